@@ -141,23 +141,24 @@ VkfResult resolveOutputs(const VkfGradient_T& gradient, const VkfGradientBinding
 VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& binding, GradientAddresses* to,
                          VkfMessage* message) {
     VkDeviceAddress& scratch = to->call.at(Operand::scratch);
-    const Need need{"scratch", &binding, &scratch, gradient.scratchBytes, scratchAlignment};
+    const Need need{"scratch", &binding, &scratch, gradient.scratch.bytes(), scratchAlignment};
     if (const VkfResult result = resolve(*gradient.context, need, message); result != VKF_SUCCESS) {
         return result;
     }
     if (binding.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the gradient needs %llu bytes",
-                    static_cast<unsigned long long>(gradient.scratchBytes));
+                    static_cast<unsigned long long>(gradient.scratch.bytes()));
     }
-    to->call.at(Operand::scratchState) = scratch + gradient.scratchStateOffset;
-    to->call.tableAddress = scratch + gradient.tableOffset;
-    to->call.table.slots = scratch + gradient.slots.offset;
+    const auto at = [&](ScratchRange range) { return scratch + gradient.scratch.offset(range); };
+    to->call.at(Operand::scratchState) = at(ScratchRange::rowState);
+    to->call.tableAddress = at(ScratchRange::table);
+    to->call.table.slots = at(ScratchRange::rowSlots);
     to->call.table.slot_count = gradient.slots.count;
-    to->table.row_state = scratch + gradient.scratchStateOffset;
-    to->table.ds = scratch + gradient.dsOffset;
-    to->table.p = scratch + gradient.pOffset;
-    to->table.dq_sums = scratch + gradient.sumsOffset;
-    to->table.key_slots = scratch + gradient.keySlots.offset;
+    to->table.row_state = at(ScratchRange::rowState);
+    to->table.ds = at(ScratchRange::storedDs);
+    to->table.p = at(ScratchRange::storedP);
+    to->table.dq_sums = at(ScratchRange::partialSums);
+    to->table.key_slots = at(ScratchRange::keySlots);
     to->table.key_slot_count = gradient.keySlots.count;
     return VKF_SUCCESS;
 }
@@ -254,7 +255,7 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     info.structSize = sizeof info;
     info.path = gradient.path;
     info.stepCount = gradient.steps();
-    info.scratchBytes = gradient.scratchBytes;
+    info.scratchBytes = gradient.scratch.bytes();
     info.scratchAlignment = scratchAlignment;
     for (const VkfTensorLayout* layout :
          {&problem.forward.layout(VKF_TENSOR_Q), &problem.forward.layout(VKF_TENSOR_K),

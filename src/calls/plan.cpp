@@ -101,7 +101,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.structSize = sizeof info;
     info.path = plan.path;
     info.stepCount = plan.steps();
-    info.scratchBytes = plan.scratchBytes;
+    info.scratchBytes = plan.scratch.bytes();
     info.scratchAlignment = scratchAlignment;
     info.tileRows = plan.tile.rows;
     info.tileKeys = plan.tile.keys;

@@ -45,22 +45,23 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
 VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
                          VkfMessage* message) {
     VkDeviceAddress& scratch = addresses->at(Operand::scratch);
-    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratchBytes, scratchAlignment};
+    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratch.bytes(), scratchAlignment};
     if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (plan.scratchBytes != 0 && bindings.scratch.size == 0) {
+    if (plan.scratch.bytes() != 0 && bindings.scratch.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the plan needs %llu bytes",
-                    static_cast<unsigned long long>(plan.scratchBytes));
+                    static_cast<unsigned long long>(plan.scratch.bytes()));
     }
-    addresses->at(Operand::scratchState) = scratch + plan.scratchStateOffset;
-    addresses->at(Operand::scratchLse) = scratch + plan.scratchLseOffset;
-    addresses->at(Operand::expandedK) = scratch + plan.expandedKeys.keyOffset;
-    addresses->at(Operand::expandedV) = scratch + plan.expandedKeys.valueOffset;
-    addresses->tableAddress = scratch + plan.tableOffset;
-    addresses->table.tile_map = scratch + plan.mapOffset;
-    addresses->table.tile_order = scratch + plan.orderOffset;
-    addresses->table.slots = scratch + plan.slots.offset;
+    const auto at = [&](ScratchRange range) { return scratch + plan.scratch.offset(range); };
+    addresses->at(Operand::scratchState) = at(ScratchRange::rowState);
+    addresses->at(Operand::scratchLse) = at(ScratchRange::lse);
+    addresses->at(Operand::expandedK) = at(ScratchRange::expandedK);
+    addresses->at(Operand::expandedV) = at(ScratchRange::expandedV);
+    addresses->tableAddress = at(ScratchRange::table);
+    addresses->table.tile_map = at(ScratchRange::tileMap);
+    addresses->table.tile_order = at(ScratchRange::tileOrder);
+    addresses->table.slots = at(ScratchRange::rowSlots);
     addresses->table.slot_count = plan.slots.count;
     return VKF_SUCCESS;
 }

@@ -25,16 +25,12 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
     }
 }
 
-void addTable(const CheckedProblem& problem, AttentionPlan* plan) {
-    if ((windowSlot(problem.given) != VKF_SLOT_HAS_TABLE && !plan->inParts) || plan->phases.empty()) {
-        return;
-    }
+Phase tablePhase() {
     Phase write;
     write.variant.kernel = Kernel::writeTable;
     write.items = 1;
     write.itemsPerStep = 1;
-    plan->phases.insert(plan->phases.begin(), write);
-    plan->tableOffset = plan->reserveScratch(plan->inParts ? sizeof(shared::PartsTable) : sizeof(shared::CallTable));
+    return write;
 }
 
 uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {

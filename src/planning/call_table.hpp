@@ -6,15 +6,14 @@
 #include <cstdint>
 #include <span>
 
-#include "planning/plan.hpp"
+#include "planning/phase.hpp"
 #include "problem/problem.hpp"
 #include "shared/call_table.h"
 
 namespace vkf {
 
-// Adds the phase that writes the table before all other phases, and reserves scratch memory for the table. Does nothing
-// if the call needs no table.
-void addTable(const CheckedProblem& problem, AttentionPlan* plan);
+// Returns the phase that writes the table.
+Phase tablePhase();
 
 // Fills in the strides, in bits, and the repeats of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);

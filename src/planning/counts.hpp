@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planning/plan.hpp"
+#include "planning/phase.hpp"
 #include "problem/problem.hpp"
 
 namespace vkf {

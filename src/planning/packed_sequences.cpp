@@ -10,18 +10,6 @@ constexpr uint32_t mostWorkgroups = 65535; // every device takes so many in one 
 
 } // namespace
 
-void addSequenceList(const CheckedProblem& problem, AttentionPlan* plan) {
-    if (!has(problem.given, VKF_ARRAY_CU_SEQLENS) || plan->phases.empty()) {
-        return;
-    }
-    Slots& slots = plan->slots;
-    slots.packedHeads = plan->phases.front().variant.constants[VKF_ID_PACKED_HEADS];
-    slots.tileRows = plan->tile.rows;
-    slots.count = static_cast<uint32_t>(slotCount(problem.given, slots.packedHeads, slots.tileRows));
-    slots.offset = plan->reserveScratch(uint64_t{slots.count} * sizeof(uint32_t));
-    plan->phases.insert(plan->phases.begin(), sequenceListPhase(problem.given));
-}
-
 Phase sequenceListPhase(const VkfProblem& problem) {
     Phase list;
     list.variant.kernel = Kernel::listSequences;

@@ -5,17 +5,20 @@
 
 #include <cstdint>
 
-#include "planning/plan.hpp"
+#include "planning/phase.hpp"
 #include "problem/problem.hpp"
 #include "shared/call_table.h"
 
 namespace vkf {
 
-// Adds the phase that writes the sequence of each slot before the phases so far, and reserves scratch memory for the
-// list. Does nothing if sequences are not packed.
-void addSequenceList(const CheckedProblem& problem, AttentionPlan* plan);
+// Packed sequences have a slot for each tile of rows, or of keys (shaders/shared/work_items.h).
+struct Slots {
+    uint32_t count = 0;
+    uint32_t packedHeads = 0;
+    uint32_t tileRows = 0;
+};
 
-// Returns the phase that writes a list of slots. The caller puts it before all phases that read the list.
+// Returns the phase that writes a list of slots.
 Phase sequenceListPhase(const VkfProblem& problem);
 
 // Returns the push constants of the one dispatch of that phase. It reads `starts`, the first row or key of each

@@ -130,7 +130,7 @@ void checkPlan(FakeContext& context, const VkfProblem& p) {
     const VkfResult result = vkf::makePlan(context.get()->tunedDevice(), plan.problem, &plan, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
-        if (!plan.phases.empty() || plan.scratchBytes != 0) {
+        if (!plan.phases.empty() || plan.scratch.bytes() != 0) {
             FAIL_CHECK("a plan was written in part");
         }
         return;
@@ -216,7 +216,7 @@ void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
     const VkfResult result = vkf::makeGradientPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
-        if (!gradient.phases.empty() || gradient.scratchBytes != 0) {
+        if (!gradient.phases.empty() || gradient.scratch.bytes() != 0) {
             FAIL_CHECK("a plan was written in part");
         }
         return;

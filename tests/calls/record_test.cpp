@@ -114,7 +114,7 @@ struct Fixture {
         bindings.probabilities.address = vkf::has(problem, VKF_ARRAY_PROBABILITIES) ? 0x1000 : 0;
         bindings.keyLengths.address = vkf::has(problem, VKF_ARRAY_KEY_LENGTHS) ? 0x1000 : 0;
         bindings.scratch.address = 0x1000;
-        bindings.scratch.size = plan.scratchBytes;
+        bindings.scratch.size = plan.scratch.bytes();
     }
 
     std::vector<Recorded> record(uint32_t firstStep, uint32_t count) {
@@ -249,13 +249,13 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
             problem.path = path;
             vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
-            const uint64_t without = Fixture(problem).plan.scratchBytes;
+            const uint64_t without = Fixture(problem).plan.scratch.bytes();
             vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
             problem.probabilityRowCount = 7;
             vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
             Fixture fixture(problem);
             const vkf::AttentionPlan& plan = fixture.plan;
-            CHECK(plan.scratchBytes == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
+            CHECK(plan.scratch.bytes() == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
             fixture.bindings.lse.address = lse != 0 ? 0x20000 : 0;
             fixture.bindings.probabilityRows.address = 0x30000;
             const vkf::Phase& last = plan.phases.back();
@@ -272,7 +272,7 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             CHECK(params.probabilities == 0x1000);
             CHECK(params.row_count == vkf::probabilityRows(problem));
             CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
-            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + plan.scratchLseOffset));
+            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + plan.scratch.offset(vkf::ScratchRange::lse)));
             // The kernel that writes lse writes to the place where it is read.
             CHECK(std::any_of(plan.phases.begin(), plan.phases.end() - 1, [&](const vkf::Phase& phase) {
                 return phase.lse == last.lse && writesLse(phase.variant);
@@ -343,7 +343,7 @@ TEST_CASE("the merge of key splits gets push constants of its own", "[record]") 
     REQUIRE(pushedBytes == sizeof merge);
     std::memcpy(&merge, &pushed, sizeof merge);
     CHECK(merge.partial_o == 0x1000);
-    CHECK(merge.partial_state == 0x1000 + plan.scratchStateOffset);
+    CHECK(merge.partial_state == 0x1000 + plan.scratch.offset(vkf::ScratchRange::rowState));
     CHECK(merge.o == 0x20000);
     CHECK(merge.lse == 0x30000);
     CHECK(merge.sinks == 0x40000);
@@ -416,9 +416,10 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
         CHECK(all[place].command == Command::dispatch);
     }
     CHECK(all[place].command == Command::barrier);
-    const uint64_t table = 0x1000 + fixture.plan.tableOffset;
+    const uint64_t table = 0x1000 + fixture.plan.scratch.offset(vkf::ScratchRange::table);
     CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
-    CHECK(fixture.plan.scratchBytes >= fixture.plan.tableOffset + sizeof(vkf::shared::CallTable));
+    CHECK(fixture.plan.scratch.bytes() >=
+          fixture.plan.scratch.offset(vkf::ScratchRange::table) + sizeof(vkf::shared::CallTable));
 
     // Together the pieces are the whole table.
     vkf::shared::CallTable from{};
@@ -458,7 +459,7 @@ TEST_CASE("packed sequences need their lengths, and list their slots before they
     CHECK(all[list + 1].command == Command::dispatch);
     CHECK(all[list + 2].command == Command::barrier);
     CHECK(plan.slots.count == 100 / plan.tile.rows + 3);
-    CHECK(plan.scratchBytes >= plan.slots.offset + uint64_t{4} * plan.slots.count);
+    CHECK(plan.scratch.bytes() >= plan.scratch.offset(vkf::ScratchRange::rowSlots) + uint64_t{4} * plan.slots.count);
     const vkf::shared::SequenceList params = vkf::sequenceList(problem, plan.slots, 0x4000, 100, 0x5000);
     CHECK(params.starts == 0x4000);
     CHECK(params.slots == 0x5000);

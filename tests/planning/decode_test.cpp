@@ -210,7 +210,7 @@ TEST_CASE("the merge has a place for every split and fits every device", "[plann
                 const uint32_t pieces = (dim + c[VKF_MERGE_ID_LANES] * 4 - 1) / (c[VKF_MERGE_ID_LANES] * 4);
                 CHECK((pieces == 1 || dim > 256));
                 CHECK(made.phases[1].items * (c[VKF_MERGE_ID_WORKGROUP_SIZE] / perRow) >= 3 * 4 * 2 * pieces);
-                CHECK(made.scratchBytes == uint64_t{3} * splits * 4 * 2 * ((dim + 3) / 4 * 4 + 2) * sizeof(float));
+                CHECK(made.scratch.bytes() == uint64_t{3} * splits * 4 * 2 * ((dim + 3) / 4 * 4 + 2) * sizeof(float));
             }
         }
     }

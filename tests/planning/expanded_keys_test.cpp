@@ -73,15 +73,16 @@ TEST_CASE("many packed rows that read k and v of block types convert them once",
     CHECK(attention.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_F16);
     CHECK(attention.params.row_stride[VKF_K] == 128 * 2);
     CHECK(attention.params.head_stride[VKF_V] == 16384 * 128 * 2);
-    CHECK(made.expandedKeys.valueOffset == made.expandedKeys.keyOffset + expandedBytes(problem) / 2);
-    CHECK(made.scratchBytes == made.expandedKeys.valueOffset + expandedBytes(problem) / 2);
+    CHECK(made.scratch.offset(vkf::ScratchRange::expandedV) ==
+          made.scratch.offset(vkf::ScratchRange::expandedK) + expandedBytes(problem) / 2);
+    CHECK(made.scratch.bytes() == made.scratch.offset(vkf::ScratchRange::expandedV) + expandedBytes(problem) / 2);
 
     VkfProblem without = problem;
     without.maxScratchBytes = none;
     const AttentionPlan plain = planOf(matrixCaps(), without);
     CHECK(kernels(plain) == std::vector{Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK(plain.phases[0].variant.constants[VKF_ID_TYPE_K] == VKF_STORED_Q8_0);
-    CHECK(plain.scratchBytes + expandedBytes(problem) == made.scratchBytes);
+    CHECK(plain.scratch.bytes() + expandedBytes(problem) == made.scratch.bytes());
     CHECK(plain.tileText == made.tileText);
 }
 

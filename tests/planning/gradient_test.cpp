@@ -65,7 +65,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     CHECK(keys.variant.constants[VKF_ID_WRITES_DV] == 1);
     CHECK(bias.items == 4 * 512 / 64 * 640 / 64);
     CHECK(all.phases[5].items == 4);
-    CHECK(all.scratchBytes >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::GradientTable));
+    CHECK(all.scratch.bytes() >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::GradientTable));
 
     const vkf::GradientPlan values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
     CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar});
@@ -101,7 +101,7 @@ TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[plannin
                                          Kernel::gradientRows, Kernel::gradientScalar, Kernel::gradientScalar});
     CHECK(plan.slots.count == 1000 / plan.slots.tileRows + 5);
     CHECK(plan.keySlots.count == 1500 / plan.keySlots.tileRows + 5);
-    CHECK(plan.slots.offset != plan.keySlots.offset);
+    CHECK(plan.scratch.offset(vkf::ScratchRange::rowSlots) != plan.scratch.offset(vkf::ScratchRange::keySlots));
     CHECK(plan.phases[4].items == plan.slots.count * 4);
     CHECK(plan.phases[5].items == plan.keySlots.count * 2);
 }
@@ -182,8 +182,8 @@ TEST_CASE("a million-token causal backward pass is split into steps of the defau
         const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
         CHECK(plan.steps() > 300);
         const uint64_t states = uint64_t{4} * (1U << 20) * 2 * sizeof(float);
-        CHECK(plan.scratchBytes >= states);
-        CHECK(plan.scratchBytes < states + 4096);
+        CHECK(plan.scratch.bytes() >= states);
+        CHECK(plan.scratch.bytes() < states + 4096);
     }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     VkfGradientProblem problem = vkf::test::gradientOf(forward);
     CHECK(made(vkf::test::matrixCaps(), problem).bandKeys == 8192); // the default
     problem.maxScratchBytes = 1;
-    const uint64_t without = made(vkf::test::matrixCaps(), problem).scratchBytes;
+    const uint64_t without = made(vkf::test::matrixCaps(), problem).scratch.bytes();
     const struct {
         uint64_t mebibytes;
         uint32_t bandKeys;
@@ -206,9 +206,9 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         problem.maxScratchBytes = one.mebibytes << 20;
         const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), problem);
         CHECK(plan.bandKeys == one.bandKeys);
-        CHECK(plan.scratchBytes <= without + problem.maxScratchBytes + 1024);
+        CHECK(plan.scratch.bytes() <= without + problem.maxScratchBytes + 1024);
         if (one.bandKeys == 0) {
-            CHECK(plan.scratchBytes == without);
+            CHECK(plan.scratch.bytes() == without);
             continue;
         }
         CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
@@ -242,7 +242,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(some));
         CHECK(plan.bandKeys == one.bandKeys);
         CHECK(plan.phases[2].passes == one.passes);
-        CHECK(plan.scratchBytes < VKF_DEFAULT_GRADIENT_SCRATCH_BYTES + 10000000);
+        CHECK(plan.scratch.bytes() < VKF_DEFAULT_GRADIENT_SCRATCH_BYTES + 10000000);
     }
     // Under a causal mask, two tiles of keys share about the rows of one. A window leaves out most rows.
     VkfProblem masked = problemOf({1, 16, 16, 16384, 16384, 128, 0, VKF_TYPE_F16});
@@ -268,7 +268,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         many.path = VKF_PATH_COOPMAT;
         VkfGradientProblem ofMany = vkf::test::gradientOf(many);
         ofMany.maxScratchBytes = uint64_t{1} << 30;
-        ofMany.maxScratchBytes = made(vkf::test::matrixCaps(), ofMany).scratchBytes / 100 * 92;
+        ofMany.maxScratchBytes = made(vkf::test::matrixCaps(), ofMany).scratch.bytes() / 100 * 92;
         const uint32_t bandKeys = made(vkf::test::matrixCaps(), ofMany).bandKeys;
         CHECK(bandKeys > 0);
         CHECK(bandKeys < many.keys);
@@ -283,7 +283,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         vkf::GradientPlan plan;
         VkfMessage message{};
         if (make(vkf::test::matrixCaps(), ofLarge, &plan, &message) == VKF_SUCCESS) {
-            CHECK(plan.scratchBytes < uint64_t{1} << 40);
+            CHECK(plan.scratch.bytes() < uint64_t{1} << 40);
         }
     }
     // Without a limit, narrow heads and few workgroups store nothing.

@@ -239,7 +239,8 @@ TEST_CASE("bands of stored pairs lie within what kernels index", "[planning]") {
     vkf::GradientPlan made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);
     REQUIRE(made.bandKeys != 0);
-    CHECK(made.sumsOffset - made.dsOffset <= uint64_t{INT32_MAX} * 16);
+    CHECK(made.scratch.offset(vkf::ScratchRange::partialSums) - made.scratch.offset(vkf::ScratchRange::storedDs) <=
+          uint64_t{INT32_MAX} * 16);
 }
 
 TEST_CASE("strides up to 2^63 bytes are carried exactly, and no larger ones", "[planning]") {

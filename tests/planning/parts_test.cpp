@@ -51,7 +51,7 @@ TEST_CASE("fp32 q, k and v run on bf16 matrices in parts, with any precision", "
         CHECK(made.path == VKF_PATH_COOPMAT);
         CHECK(made.productType == VKF_TYPE_F32);
         CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionParts, Kernel::attentionScalarAgain});
-        CHECK(made.scratchBytes == sizeof(vkf::shared::PartsTable));
+        CHECK(made.scratch.bytes() == sizeof(vkf::shared::PartsTable));
         CHECK(made.phases[1].variant.bf16);
         CHECK(made.phases[1].variant.constants[VKF_ID_BF16_PARTS] == 1);
         for (const size_t phase : {1U, 2U}) { // both find the table, though the problem has no optional input

@@ -33,7 +33,7 @@ TEST_CASE("path scalar splits as asked, but not without a merge and not on the p
     CHECK(own.phases[0].items == 4 * 2 * 2048 / 64);
     CHECK_FALSE(own.phases[0].variant.storage16);
     CHECK(own.phases[1].variant.kernel == vkf::Kernel::mergeSplits);
-    CHECK(own.scratchBytes == uint64_t{4} * 2 * 2048 * (128 + 2) * sizeof(float));
+    CHECK(own.scratch.bytes() == uint64_t{4} * 2 * 2048 * (128 + 2) * sizeof(float));
     problem.kvSplits = 7;
     CHECK(planOf(caps, problem).splits == 7);
     CHECK_THAT(planOf(caps, problem).tileText, ContainsSubstring(" splits=7"));
@@ -51,7 +51,7 @@ TEST_CASE("path scalar splits as asked, but not without a merge and not on the p
 
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     problem.path = VKF_PATH_SCALAR;
-    CHECK(planOf(caps, problem).scratchBytes == 0);
+    CHECK(planOf(caps, problem).scratch.bytes() == 0);
     problem.kvSplits = 2;
     VkfMessage message{};
     CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);

@@ -25,10 +25,10 @@ using vkf::test::refusal;
 TEST_CASE("the unfused baseline asks for the score matrix as scratch, the fused path for nothing", "[planning]") {
     VkfProblem problem = problemOf({2, 3, 1, 100, 201, 64});
     const vkf::Caps caps = capsOf(32, 49152, 1024);
-    CHECK(planOf(caps, problem).scratchBytes == 0);
+    CHECK(planOf(caps, problem).scratch.bytes() == 0);
     problem.path = VKF_PATH_STANDARD;
     const vkf::AttentionPlan standard = planOf(caps, problem);
-    CHECK(standard.scratchBytes == uint64_t{2} * 3 * 100 * (204 * 4 + 8)); // and m and l
+    CHECK(standard.scratch.bytes() == uint64_t{2} * 3 * 100 * (204 * 4 + 8)); // and m and l
     CHECK(standard.phases.size() == 3);
 }
 
@@ -41,8 +41,8 @@ TEST_CASE("the unfused baseline runs on cooperative matrices where path coopmat 
     CHECK(made.phases[2].variant.kernel == vkf::Kernel::standardOutputCoopmat);
     CHECK(made.productType == VKF_TYPE_F16);
     CHECK(made.inputAlignment == 16);
-    CHECK(made.scratchBytes == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P uses the memory of S
-    CHECK(made.tile.sharedBytes * 2 <= 49152);                        // two workgroups fit a multiprocessor
+    CHECK(made.scratch.bytes() == uint64_t{16} * 8192 * (8192 * 4 + 8)); // P uses the memory of S
+    CHECK(made.tile.sharedBytes * 2 <= 49152);                           // two workgroups fit a multiprocessor
     CHECK(made.tileText == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32 softmaxKeys=8192");
 
     const struct {
@@ -71,7 +71,7 @@ TEST_CASE("few rows and keys on matrices are padded to whole matrices and chunks
     problem.path = VKF_PATH_STANDARD;
     const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
     CHECK(made.tile.rows == 16);
-    CHECK(made.scratchBytes == uint64_t{2} * 3 * (16 * 64 * 4 + 1 * 8));
+    CHECK(made.scratch.bytes() == uint64_t{2} * 3 * (16 * 64 * 4 + 1 * 8));
 }
 
 TEST_CASE("scores that fit no memory are refused", "[planning]") {
@@ -86,7 +86,7 @@ TEST_CASE("path key_outer keeps o, m and l of each row, and has one phase howeve
     VkfProblem problem = problemOf({2, 3, 1, 100, 1U << 20, 30, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_KEY_OUTER;
     const vkf::AttentionPlan made = planOf(capsOf(32, 49152, 1024), problem);
-    CHECK(made.scratchBytes == uint64_t{2} * 3 * 100 * (32 + 2) * 4);
+    CHECK(made.scratch.bytes() == uint64_t{2} * 3 * 100 * (32 + 2) * 4);
     REQUIRE(made.phases.size() == 2);
     CHECK(made.phases[0].passes == (1U << 20) / made.tile.keys);
     problem.keys = 0;

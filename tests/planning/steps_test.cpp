@@ -52,7 +52,7 @@ TEST_CASE("a million-token causal prefill is split into steps of the default bud
     problem.causal = 1;
     const vkf::AttentionPlan made = planOf(capsOf(32, 49152, 1024), problem);
     CHECK(made.steps() > 1000);
-    CHECK(made.scratchBytes == 0);
+    CHECK(made.scratch.bytes() == 0);
 }
 
 TEST_CASE("an empty output needs no step", "[planning]") {

@@ -87,9 +87,11 @@ VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const 
                         VkfMessage* message) {
     GradientPlan& plan = builder.plan();
     plan.bandKeys = bands.tiles * tiles.store.keys();
-    plan.dsOffset = plan.reserveScratch(bands.pairBytes) + bands.margin;
-    plan.pOffset = tiles.store.storesP ? plan.reserveScratch(bands.pairBytes) + bands.margin : 0;
-    plan.sumsOffset = plan.reserveScratch(bands.sumBytes);
+    plan.scratch.reserve(ScratchRange::storedDs, bands.pairBytes, scratchAlignment, bands.margin);
+    if (tiles.store.storesP) {
+        plan.scratch.reserve(ScratchRange::storedP, bands.pairBytes, scratchAlignment, bands.margin);
+    }
+    plan.scratch.reserve(ScratchRange::partialSums, bands.sumBytes);
     VkfResult result = addKeyPhase(builder, tiles.store, message);
     if (result == VKF_SUCCESS) {
         setBands(bands, tiles.store, builder.lastPhase());

@@ -125,7 +125,7 @@ void GradientBuilder::setMatrices(const MatrixLayout& layout) {
 }
 
 void GradientBuilder::reserveState(uint64_t rows) {
-    plan_->scratchStateOffset = plan_->reserveScratch(rows * 2 * sizeof(float));
+    plan_->scratch.reserve(ScratchRange::rowState, rows * 2 * sizeof(float));
 }
 
 void GradientBuilder::joinGradients() {
@@ -138,7 +138,8 @@ void GradientBuilder::addList(Slots* slots, Operand starts) {
     if (slots->count == 0) {
         return;
     }
-    slots->offset = plan_->reserveScratch(uint64_t{slots->count} * sizeof(uint32_t));
+    plan_->scratch.reserve(starts == Operand::rowStarts ? ScratchRange::rowSlots : ScratchRange::keySlots,
+                           uint64_t{slots->count} * sizeof(uint32_t));
     Phase list = sequenceListPhase(forward().given);
     list.operands[0] = starts;
     list.joins = true;
@@ -148,7 +149,7 @@ void GradientBuilder::addList(Slots* slots, Operand starts) {
 void GradientBuilder::finish() {
     if (!hasGradient_) {
         plan_->phases.clear();
-        plan_->scratchBytes = 0;
+        plan_->scratch = {};
         return;
     }
     addList(&plan_->slots, Operand::rowStarts);
@@ -158,7 +159,7 @@ void GradientBuilder::finish() {
     write.items = 1;
     write.itemsPerStep = 1;
     plan_->phases.insert(plan_->phases.begin(), write);
-    plan_->tableOffset = plan_->reserveScratch(sizeof(shared::GradientTable));
+    plan_->scratch.reserve(ScratchRange::table, sizeof(shared::GradientTable));
 }
 
 } // namespace vkf

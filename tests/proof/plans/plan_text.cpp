@@ -67,47 +67,60 @@ void add(Text& text, const MatrixLayout& matrix) {
     text.field("exchanged", matrix.exchanged).field("narrow", matrix.narrowColumns);
 }
 
-void add(Text& text, const Slots& slots) {
-    const auto& [count, packedHeads, tileRows, offset] = slots;
+void add(Text& text, const Slots& slots, uint64_t offset) {
+    const auto& [count, packedHeads, tileRows] = slots;
     text.field("slots", count).field("packedHeads", packedHeads).field("tileRows", tileRows).field("offset", offset);
 }
 
-void add(Text& text, const AttentionPlan& plan) {
-    const auto& [path, tile, productType, matrix, inParts, inputAlignment, outputAlignment, scratchBytes,
-                 scratchStateOffset, scratchLseOffset, tableOffset, mapOffset, orderOffset, slots, splits, tileText,
-                 tuned, maskedRows, expandedKeys, considered, phases] = plan;
-    text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
-    add(text, matrix);
-    text.field("inParts", inParts).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
-    text.field("scratchBytes", scratchBytes).field("state", scratchStateOffset).field("lseOffset", scratchLseOffset);
-    text.field("table", tableOffset).field("map", mapOffset).field("order", orderOffset);
-    add(text, slots);
-    text.field("splits", splits).text("tileText", tileText).field("tuned", tuned);
-    text.field("keyOffset", expandedKeys.keyOffset).field("valueOffset", expandedKeys.valueOffset);
-    text.field("steps", plan.steps());
-    for (const ConsideredTile& one : considered) {
-        add(text, one);
-    }
-    for (const Phase& phase : phases) {
-        add(text, phase);
-    }
+// What plans of both passes have.
+template <typename Plan> void addCommon(Text& text, const Plan& plan, const Slots& slots) {
+    const auto at = [&](ScratchRange range) { return plan.scratch.offset(range); };
+    text.field("scratchBytes", plan.scratch.bytes()).field("state", at(ScratchRange::rowState));
+    text.field("lseOffset", at(ScratchRange::lse)).field("table", at(ScratchRange::table));
+    text.field("map", at(ScratchRange::tileMap)).field("order", at(ScratchRange::tileOrder));
+    add(text, slots, at(ScratchRange::rowSlots));
 }
 
 } // namespace
 
 std::string textOf(const AttentionPlan& plan) {
     Text text;
-    add(text, plan);
+    const auto& [path, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits, packedHeads,
+                 headsInTurn, matrix, matrixElements, productType, inParts, inputAlignment, outputAlignment, map,
+                 maskedRows, expandedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
+    text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
+    add(text, matrix);
+    text.field("inParts", inParts).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
+    addCommon(text, plan, plan.slots);
+    text.field("splits", splits).text("tileText", tileText).field("tuned", tuned);
+    text.field("keyOffset", plan.scratch.offset(ScratchRange::expandedK));
+    text.field("valueOffset", plan.scratch.offset(ScratchRange::expandedV)).field("steps", plan.steps());
+    for (const ConsideredTile& one : considered) {
+        add(text, one);
+    }
+    for (const Phase& phase : plan.phases) {
+        add(text, phase);
+    }
     return text.str();
 }
 
 std::string textOf(const GradientPlan& plan) {
     Text text;
-    add(text, static_cast<const AttentionPlan&>(plan));
-    add(text, plan.keySlots);
-    text.field("ds", plan.dsOffset).field("p", plan.pOffset).field("sums", plan.sumsOffset);
-    text.field("bandKeys", plan.bandKeys).text("rowTile", plan.rowTileText).text("keyTile", plan.keyTileText);
-    text.words("gradientTable", plan.table);
+    const auto& [path, tile, productType, matrix, inputAlignment, tuned, bandKeys, rowTileText, keyTileText, slots,
+                 keySlots, table, scratch, phases] = plan;
+    text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
+    add(text, matrix);
+    text.field("inParts", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);
+    addCommon(text, plan, slots);
+    text.field("splits", 1).text("tileText", "").field("tuned", tuned).field("keyOffset", 0).field("valueOffset", 0);
+    text.field("steps", plan.steps());
+    for (const Phase& phase : phases) {
+        add(text, phase);
+    }
+    add(text, keySlots, scratch.offset(ScratchRange::keySlots));
+    text.field("ds", scratch.offset(ScratchRange::storedDs)).field("p", scratch.offset(ScratchRange::storedP));
+    text.field("sums", scratch.offset(ScratchRange::partialSums)).field("bandKeys", bandKeys);
+    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("gradientTable", table);
     return text.str();
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "device/caps.hpp"
-#include "planning/plan.hpp"
 #include "problem/problem.hpp"
 
 namespace vkf {
@@ -13,7 +12,9 @@ namespace vkf {
 // Fails if the path or a tensor of the problem needs 16-bit storage, and the device lacks it.
 VkfResult checkStorage16(const Caps& caps, const CheckedProblem& problem, VkfPath path, VkfMessage* message);
 
-// Asks for addresses that let kernels without 16-bit storage move four elements at once.
-void alignForStorage16(const Caps& caps, const CheckedProblem& problem, AttentionPlan* plan);
+// The alignment of q, k and v, and that of o, with which kernels without 16-bit storage move four elements at once. 1
+// where the device has 16-bit storage.
+uint32_t storage16InputAlignment(const Caps& caps, const CheckedProblem& problem);
+uint32_t storage16OutputAlignment(const Caps& caps, const CheckedProblem& problem);
 
 } // namespace vkf

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planning/storage16.hpp"
+#include "planning/decide/storage16.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,16 +51,13 @@ VkfResult checkStorage16(const Caps& caps, const CheckedProblem& problem, VkfPat
     return what.empty() ? VKF_SUCCESS : requireStorage16(caps, what.c_str(), message);
 }
 
-void alignForStorage16(const Caps& caps, const CheckedProblem& problem, AttentionPlan* plan) {
-    if (caps.storage16()) {
-        return;
-    }
-    if (std::any_of(problem.layouts.begin(), problem.layouts.begin() + VKF_TENSOR_O, is16Bit)) {
-        plan->inputAlignment = std::max(plan->inputAlignment, quadBytes);
-    }
-    if (is16Bit(problem.layout(VKF_TENSOR_O))) {
-        plan->outputAlignment = quadBytes;
-    }
+uint32_t storage16InputAlignment(const Caps& caps, const CheckedProblem& problem) {
+    const bool any = std::any_of(problem.layouts.begin(), problem.layouts.begin() + VKF_TENSOR_O, is16Bit);
+    return any && !caps.storage16() ? quadBytes : 1;
+}
+
+uint32_t storage16OutputAlignment(const Caps& caps, const CheckedProblem& problem) {
+    return is16Bit(problem.layout(VKF_TENSOR_O)) && !caps.storage16() ? quadBytes : 1;
 }
 
 } // namespace vkf

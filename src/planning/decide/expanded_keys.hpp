@@ -4,8 +4,7 @@
 // (shaders/coopmat/expand_keys.comp). The attention kernel then reads dense 16-bit tensors in scratch memory.
 #pragma once
 
-#include "device/caps.hpp"
-#include "planning/builder.hpp"
+#include "planning/decision.hpp"
 #include "problem/problem.hpp"
 
 namespace vkf {
@@ -16,9 +15,7 @@ bool expandsKeys(const CheckedProblem& problem);
 // The problem that the attention kernel then computes: k and v are dense, of the type of the matrices, without pages.
 CheckedProblem expandedProblem(const CheckedProblem& problem);
 
-// Adds the phase before all others and reserves its memory, if the plan has expanded keys. The first phase must be
-// attention or the map of tiles, which the new phase does not wait for.
-VkfResult addExpandedKeys(const Caps& caps, const CheckedProblem& problem, PlanBuilder& builder, AttentionPlan* plan,
-                          VkfMessage* message);
+// What the phase that converts them needs. The decision has the tile and how rows are loaded.
+ExpandedKeys expandedKeys(const CheckedProblem& given, const CheckedProblem& expanded, const Decision& decision);
 
 } // namespace vkf

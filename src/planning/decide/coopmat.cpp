@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "planning/paths.hpp"
+#include "planning/decide/decide_paths.hpp"
 
 #include <algorithm>
 
 #include "device/matrix_obstacle.hpp"
-#include "planning/expanded_keys.hpp"
-#include "planning/tile_map.hpp"
+#include "planning/decide/expanded_keys.hpp"
+#include "planning/decide/tile_map.hpp"
+#include "planning/kernel_parameters.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/tile_problem.hpp"
@@ -42,7 +43,8 @@ Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
 // The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
 // bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the time without a mask in
 // tiles that have room for the bias.
-MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem, bool outputWords) {
+std::optional<MaskedRows> maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem,
+                                     bool outputWords) {
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
@@ -53,70 +55,62 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};
     }
-    return {tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
-            tile.keyMatrices(), sharedDepths, outputWords};
-}
-
-// Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.
-VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem, PlanBuilder& builder,
-                        VkfMessage* message) {
-    const ScalarTile tile = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
-    if (tile.workgroupSize() == 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "path coopmat: the kernel of path scalar needs more than the "
-                    "device's %u bytes of shared memory",
-                    device.caps.maxSharedMemoryBytes);
-    }
-    builder.setPhaseTile(tile);
-    const VkfResult result = builder.add(Kernel::attentionScalarAgain, {Operand::q, Operand::k, Operand::v, Operand::o},
-                                         tilesOfRows(problem, 1, tile.rows()) * builder.heads(),
-                                         tileOperations(problem, tile.rows()), message);
-    if (result == VKF_SUCCESS) {
-        builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
-    }
-    return result;
+    return MaskedRows{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
+                      tile.keyMatrices(), sharedDepths, outputWords};
 }
 
 } // namespace
 
-VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given, PlanBuilder& builder,
-                          VkfMessage* message) {
+CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& problem) {
+    CoopmatChoice chosen{problem, expandsKeys(problem), {}, {}};
+    if (chosen.expandsKeys) {
+        chosen.problem = expandedProblem(problem);
+    }
+    if (coopmatObstacle(device.caps, chosen.problem) == nullptr) {
+        chosen.plan = chooseCoopmatTile(device, coopmatMatrices(device.caps, chosen.problem.given),
+                                        tileProblem(VKF_PATH_COOPMAT, chosen.problem), &chosen.considered);
+    }
+    return chosen;
+}
+
+VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, const CoopmatChoice& chosen,
+                        Decision* decision, VkfMessage* message) {
     const Caps& caps = device.caps;
-    const bool expands = expandsKeys(given);
-    const CheckedProblem problem = expands ? expandedProblem(given) : given;
+    const CheckedProblem& problem = chosen.problem;
     if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
     }
     const VkfProblem& p = problem.given;
-    const TileProblem tiled = tileProblem(builder.path(), problem);
-    const CoopmatPlan chosen = chooseCoopmatTile(device, coopmatMatrices(caps, p), tiled, builder.considered());
-    const CoopmatTile& tile = chosen.tile;
+    const CoopmatTile& tile = chosen.plan.tile;
+    decision->considered = chosen.considered;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path coopmat: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
-    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.splits;
-    builder.setTile(tile, splits, chosen.tuned);
-    const bool split = splits > 1 && !problem.empty;
-    const bool outputWords = hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type, tile.layout);
-    if (mapsBias(caps, problem)) {
-        builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
-    }
-    builder.packHeads(packedHeads(builder.path(), problem));
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.plan.splits;
+    setTile(tile, splits, chosen.plan.tuned, decision);
+    setSplits(problem, splits, decision);
+    decision->kernel = kernelOf(problem, tile);
+    decision->constants = tileConstants(tile);
     if (tile.inParts) {
-        builder.setPartMatrices(tile.layout);
+        setMatrices(caps, tile.layout, partsType(caps), decision);
+        decision->inParts = true;
+        decision->constants[VKF_ID_BF16_PARTS] = decision->matrixElements == VKF_TYPE_BF16 ? 1 : 0;
+        decision->fallback = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
     } else {
-        builder.setMatrices(tile.layout);
+        setProductMatrices(caps, problem, tile.layout, decision);
     }
-    builder.setWholeWords(hasWholeWords(problem, tile));
-    builder.setOutputWords(outputWords);
-    if (expands) {
-        builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
+    setWholeWords(hasWholeWords(problem, tile), decision);
+    const bool outputWords = hasWordOutput(p, decision->splits > 1 ? VKF_TYPE_F32 : p.o.type, tile.layout);
+    decision->constants[VKF_ID_OUTPUT_WORDS] = outputWords ? 1 : 0;
+    if (mapsBias(caps, problem)) {
+        decision->maskedRows = maskedRows(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
     }
-    const VkfResult result = scheduleFused(caps, kernelOf(problem, tile), splits, problem, builder, message);
-    return result == VKF_SUCCESS && tile.inParts && !problem.empty ? scheduleAgain(device, problem, builder, message)
-                                                                   : result;
+    if (chosen.expandsKeys) {
+        decision->expandedKeys = expandedKeys(given, problem, *decision);
+    }
+    return VKF_SUCCESS;
 }
 
 } // namespace vkf

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "planning/paths.hpp"
+#include "planning/decide/decide_paths.hpp"
 
 #include <algorithm>
 #include <variant>
 
 #include "device/matrix_obstacle.hpp"
+#include "planning/kernel_parameters.hpp"
 #include "tiles/decode/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -70,8 +71,8 @@ bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || proble
 
 } // namespace
 
-VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& problem, PlanBuilder& builder,
-                         VkfMessage* message) {
+VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
+                       VkfMessage* message) {
     const Caps& caps = device.caps;
     const VkfProblem& p = problem.given;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
@@ -80,27 +81,31 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
                             matrixObstacle(caps, problem) == nullptr;
-    const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
-    const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
-    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
+    const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, &decision->considered);
     if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "path decode: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
-    std::visit([&](const auto& plan) { builder.setTile(plan.tile, splits); }, chosen);
-    Kernel kernel = Kernel::attentionDecode;
+    std::visit(
+        [&](const auto& plan) {
+            const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : plan.splits;
+            setTile(plan.tile, splits, false, decision);
+            setSplits(problem, splits, decision);
+            decision->constants = tileConstants(plan.tile);
+        },
+        chosen);
+    decision->kernel = Kernel::attentionDecode;
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
-        kernel = Kernel::attentionDecodeMatrix;
-        builder.setMatrices(matrix->tile.layout);
+        decision->kernel = Kernel::attentionDecodeMatrix;
+        setProductMatrices(caps, problem, matrix->tile.layout, decision);
     } else if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
-        kernel = Kernel::attentionDecodeWide;
-        builder.setMatrices(wide->tile.layout);
+        decision->kernel = Kernel::attentionDecodeWide;
+        setProductMatrices(caps, problem, wide->tile.layout, decision);
     }
     // The kernel without matrices reads q element by element in any case.
-    builder.setWholeWords(kernel == Kernel::attentionDecode ? wholeKeys : wholeWords);
-    builder.packHeads(packedHeads(builder.path(), problem));
-    return scheduleFused(caps, kernel, splits, problem, builder, message);
+    setWholeWords(decision->kernel == Kernel::attentionDecode ? wholeKeys : wholeWords, decision);
+    return VKF_SUCCESS;
 }
 
 } // namespace vkf

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "planning/expanded_keys.hpp"
+#include "planning/decide/expanded_keys.hpp"
 
 #include <algorithm>
 
 #include "device/matrix_obstacle.hpp"
+#include "problem/strides.hpp"
 
 namespace vkf {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 // packed rows on, two tiles of 256, converting them once and reading the results is faster.
 constexpr uint64_t leastReaders = 512;
 
-constexpr uint32_t workgroupSize = 256;
-constexpr uint32_t leastTileKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
-constexpr double elementOperations = 8;
+constexpr uint32_t leastWorkgroupKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
 
 // The most packed rows that see one key.
 uint64_t readers(const CheckedProblem& problem) {
@@ -87,34 +86,12 @@ CheckedProblem expandedProblem(const CheckedProblem& problem) {
     return expanded;
 }
 
-VkfResult addExpandedKeys(const Caps& caps, const CheckedProblem& problem, PlanBuilder& builder, AttentionPlan* plan,
-                          VkfMessage* message) {
-    ExpandedKeys& expanded = plan->expandedKeys;
-    if (plan->phases.empty() || expanded.k.elements == 0) {
-        return VKF_SUCCESS;
-    }
-    expanded.keyOffset = plan->reserveScratch(vkfStoredBytes(expanded.k.type, expanded.k.elements));
-    expanded.valueOffset = plan->reserveScratch(vkfStoredBytes(expanded.v.type, expanded.v.elements));
-    const VkfProblem& p = problem.given;
-    const uint32_t tileKeys = std::max(leastTileKeys / plan->tile.keys, 1U) * plan->tile.keys;
-    const uint64_t tiles = (uint64_t{p.keys} + tileKeys - 1) / tileKeys;
-    const double operations = elementOperations * tileKeys * (static_cast<double>(p.headDim) + p.valueDim);
-    if (const VkfResult result =
-            builder.add(Kernel::expandKeys, {Operand::expandedK, Operand::k, Operand::v, Operand::expandedV},
-                        uint64_t{p.batch} * p.kvHeads * tiles, operations, message);
-        result != VKF_SUCCESS) {
-        return result;
-    }
-    Constants& constants = builder.lastPhase().variant.constants;
-    constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
-    constants[VKF_ID_EXPANDED_KEYS] = tileKeys;
-    const bool wholeWords = plan->inputAlignment % blockWordBytes == 0 && inWholeWords(problem.layout(VKF_TENSOR_K)) &&
-                            inWholeWords(problem.layout(VKF_TENSOR_V));
-    constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
-    std::vector<Phase>& phases = plan->phases;
-    phases.front().joins = phases.front().variant.kernel == Kernel::mapTiles;
-    std::rotate(phases.begin(), phases.end() - 1, phases.end());
-    return VKF_SUCCESS;
+ExpandedKeys expandedKeys(const CheckedProblem& given, const CheckedProblem& expanded, const Decision& decision) {
+    const uint32_t tileKeys = decision.tile.keys;
+    const bool wholeWords = decision.inputAlignment % blockWordBytes == 0 && inWholeWords(given.layout(VKF_TENSOR_K)) &&
+                            inWholeWords(given.layout(VKF_TENSOR_V));
+    return {expanded.layout(VKF_TENSOR_K), expanded.layout(VKF_TENSOR_V),
+            std::max(leastWorkgroupKeys / tileKeys, 1U) * tileKeys, wholeWords};
 }
 
 } // namespace vkf

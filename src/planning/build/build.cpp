@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "planning/build/build.hpp"
+
+#include <utility>
+
+#include "planning/build/build_parts.hpp"
+#include "planning/call_table.hpp"
+#include "planning/counts.hpp"
+
+namespace vkf {
+namespace {
+
+VkfResult buildPath(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+    switch (builder.decision().path) {
+    case VKF_PATH_STANDARD:
+        return buildStandard(builder, phases, scratch, message);
+    case VKF_PATH_KEY_OUTER:
+        return buildKeyOuter(builder, phases, scratch, message);
+    default:
+        return buildFused(builder, phases, scratch, message);
+    }
+}
+
+// Adds all phases that can fail.
+VkfResult buildPhases(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+    const Decision& decision = builder.decision();
+    VkfResult result = buildPath(builder, phases, scratch, message);
+    if (result == VKF_SUCCESS && decision.fallback) {
+        result = buildFallback(builder, phases, message);
+    }
+    if (result == VKF_SUCCESS && decision.probabilities) {
+        result = buildProbabilities(builder, phases, scratch, message);
+    }
+    if (result == VKF_SUCCESS && decision.map) {
+        buildTileMap(builder, phases, scratch);
+    }
+    if (result == VKF_SUCCESS && decision.expandedKeys) {
+        result = buildExpandedKeys(builder, phases, scratch, message);
+    }
+    return result;
+}
+
+void buildSequenceList(const VkfProblem& p, AttentionPlan* plan, AttentionPhases* phases) {
+    plan->slots.packedHeads = plan->packedHeads;
+    plan->slots.tileRows = plan->tile.rows;
+    plan->slots.count = static_cast<uint32_t>(slotCount(p, plan->packedHeads, plan->tile.rows));
+    plan->scratch.reserve(ScratchRange::rowSlots, uint64_t{plan->slots.count} * sizeof(uint32_t));
+    phases->sequences = sequenceListPhase(p);
+}
+
+void buildTable(AttentionPlan* plan, AttentionPhases* phases) {
+    plan->scratch.reserve(ScratchRange::table, plan->inParts ? sizeof(shared::PartsTable) : sizeof(shared::CallTable));
+    phases->table = tablePhase();
+}
+
+} // namespace
+
+VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* plan, VkfMessage* message) {
+    if (problem.empty) {
+        return VKF_SUCCESS;
+    }
+    AttentionPhases phases;
+    const PhaseBuilder builder(caps, problem, *plan);
+    if (const VkfResult result = buildPhases(builder, &phases, &plan->scratch, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (has(problem.given, VKF_ARRAY_CU_SEQLENS)) {
+        buildSequenceList(problem.given, plan, &phases);
+    }
+    if (plan->hasTable) {
+        buildTable(plan, &phases);
+    }
+    plan->phases = inOrder(std::move(phases));
+    return checkStepCount(plan->phases, message);
+}
+
+std::vector<Phase> inOrder(AttentionPhases&& phases) {
+    std::vector<Phase> all;
+    const auto add = [&all](std::optional<Phase>& phase) {
+        if (phase) {
+            all.push_back(*phase);
+        }
+    };
+    add(phases.table);
+    add(phases.sequences);
+    add(phases.expandKeys);
+    if (phases.tileMap) {
+        phases.tileMap->joins = phases.expandKeys.has_value(); // it reads no keys
+    }
+    add(phases.tileMap);
+    add(phases.tileOrder);
+    all.insert(all.end(), phases.attention.begin(), phases.attention.end());
+    add(phases.finish);
+    add(phases.fallback);
+    add(phases.probabilities);
+    return all;
+}
+
+} // namespace vkf

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Makes single phases of a plan from the decision. It does what all kernels have in common.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "device/caps.hpp"
+#include "planning/decision.hpp"
+#include "planning/phase.hpp"
+#include "problem/problem.hpp"
+#include "problem/strides.hpp"
+
+namespace vkf {
+
+class PhaseBuilder {
+public:
+    // The arguments must live as long as the builder.
+    PhaseBuilder(const Caps& caps, const CheckedProblem& problem, const Decision& decision)
+        : caps_(caps), problem_(problem), decision_(decision) {}
+
+    const Caps& caps() const { return caps_; }
+    const CheckedProblem& problem() const { return problem_; }
+    const Decision& decision() const { return decision_; }
+
+    // Sets the layout of Operand::scratch.
+    void setScratchLayout(const VkfTensorLayout& layout) { scratch_ = layout; }
+
+    // Makes a phase of `items` work items of at most `operations` each. `constants` are those of the kernel's tile.
+    VkfResult make(Kernel kernel, const Constants& constants, const std::array<Operand, 4>& operands, uint64_t items,
+                   double operations, Phase* phase, VkfMessage* message) const;
+
+    // Makes a phase that finishes rows write lse, if anything reads it.
+    void writeLse(Phase* phase) const;
+
+    // The operands that the attention kernel reads as q, k and v, and `output`.
+    std::array<Operand, 4> attentionOperands(Operand output) const;
+
+    // Row tiles of all heads. For packed sequences it is the number of slots, which can be higher.
+    uint64_t rowTiles() const;
+    uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
+    uint64_t rows() const { return heads() * problem_.given.queryRows; }
+
+private:
+    double stepOperations(Kernel kernel) const;
+    // The tensor that an operand stands for. Null for operands that are not q, k, v, o, or converted k and v.
+    const VkfTensorLayout* tensorOf(Operand operand) const;
+    ByteStrides operandStrides(Operand operand) const;
+
+    const Caps& caps_;
+    const CheckedProblem& problem_;
+    const Decision& decision_;
+    VkfTensorLayout scratch_{};
+};
+
+} // namespace vkf

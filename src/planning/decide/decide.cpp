@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "planning/decision.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/matrix_obstacle.hpp"
+#include "planning/counts.hpp"
+#include "planning/decide/decide_paths.hpp"
+#include "planning/decide/heads_in_turn.hpp"
+#include "planning/decide/storage16.hpp"
+#include "planning/decide/tile_map.hpp"
+#include "problem/mask_layout.hpp"
+#include "problem/optional_inputs.hpp"
+#include "problem/strides.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+VkfResult decidePath(const TunedDevice& device, const CheckedProblem& problem, const PathChoice& chosen,
+                     Decision* decision, VkfMessage* message) {
+    switch (chosen.path) {
+    case VKF_PATH_STANDARD:
+        return decideStandard(device, problem, decision, message);
+    case VKF_PATH_COOPMAT:
+        return decideCoopmat(device, problem, chosen.coopmat ? *chosen.coopmat : chooseCoopmat(device, problem),
+                             decision, message);
+    case VKF_PATH_DECODE:
+        return decideDecode(device, problem, decision, message);
+    case VKF_PATH_KEY_OUTER:
+        return decideKeyOuter(device, problem, decision, message);
+    default:
+        return decideScalar(device, problem, decision, message);
+    }
+}
+
+// Whether a phase makes the probabilities from lse. The softmax of path standard writes those of all rows.
+bool hasProbabilityPhase(const CheckedProblem& problem, VkfPath path) {
+    const VkfProblem& p = problem.given;
+    const bool writtenBySoftmax = path == VKF_PATH_STANDARD && !has(p, VKF_ARRAY_PROBABILITY_ROWS);
+    return has(p, VKF_ARRAY_PROBABILITIES) && !problem.empty && p.keys != 0 && !writtenBySoftmax;
+}
+
+Operand lseOf(const VkfProblem& p, bool probabilities) {
+    return has(p, VKF_ARRAY_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
+}
+
+} // namespace
+
+VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decision* decision, VkfMessage* message) {
+    const Caps& caps = device.caps;
+    const VkfProblem& p = problem.given;
+    const PathChoice chosen = choosePath(device, problem);
+    Decision made;
+    made.path = chosen.path;
+    made.packedHeads = packedHeads(made.path, problem);
+    if (const VkfResult result = checkStorage16(caps, problem, made.path, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = checkRowCount(problem, 1, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = decidePath(device, problem, chosen, &made, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    made.constants[VKF_ID_PACKED_HEADS] = made.packedHeads;
+    made.probabilities = hasProbabilityPhase(problem, made.path);
+    made.lse = lseOf(p, made.probabilities);
+    made.inputAlignment = std::max(made.inputAlignment, storage16InputAlignment(caps, problem));
+    made.outputAlignment = storage16OutputAlignment(caps, problem);
+    made.headsInTurn = headsInTurn(caps, problem, made);
+    made.map = chooseTileMap(caps, problem, made);
+    made.hasTable = windowSlot(p) == VKF_SLOT_HAS_TABLE || made.inParts;
+    *decision = std::move(made);
+    return VKF_SUCCESS;
+}
+
+void setMatrices(const Caps& caps, const MatrixLayout& layout, VkfType elements, Decision* decision) {
+    decision->matrix = layout;
+    decision->matrixElements = elements;
+    decision->constants[VKF_ID_LOCKSTEP] = (caps.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+}
+
+void setProductMatrices(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& layout,
+                        Decision* decision) {
+    setMatrices(caps, layout, matrixType(problem.given), decision);
+    decision->productType = decision->matrixElements;
+}
+
+void setWholeWords(bool wholeWords, Decision* decision) {
+    decision->inputAlignment = wholeWords ? loadedWordBytes : 1;
+    decision->constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
+}
+
+void setSplits(const CheckedProblem& problem, uint32_t splits, Decision* decision) {
+    decision->splits = problem.empty ? 1 : splits;
+}
+
+} // namespace vkf

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// The decisions of the paths, one function each. Each fills in the tile, its kernels and how they load rows, and fails
+// with a message where the device cannot run the path.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "planning/decision.hpp"
+#include "tiles/coopmat_tile.hpp"
+#include "tiles/kernel_tile.hpp"
+
+namespace vkf {
+
+// The tile of path coopmat, with the problem that its attention kernel computes.
+struct CoopmatChoice {
+    CheckedProblem problem; // k and v converted, if a phase before attention converts them
+    bool expandsKeys = false;
+    CoopmatPlan plan;
+    ConsideredTiles considered;
+};
+CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& problem);
+
+// The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` is what AUTO found on the way, if it looked.
+struct PathChoice {
+    VkfPath path{};
+    std::optional<CoopmatChoice> coopmat;
+};
+PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem);
+
+VkfResult decideScalar(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
+                       VkfMessage* message);
+VkfResult decideKeyOuter(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
+                         VkfMessage* message);
+VkfResult decideStandard(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
+                         VkfMessage* message);
+VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
+                       VkfMessage* message);
+VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& problem, const CoopmatChoice& chosen,
+                        Decision* decision, VkfMessage* message);
+
+// The tile of the portable kernels, which paths scalar, key_outer and standard have. *plan has the key splits that the
+// caller asks for.
+VkfResult decidePortableTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
+                             Decision* decision, VkfMessage* message);
+
+// ---- What several paths share ----------------------------------------------------------------------------------
+
+// Sets the tile of the path. `splits` only enters the text of the tile.
+template <KernelTile Tile> void setTile(const Tile& tile, uint32_t splits, bool tuned, Decision* decision) {
+    decision->tile = {tile.rows(), tile.keys(), tile.workgroupSize(), tile.sharedBytes()};
+    decision->tileText = tile.text(splits);
+    decision->tuned = tuned;
+}
+
+// Sets the cooperative matrices. Their 16-bit type is `elements`.
+void setMatrices(const Caps& caps, const MatrixLayout& layout, VkfType elements, Decision* decision);
+// The same for a kernel whose products have the matrices' type, and p too.
+void setProductMatrices(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& layout,
+                        Decision* decision);
+
+// Sets whether the kernels load rows of q, k and v in whole words, or element by element.
+void setWholeWords(bool wholeWords, Decision* decision);
+
+// Splits the keys, unless the output is empty.
+void setSplits(const CheckedProblem& problem, uint32_t splits, Decision* decision);
+
+} // namespace vkf

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "planning/decide/tile_map.hpp"
+
+#include <algorithm>
+
+#include "planning/tile_map_sizes.hpp"
+#include "problem/mask_layout.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// What a map of the bias costs and saves, in seconds. The numbers of a GPU are those of an H200.
+struct Speed {
+    double operations; // of attention, a second
+    double bytes;      // of a bias that the map reads, a second
+    double fixed;      // seconds that a map takes whatever its size: dispatches, and workgroups that wait for memory
+};
+constexpr Speed gpuSpeed = {300e12, 4e12, 35e-6};
+constexpr Speed softwareSpeed = {20e9, 10e9, 12e-6}; // llvmpipe on a few cores
+constexpr double savedShare = 0.5;                   // of the time of attention, by a causal mask
+
+// Packed sequences have no map, because their tiles of rows lie in slots. The kernel asks per-key masks about every key
+// then.
+bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
+    const VkfProblem& p = problem.given;
+    return walksTiles(path) && (problem.asksKeys() || mapsBias(caps, problem)) && !has(p, VKF_ARRAY_CU_SEQLENS) &&
+           p.keys != 0 && !problem.empty;
+}
+
+bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
+    return repeatedCount(array.heads, p.queryHeads) > 1 && array.headStride != 0;
+}
+
+// Whether each head needs its own map. `bias`: the map looks at the bias.
+bool needsHeads(const VkfProblem& p, bool bias) {
+    return (has(p, VKF_ARRAY_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
+           (has(p, VKF_ARRAY_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
+}
+
+// The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
+// Where the bias is a mask, their workgroups end at once, on multiprocessors that have nothing else to do. Path scalar,
+// and a kernel with per-key masks, need the map in every class.
+std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
+    if (path == VKF_PATH_COOPMAT && !problem.asksKeys()) {
+        return {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
+    }
+    return {VKF_ROWS_MASKED, VKF_ROWS_BIASED};
+}
+
+// The most work items that a class of rows can have. A tile of the map whose last rows do not exist has work items for
+// them too.
+uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision, bool bias) {
+    const VkfProblem& p = problem.given;
+    const uint32_t packed = decision.packedHeads;
+    const uint64_t heads = uint64_t{p.batch} * p.queryHeads / packed * decision.splits;
+    if (!bias || !decision.maskedRows) {
+        return heads * tilesOfRows(problem, packed, decision.tile.rows);
+    }
+    const MaskedRows& masked = *decision.maskedRows;
+    return heads * tilesOfRows(problem, packed, masked.rows) * (masked.rows / decision.tile.rows);
+}
+
+} // namespace
+
+// For instance, 8192 rows and keys of 16 heads with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads
+// has 134 MB, which take 34 us. With 1024 rows and keys attention takes 40 us without a bias, 53 with one, and 75 with
+// a causal mask and a map: few workgroups make the map, and the longest tile of rows takes as long as before.
+bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
+        return false;
+    }
+    const Speed& speed = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE ? softwareSpeed : gpuSpeed;
+    const double pairs = visiblePairs(problem) * p.batch;
+    const double columns = static_cast<double>(p.headDim) + p.valueDim;
+    const double attention = 2.0 * columns * pairs * p.queryHeads / speed.operations;
+    const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
+    const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / speed.bytes;
+    return savedShare * attention > reading + speed.fixed;
+}
+
+std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
+    if (!wantsMap(caps, problem, decision.path)) {
+        return {};
+    }
+    const bool bias = mapsBias(caps, problem);
+    TileMapChoice map{bias, needsHeads(problem.given, bias), decision.tile.rows, decision.tile.keys, {}};
+    if (bias && decision.maskedRows) {
+        map.rows = decision.maskedRows->rows;
+        map.keys = decision.maskedRows->keys;
+    }
+    if (bias) {
+        map.rowClasses = rowClasses(problem, decision.path);
+    }
+    const bool counts = tileMapSizes(problem, map, decision.packedHeads).words <= mostCount &&
+                        itemsOfClasses(problem, decision, bias) <= mostCount;
+    return counts ? std::optional(map) : std::nullopt; // without a map, the kernel asks per-key masks about every key
+}
+
+} // namespace vkf

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// A phase of a plan: one kernel over a range of work items.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pipelines/variant.hpp"
+#include "shared/attention_params.h"
+
+namespace vkf {
+
+// The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse,
+// delta). scratchState, scratchLse, expandedK and expandedV lie inside the scratch memory (scratch.hpp). dout to
+// keyStarts belong to the backward pass; the starts are those of packed sequences.
+enum class Operand : uint32_t {
+    none,
+    q,
+    k,
+    v,
+    o,
+    lse,
+    probabilities,
+    scratch,
+    scratchState,
+    probabilityRows,
+    scratchLse,
+    dout,
+    dlse,
+    rowStarts,
+    keyStarts,
+    expandedK,
+    expandedV
+};
+inline constexpr size_t operandCount = 17;
+
+// One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
+// most itemsPerStep items. A pass waits for the pass before it, and a phase for the phases before it unless it joins.
+struct Phase {
+    Variant variant;
+    std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
+    shared::CallParams params{};       // addresses and first_item left 0
+    Operand lse = Operand::none;       // the memory of lse, if the kernel writes or reads it
+    uint32_t items = 0;                // of all passes
+    uint32_t passes = 1;
+    uint32_t itemsPerStep = 0;
+    bool joins = false; // runs at the same time as the phase before it
+    // Takes turns with the phase before it, which has as many passes: a pass of that phase, then one of this phase. If
+    // it joins, its passes run at the same time as those of that phase.
+    bool alternates = false;
+
+    uint32_t itemsPerPass() const { return items / passes; }
+    // Divides before it adds: a step may have nearly as many items as 32 bits can count.
+    uint32_t stepsPerPass() const {
+        return itemsPerPass() / itemsPerStep + (itemsPerPass() % itemsPerStep != 0 ? 1 : 0);
+    }
+    uint32_t steps() const { return passes * stepsPerPass(); }
+};
+
+// Steps of all phases.
+uint32_t stepsOf(const std::vector<Phase>& phases);
+
+} // namespace vkf

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "planning/tile_map_sizes.hpp"
+
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+
+TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& map, uint32_t packedHeads) {
+    constexpr uint32_t wordTiles = 32;
+    const VkfProblem& p = problem.given;
+    TileMapSizes sizes;
+    sizes.orders = p.batch * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
+    sizes.rowTiles = tilesOfRows(problem, packedHeads, map.rows);
+    sizes.wordKeys = uint64_t{wordTiles} * map.keys;
+    sizes.words = sizes.orders * sizes.rowTiles * VKF_TILES(p.keys, sizes.wordKeys);
+    return sizes;
+}
+
+} // namespace vkf

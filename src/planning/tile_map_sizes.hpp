@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "planning/decision.hpp"
+#include "problem/problem.hpp"
+
+namespace vkf {
+
+// How large a map of tiles is.
+struct TileMapSizes {
+    uint64_t orders = 0;   // one for each sequence, or each KV head of each sequence
+    uint64_t rowTiles = 0; // of each order
+    uint64_t wordKeys = 0; // keys of a word of the map
+    uint64_t words = 0;
+};
+TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& map, uint32_t packedHeads);
+
+} // namespace vkf
