@@ -267,7 +267,7 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     info.workgroupSize = gradient.tile.workgroupSize;
     info.sharedMemoryBytes = gradient.tile.sharedBytes;
     info.tuned = gradient.tuned ? 1 : 0;
-    info.bandKeys = gradient.bandKeys;
+    info.bandKeys = gradient.bandKeys();
     constexpr double backward = 2.5; // five products instead of two
     info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);

@@ -3,18 +3,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "device/matrix_obstacle.hpp"
+#include "base/message.hpp"
+#include "planning/call_table.hpp"
 #include "planning/counts.hpp"
-#include "planning/gradient/gradient_bands.hpp"
-#include "planning/gradient/gradient_builder.hpp"
-#include "planning/gradient/gradient_pairs.hpp"
-#include "planning/packed_sequences.hpp"
+#include "planning/gradient/gradient_phases.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
-#include "tiles/amd/registers.hpp"
-#include "tiles/gradient/gradient_matrix_tile.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -53,14 +49,15 @@ void fillTable(const CheckedGradient& gradient, GradientPlan* plan) {
 }
 
 // Adds the phase that writes the state of all rows.
-VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
+VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+                     VkfMessage* message) {
     const CheckedProblem& forward = builder.forward();
     const VkfProblem& p = forward.given;
     if (const VkfResult result = checkRowCount(forward, 1, message); result != VKF_SUCCESS) {
         return result;
     }
-    const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
-    builder.reserveState(rows);
+    const uint64_t rows = builder.heads() * p.queryRows;
+    plan->scratch.reserve(ScratchRange::rowState, rows * 2 * sizeof(float));
     if (rows == 0) {
         return VKF_SUCCESS;
     }
@@ -70,77 +67,88 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
     constants[VKF_ID_STATE_LANES] = lanes;
     constants[VKF_ID_SEQUENCES] = tensorSequences(p);
+    Phase& state = phases->rowState.emplace();
     const VkfResult result =
-        builder.add(Kernel::gradientRows, constants,
-                    {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-                      {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
-                      {Operand::dlse, nullptr, "dlse"},
-                      {Operand::scratchState, nullptr, "scratch"}}},
-                    tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
-    if (result == VKF_SUCCESS) {
-        builder.lastPhase().lse = Operand::lse;
-        builder.lastPhase().joins = true; // it does not read the table
-    }
+        builder.make(Kernel::gradientRows, constants,
+                     {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
+                       {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
+                       {Operand::dlse, nullptr, "dlse"},
+                       {Operand::scratchState, nullptr, "scratch"}}},
+                     tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);
+    state.lse = Operand::lse;
     return result;
 }
 
+// Adds a phase for each tile: dq, then dk and dv.
 template <KernelTile Tile>
-VkfResult addRowsAndKeys(GradientBuilder& builder, const std::vector<Tile>& keyTiles, VkfMessage* message) {
-    VkfResult result = addRowPhase(builder, message);
-    if (result == VKF_SUCCESS && writesDq(builder)) {
-        builder.joinGradients();
+VkfResult buildPairs(const GradientPhaseBuilder& builder, const Tile* rows, const std::vector<Tile>& keys,
+                     GradientPlan* plan, std::vector<Phase>* phases, VkfMessage* message) {
+    if (rows != nullptr) {
+        if (const VkfResult result = buildRows(builder, *rows, &plan->slots, &phases->emplace_back(), message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
     }
-    for (const Tile& tile : keyTiles) {
-        if (result == VKF_SUCCESS) {
-            result = addKeyPhase(builder, tile, message);
+    for (const Tile& tile : keys) {
+        if (const VkfResult result = buildKeys(builder, tile, &plan->keySlots, &phases->emplace_back(), message);
+            result != VKF_SUCCESS) {
+            return result;
         }
-        if (result == VKF_SUCCESS) {
-            builder.joinGradients();
-        }
+    }
+    return VKF_SUCCESS;
+}
+
+// Adds the phases that keep pairs to themselves, for calls whose stored ones cannot give the sums
+// (VKF_SUMS_AGAIN). They do nothing unless the device asks for it.
+VkfResult buildFallback(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+                        VkfMessage* message) {
+    const PairTiles<GradientMatrixTile>& tiles = builder.decision().coopmat;
+    const std::vector<GradientMatrixTile> keys =
+        builder.decision().repeatsKeys() ? tiles.keys : std::vector<GradientMatrixTile>{};
+    const VkfResult result = buildPairs(builder, &*tiles.rows, keys, plan, &phases->fallback, message);
+    for (Phase& phase : phases->fallback) {
+        phase.variant.constants[VKF_ID_IF_AGAIN] = 1;
     }
     return result;
 }
 
-// Adds the phases that write dq, dk and dv: one for dq, one for dk and dv or one each.
-VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
-    const bool dk = writesDk(builder);
-    const MatrixLayout& matrices = builder.plan().matrix;
-    std::vector<GradientMatrixTile> keyTiles;
-    if (dk || writesDv(builder)) {
-        const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
-        keyTiles = chooseKeyMatrixTiles(builder.device(), matrices,
-                                        tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
+VkfResult buildBandsAndFallback(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+                                VkfMessage* message) {
+    VkfResult result = buildBands(builder, phases, &plan->scratch, message);
+    if (result == VKF_SUCCESS && builder.decision().writesDvBesideBands()) {
+        result = buildKeys(builder, builder.decision().coopmat.keys[1], &plan->keySlots, &phases->pairs.emplace_back(),
+                           message);
     }
-    bool inBands = false;
-    const VkfResult result = addBands(builder, keyTiles, &inBands, message);
-    return inBands || result != VKF_SUCCESS ? result : addRowsAndKeys(builder, keyTiles, message);
+    return result == VKF_SUCCESS ? buildFallback(builder, plan, phases, message) : result;
 }
 
-VkfResult addPairs(GradientBuilder& builder, VkfMessage* message) {
-    if (matricesOf(builder) != nullptr) {
-        return addMatrixPairs(builder, message);
+// Adds the phases that write dq, dk and dv.
+VkfResult buildDqDkDv(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+                      VkfMessage* message) {
+    const auto pointer = [](const auto& tile) { return tile ? &*tile : nullptr; };
+    const GradientDecision& decision = builder.decision();
+    if (decision.bands) {
+        return buildBandsAndFallback(builder, plan, phases, message);
     }
-    const bool dk = writesDk(builder);
-    const bool dv = writesDv(builder);
-    std::vector<GradientTile> keyTiles;
-    if (dk || dv) {
-        keyTiles = chooseKeyTiles(builder.caps(), tileProblem(builder, GradientOwner::keys, dk, dv));
+    if (decision.path == VKF_PATH_COOPMAT) {
+        return buildPairs(builder, pointer(decision.coopmat.rows), decision.coopmat.keys, plan, &phases->pairs,
+                          message);
     }
-    return addRowsAndKeys(builder, keyTiles, message);
+    return buildPairs(builder, pointer(decision.scalar.rows), decision.scalar.keys, plan, &phases->pairs, message);
 }
 
 // Adds the phase that writes dbias.
-VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
-    if (builder.gradient().biasElements == 0) {
+VkfResult buildBias(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+                    VkfMessage* message) {
+    if (!builder.decision().bias) {
         return VKF_SUCCESS;
     }
-    const GradientTile tile =
-        chooseGradientTile(builder.caps(), tileProblem(builder, GradientOwner::bias, false, false));
-    if (const VkfResult result = requireTile(builder, tile.workgroupSize(), message); result != VKF_SUCCESS) {
+    const VkfProblem& p = builder.forward().given;
+    const GradientTile& tile = *builder.decision().bias;
+    if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
-    const shared::GradientTable& table = builder.plan().table;
+    const shared::GradientTable& table = plan->table;
     const uint64_t shared = uint64_t{p.batch} * p.queryHeads / table.bias_sequences / table.bias_heads + 1;
     const uint64_t rows = table.bias_rows == 1 ? longestRowsOf(p) : std::min(tile.rows(), longestRowsOf(p));
     const double operations = 2.0 * static_cast<double>(shared) * static_cast<double>(rows) * tile.keys() *
@@ -151,92 +159,63 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over %llu tiles of %u rows and %u keys",
                     static_cast<unsigned long long>(mostCount), tile.rows(), tile.keys());
     }
-    const VkfResult result = builder.addPairs(tile, items * keyTiles, operations, message);
-    if (result == VKF_SUCCESS) {
-        builder.joinGradients();
-    }
-    return result;
+    return builder.makePairs(tile, items * keyTiles, operations, &phases->others.emplace_back(), message);
 }
 
 // Adds the phase that writes dsinks.
-VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
-    if (!builder.gradient().wants(VKF_GRADIENT_SINKS) || p.queryHeads == 0) {
+VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/, GradientPhases* phases,
+                     VkfMessage* message) {
+    if (!builder.decision().sinks) {
         return VKF_SUCCESS;
     }
+    const VkfProblem& p = builder.forward().given;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
-    const VkfResult result = builder.add(Kernel::gradientSinks, constants,
-                                         {{{Operand::none, nullptr, ""},
-                                           {Operand::none, nullptr, ""},
-                                           {Operand::none, nullptr, ""},
-                                           {Operand::scratchState, nullptr, "scratch"}}},
-                                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, message);
-    if (result == VKF_SUCCESS) {
-        builder.joinGradients();
-    }
-    return result;
+    return builder.make(Kernel::gradientSinks, constants,
+                        {{{Operand::none, nullptr, ""},
+                          {Operand::none, nullptr, ""},
+                          {Operand::none, nullptr, ""},
+                          {Operand::scratchState, nullptr, "scratch"}}},
+                        p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 
-// Why the device cannot do the backward pass on cooperative matrices, or null.
-const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
-    const VkfProblem& p = gradient.forward.given;
-    const VkfType type = matrixType(p);
-    // The forward pass takes block types, which have no backward pass.
-    if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
-        return "k and v must both be f16 or both be bf16, as q unless q is f32";
+// Makes the phase that lists the sequences of slots, if there are slots.
+std::optional<Phase> makeSequenceList(const VkfProblem& p, const Slots& slots, Operand starts, ScratchRange range,
+                                      Scratch* scratch) {
+    if (slots.count == 0) {
+        return {};
     }
-    if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
-        return obstacle;
-    }
-    const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
-    return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
+    scratch->reserve(range, uint64_t{slots.count} * sizeof(uint32_t));
+    Phase list = sequenceListPhase(p);
+    list.operands[0] = starts;
+    return list;
 }
 
-// Whether every kernel that is wanted has a tile that fits the device.
-bool hasMatrixTiles(GradientBuilder& builder, const MatrixLayout& layout) {
-    const auto fits = [&](GradientOwner owner) {
-        const bool keys = owner == GradientOwner::keys;
-        return chooseGradientMatrixTile(builder.device(), layout, tileProblem(builder, owner, true, keys))
-                   .workgroupSize() != 0;
-    };
-    return fits(GradientOwner::rows) && fits(GradientOwner::keys);
+// Adds the phases that run before all others.
+void buildPreparation(const VkfProblem& p, GradientPlan* plan, GradientPhases* phases) {
+    phases->rowSequences = makeSequenceList(p, plan->slots, Operand::rowStarts, ScratchRange::rowSlots, &plan->scratch);
+    phases->keySequences =
+        makeSequenceList(p, plan->keySlots, Operand::keyStarts, ScratchRange::keySlots, &plan->scratch);
+    plan->scratch.reserve(ScratchRange::table, sizeof(shared::GradientTable));
+    phases->table = tablePhase();
 }
 
-// Whether no kernel on cooperative matrices reads tensors element by element.
-bool readsWholeWords(const GradientBuilder& builder) {
-    const CheckedProblem& forward = builder.forward();
-    return inWholeWords(forward.layout(VKF_TENSOR_Q)) && inWholeWords(forward.layout(VKF_TENSOR_K)) &&
-           inWholeWords(forward.layout(VKF_TENSOR_V)) &&
-           inWholeWords(builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT));
-}
-
-// AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler
-// (580.159.04) lost sums of such calls, and AMD chips, whose compiler keeps no tile in registers (docs/portability.md).
-bool avoidsMatrices(const GradientBuilder& builder) {
-    return builder.caps().driver == VK_DRIVER_ID_MESA_LLVMPIPE || isAmd(builder.caps()) || !readsWholeWords(builder);
-}
-
-// Chooses the path. AUTO is coopmat where the device can and nothing speaks against it.
-VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
-    const Caps& caps = builder.caps();
-    const VkfProblem& p = builder.forward().given;
-    builder.plan().path = VKF_PATH_SCALAR;
-    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(builder))) {
-        return VKF_SUCCESS;
-    }
-    const char* const obstacle = matrixObstacle(caps, builder.gradient());
-    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
-    }
-    if (obstacle == nullptr) {
-        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
-        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(builder, layout)) {
-            builder.plan().path = VKF_PATH_COOPMAT;
-            builder.setMatrices(layout);
+VkfResult build(const Caps& caps, const CheckedGradient& gradient, GradientPlan* plan, VkfMessage* message) {
+    const GradientPhaseBuilder builder(caps, gradient, *plan);
+    GradientPhases phases;
+    fillTable(gradient, plan);
+    for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks}) {
+        if (const VkfResult result = step(builder, plan, &phases, message); result != VKF_SUCCESS) {
+            return result;
         }
     }
-    return VKF_SUCCESS;
+    if (!phases.writeGradients()) {
+        plan->scratch = {};
+        return VKF_SUCCESS;
+    }
+    buildPreparation(gradient.forward.given, plan, &phases);
+    plan->phases = inOrder(std::move(phases));
+    return checkStepCount(plan->phases, message);
 }
 
 } // namespace
@@ -244,30 +223,14 @@ VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
 VkfResult makeGradientPlan(const TunedDevice& device, const CheckedGradient& gradient, GradientPlan* plan,
                            VkfMessage* message) {
     GradientPlan made;
-    GradientBuilder builder(device, gradient, &made);
-    if (const VkfResult result = choosePath(builder, message); result != VKF_SUCCESS) {
-        return result;
+    VkfResult result = decideGradient(device, gradient, &made, message);
+    if (result == VKF_SUCCESS) {
+        result = build(device.caps, gradient, &made, message);
     }
-    if (builder.needsStorage16()) {
-        if (const VkfResult result = requireStorage16(device.caps, "tensors of other types than f32 need", message);
-            result != VKF_SUCCESS) {
-            return result;
-        }
+    if (result == VKF_SUCCESS) {
+        *plan = std::move(made);
     }
-    fillTable(gradient, &made);
-    VkfResult result = addState(builder, message);
-    for (const auto add : {addPairs, addBias, addSinks}) {
-        result = result == VKF_SUCCESS ? add(builder, message) : result;
-    }
-    if (result != VKF_SUCCESS) {
-        return result;
-    }
-    builder.finish();
-    if (result = checkStepCount(made.phases, message); result != VKF_SUCCESS) {
-        return result;
-    }
-    *plan = std::move(made);
-    return VKF_SUCCESS;
+    return result;
 }
 
 } // namespace vkf

@@ -106,21 +106,22 @@ std::string textOf(const AttentionPlan& plan) {
 
 std::string textOf(const GradientPlan& plan) {
     Text text;
-    const auto& [path, tile, productType, matrix, inputAlignment, tuned, bandKeys, rowTileText, keyTileText, slots,
-                 keySlots, table, scratch, phases] = plan;
+    const auto& [path, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment, scalar, coopmat,
+                 bands, bias, sinks] = static_cast<const GradientDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("inParts", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);
-    addCommon(text, plan, slots);
+    addCommon(text, plan, plan.slots);
     text.field("splits", 1).text("tileText", "").field("tuned", tuned).field("keyOffset", 0).field("valueOffset", 0);
     text.field("steps", plan.steps());
-    for (const Phase& phase : phases) {
+    for (const Phase& phase : plan.phases) {
         add(text, phase);
     }
-    add(text, keySlots, scratch.offset(ScratchRange::keySlots));
-    text.field("ds", scratch.offset(ScratchRange::storedDs)).field("p", scratch.offset(ScratchRange::storedP));
-    text.field("sums", scratch.offset(ScratchRange::partialSums)).field("bandKeys", bandKeys);
-    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("gradientTable", table);
+    add(text, plan.keySlots, plan.scratch.offset(ScratchRange::keySlots));
+    text.field("ds", plan.scratch.offset(ScratchRange::storedDs))
+        .field("p", plan.scratch.offset(ScratchRange::storedP));
+    text.field("sums", plan.scratch.offset(ScratchRange::partialSums)).field("bandKeys", plan.bandKeys());
+    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("gradientTable", plan.table);
     return text.str();
 }
 

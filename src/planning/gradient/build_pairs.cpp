@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// The phases that compute scores again.
+#include "planning/gradient/gradient_phases.hpp"
+
+#include <algorithm>
+
+#include "tiles/kernel_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// The most rows of a head that may see a tile of so many keys.
+double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
+    const double rows = longestRowsOf(problem.given);
+    const bool narrow = problem.windowLeft >= 0 && problem.windowRight >= 0 && problem.firstKeys() == 0;
+    return narrow ? std::min(rows, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) +
+                                       1.0 + tileKeys)
+                  : rows;
+}
+
+} // namespace
+
+template <KernelTile Tile>
+VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+                    VkfMessage* message) {
+    const VkfProblem& p = builder.forward().given;
+    if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
+    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+        *slots = {static_cast<uint32_t>(tiles), 1, tile.rows()};
+    }
+    const double operations =
+        2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
+    return builder.makePairs(tile, tiles * builder.heads(), operations, phase, message);
+}
+
+template <KernelTile Tile>
+VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+                    VkfMessage* message) {
+    if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const VkfProblem& p = builder.forward().given;
+    const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
+    const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
+    if (packed) {
+        *slots = {static_cast<uint32_t>(tiles), 1, tile.keys()};
+    }
+    const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
+                           (tile.sumsValues() ? p.valueDim : 0.0);
+    const uint32_t heads = p.queryHeads / p.kvHeads;
+    const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
+    return builder.makePairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, phase, message);
+}
+
+template VkfResult buildRows(const GradientPhaseBuilder&, const GradientTile&, Slots*, Phase*, VkfMessage*);
+template VkfResult buildRows(const GradientPhaseBuilder&, const GradientMatrixTile&, Slots*, Phase*, VkfMessage*);
+template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientTile&, Slots*, Phase*, VkfMessage*);
+template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientMatrixTile&, Slots*, Phase*, VkfMessage*);
+
+} // namespace vkf

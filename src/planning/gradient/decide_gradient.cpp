@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "planning/gradient/gradient_decision.hpp"
+
+#include <utility>
+
+#include "device/matrix_obstacle.hpp"
+#include "problem/dropout.hpp"
+#include "tiles/amd/registers.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+// Whether a gradient is wanted and has elements.
+bool writes(const CheckedGradient& gradient, VkfGradientBits bit, VkfGradientRole role) {
+    return gradient.wants(bit) && gradient.layout(role).elements != 0;
+}
+bool writesDq(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ); }
+bool writesDk(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK); }
+bool writesDv(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV); }
+
+bool needsStorage16(const CheckedGradient& g) {
+    const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
+    return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
+           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
+}
+
+GradientTileProblem problemOf(const CheckedGradient& gradient, GradientOwner owner, bool sumsHeads, bool sumsValues) {
+    const VkfProblem& p = gradient.forward.given;
+    const bool keys = owner == GradientOwner::keys;
+    return {owner,
+            p.headDim,
+            p.valueDim,
+            sumsHeads,
+            sumsValues,
+            keys ? typicalKeys(p) : typicalRows(p),
+            uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
+            hasDropout(p),
+            tileProblem(VKF_PATH_COOPMAT, gradient.forward)};
+}
+
+// ---- The path --------------------------------------------------------------------------------------------------
+
+// Why the device cannot do the backward pass on cooperative matrices, or null.
+const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
+    const VkfProblem& p = gradient.forward.given;
+    const VkfType type = matrixType(p);
+    // The forward pass takes block types, which have no backward pass.
+    if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
+        return "k and v must both be f16 or both be bf16, as q unless q is f32";
+    }
+    if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
+        return obstacle;
+    }
+    const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
+    return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
+}
+
+// Whether every kernel that is wanted has a tile that fits the device.
+bool hasMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, const MatrixLayout& layout) {
+    const auto fits = [&](GradientOwner owner) {
+        const bool keys = owner == GradientOwner::keys;
+        return chooseGradientMatrixTile(device, layout, problemOf(gradient, owner, true, keys)).workgroupSize() != 0;
+    };
+    return fits(GradientOwner::rows) && fits(GradientOwner::keys);
+}
+
+// Whether no kernel on cooperative matrices reads tensors element by element.
+bool readsWholeWords(const CheckedGradient& gradient) {
+    const CheckedProblem& forward = gradient.forward;
+    return inWholeWords(forward.layout(VKF_TENSOR_Q)) && inWholeWords(forward.layout(VKF_TENSOR_K)) &&
+           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_GRADIENT_TENSOR_DOUT));
+}
+
+// AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler
+// (580.159.04) lost sums of such calls, and AMD chips, whose compiler keeps no tile in registers (docs/portability.md).
+bool avoidsMatrices(const Caps& caps, const CheckedGradient& gradient) {
+    return caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || isAmd(caps) || !readsWholeWords(gradient);
+}
+
+// Decides the path and its matrices. AUTO is coopmat where the device can and nothing speaks against it.
+VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+                     VkfMessage* message) {
+    const Caps& caps = device.caps;
+    const VkfProblem& p = gradient.forward.given;
+    decision->path = VKF_PATH_SCALAR;
+    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(caps, gradient))) {
+        return VKF_SUCCESS;
+    }
+    const char* const obstacle = matrixObstacle(caps, gradient);
+    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
+    }
+    if (obstacle == nullptr) {
+        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
+        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(device, gradient, layout)) {
+            decision->path = VKF_PATH_COOPMAT;
+            decision->matrix = layout;
+            decision->productType = matrixType(p);
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+// ---- Tiles -----------------------------------------------------------------------------------------------------
+
+void decideScalarTiles(const Caps& caps, const CheckedGradient& gradient, GradientDecision* decision) {
+    const bool dk = writesDk(gradient);
+    const bool dv = writesDv(gradient);
+    if (writesDq(gradient)) {
+        decision->scalar.rows = chooseGradientTile(caps, problemOf(gradient, GradientOwner::rows, true, false));
+    }
+    if (dk || dv) {
+        decision->scalar.keys = chooseKeyTiles(caps, problemOf(gradient, GradientOwner::keys, dk, dv));
+    }
+}
+
+void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision) {
+    const bool dk = writesDk(gradient);
+    const bool dv = writesDv(gradient);
+    if (writesDq(gradient)) {
+        decision->coopmat.rows =
+            chooseGradientMatrixTile(device, decision->matrix, problemOf(gradient, GradientOwner::rows, true, false));
+    }
+    if (dk || dv) {
+        const bool packed = has(gradient.forward.given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
+        decision->coopmat.keys =
+            chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, GradientOwner::keys, dk, dv), packed);
+    }
+}
+
+// ---- Bands -----------------------------------------------------------------------------------------------------
+
+// Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
+constexpr uint32_t widestFused = 128;
+
+BandChoice bandTiles(const TunedDevice& device, const CheckedGradient& gradient, const GradientDecision& decision) {
+    const VkfProblem& p = gradient.forward.given;
+    BandChoice tiles{{}, decision.coopmat.keys[0], {}, {}, {}};
+    const auto sum = [&](GradientOwner owner, uint32_t dim) {
+        return chooseGradientSumTile(device.caps, decision.matrix, owner, dim, tiles.store.keys());
+    };
+    if (std::max(p.headDim, p.valueDim) > widestFused) {
+        GradientTileProblem problem = problemOf(gradient, GradientOwner::keys, false, false);
+        problem.storesP = true;
+        tiles.store = chooseGradientMatrixTile(device, decision.matrix, problem);
+        tiles.dk = sum(GradientOwner::keys, p.headDim);
+        tiles.dv = writesDv(gradient) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{};
+    }
+    tiles.dq = sum(GradientOwner::rows, p.headDim);
+    return tiles;
+}
+
+// Whether the sums that `store` leaves to others have a tile that fits the device.
+bool hasAllSums(const CheckedGradient& gradient, const BandChoice& tiles) {
+    return !tiles.store.storesP ||
+           (tiles.dk.workgroupSize() != 0 && (!writesDv(gradient) || tiles.dv.workgroupSize() != 0));
+}
+
+// Bands of keys, if VkfGradientProblem::maxScratchBytes has room for enough keys.
+std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedGradient& gradient,
+                                      const GradientDecision& decision) {
+    if (!writesDq(gradient) || !writesDk(gradient) || decision.coopmat.keys[0].workgroupSize() == 0) {
+        return {};
+    }
+    BandChoice chosen = bandTiles(device, gradient, decision);
+    chosen.bands = chooseGradientBands(gradient, chosen.store, chosen.dq);
+    return chosen.bands.heads != 0 && hasAllSums(gradient, chosen) ? std::optional(chosen) : std::nullopt;
+}
+
+// ---- What vkfGetGradientInfo shows -----------------------------------------------------------------------------
+
+template <KernelTile Tile> void showTile(const Tile& tile, GradientDecision* decision) {
+    TileShape& shown = decision->tile;
+    shown.workgroupSize = std::max(shown.workgroupSize, tile.workgroupSize());
+    shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
+}
+
+// Where rows are whole words, kernels load them as such, and the addresses must be aligned to words.
+template <KernelTile Tile>
+void showMatrixTile(const CheckedGradient& gradient, const Tile& tile, GradientDecision* decision) {
+    showTile(tile, decision);
+    const uint32_t alignment = hasWholeWords(gradient, tile) ? loadedWordBytes : 1U;
+    decision->inputAlignment = std::max(decision->inputAlignment, alignment);
+}
+
+void showTileOfPairs(const CheckedGradient& gradient, const GradientMatrixTile& tile, GradientDecision* decision) {
+    showMatrixTile(gradient, tile, decision);
+    decision->tuned = decision->tuned || tile.tuned;
+}
+
+template <typename Tile> std::string textOf(const std::vector<Tile>& tiles) {
+    std::string text;
+    for (const Tile& tile : tiles) {
+        text += (text.empty() ? "" : "; ") + tile.text(1);
+    }
+    return text;
+}
+
+template <typename Tile> void showTexts(const PairTiles<Tile>& tiles, GradientDecision* decision) {
+    decision->rowTileText = tiles.rows ? tiles.rows->text(1) : "";
+    decision->keyTileText = textOf(tiles.keys);
+}
+
+void showBands(const CheckedGradient& gradient, GradientDecision* decision) {
+    const BandChoice& bands = *decision->bands;
+    showTileOfPairs(gradient, bands.store, decision);
+    for (const GradientSumTile* tile : {&bands.dq, &bands.dk, &bands.dv}) {
+        if (tile->workgroupSize() != 0) {
+            showMatrixTile(gradient, *tile, decision);
+        }
+    }
+    decision->rowTileText = bands.dq.text(1);
+    decision->keyTileText = decision->writesDvBesideBands()
+                                ? textOf(std::vector{bands.store, decision->coopmat.keys[1]})
+                                : bands.store.text(1);
+}
+
+void showTiles(const CheckedGradient& gradient, GradientDecision* decision) {
+    if (decision->scalar.rows) {
+        showTile(*decision->scalar.rows, decision);
+    }
+    for (const GradientTile& tile : decision->scalar.keys) {
+        showTile(tile, decision);
+    }
+    if (decision->coopmat.rows) {
+        showTileOfPairs(gradient, *decision->coopmat.rows, decision);
+    }
+    for (size_t i = 0; i < decision->coopmat.keys.size(); i++) {
+        if (!decision->bands || decision->repeatsKeys() || (i == 1 && decision->writesDvBesideBands())) {
+            showTileOfPairs(gradient, decision->coopmat.keys[i], decision);
+        }
+    }
+    if (decision->bands) {
+        showBands(gradient, decision);
+    } else if (decision->path == VKF_PATH_COOPMAT) {
+        showTexts(decision->coopmat, decision);
+    } else {
+        showTexts(decision->scalar, decision);
+    }
+    if (decision->bias) {
+        showTile(*decision->bias, decision);
+    }
+}
+
+} // namespace
+
+VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+                         VkfMessage* message) {
+    GradientDecision made;
+    if (const VkfResult result = decidePath(device, gradient, &made, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (needsStorage16(gradient)) {
+        if (const VkfResult result = requireStorage16(device.caps, "tensors of other types than f32 need", message);
+            result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    if (made.path == VKF_PATH_COOPMAT) {
+        decideMatrixTiles(device, gradient, &made);
+        made.bands = chooseBands(device, gradient, made);
+    } else {
+        decideScalarTiles(device.caps, gradient, &made);
+    }
+    if (gradient.biasElements != 0) {
+        made.bias = chooseGradientTile(device.caps, problemOf(gradient, GradientOwner::bias, false, false));
+    }
+    made.sinks = gradient.wants(VKF_GRADIENT_SINKS) && gradient.forward.given.queryHeads != 0;
+    showTiles(gradient, &made);
+    *decision = std::move(made);
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// What the library decides about a backward pass on a device, before it builds phases.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planning/decision.hpp"
+#include "planning/gradient/band_choice.hpp"
+#include "problem/gradient.hpp"
+#include "problem/strides.hpp"
+#include "tiles/gradient/gradient_matrix_tile.hpp"
+#include "tiles/gradient/gradient_sum_tile.hpp"
+#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/tuned_device.hpp"
+
+namespace vkf {
+
+// The tiles of the kernels that compute scores again. A tile without a workgroup means that none fits the device.
+template <typename Tile> struct PairTiles {
+    std::optional<Tile> rows; // writes dq
+    std::vector<Tile> keys;   // one writes dk and dv, or one each
+};
+
+// Kernels that take turns, band by band: `store` stores ds, or p and ds, in scratch memory, and the others sum over
+// them. `dk` and `dv` have no workgroup unless `store` stores p.
+struct BandChoice {
+    GradientBands bands;
+    GradientMatrixTile store;
+    GradientSumTile dq, dk, dv;
+};
+
+struct GradientDecision {
+    VkfPath path{};
+    TileShape tile;                        // the largest workgroup and the most shared memory of all kernels
+    std::string rowTileText;               // tile of the kernel that writes dq; empty without it
+    std::string keyTileText;               // tile of the kernel that writes dk and dv, or of one each; empty without it
+    bool tuned = false;                    // the tuning data chose a tile
+    MatrixLayout matrix;                   // empty without cooperative matrices
+    VkfType productType = VKF_TYPE_F32;    // the type of products
+    uint32_t inputAlignment = 1;           // bytes; q, k, v and dout need it besides the alignment of their elements
+    PairTiles<GradientTile> scalar;        // path scalar
+    PairTiles<GradientMatrixTile> coopmat; // path coopmat. With bands they are a fallback.
+    std::optional<BandChoice> bands;
+    std::optional<GradientTile> bias; // writes dbias
+    bool sinks = false;               // dsinks is wanted and has elements
+
+    uint32_t bandKeys() const { return bands ? bands->bands.tiles * bands->store.keys() : 0; }
+    // With bands that store p and ds, nothing else writes dk and dv. With bands that store ds alone, the second tile of
+    // keys writes dv.
+    bool writesDvBesideBands() const { return bands && !bands->store.storesP && coopmat.keys.size() > 1; }
+    bool repeatsKeys() const { return bands && bands->store.storesP; }
+};
+
+// Decides all of it. Errors say why the device cannot do the problem.
+VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+                         VkfMessage* message);
+
+// Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
+template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
+    const VkfTensorLayout& dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT);
+    return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
+           byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
+}
+
+} // namespace vkf

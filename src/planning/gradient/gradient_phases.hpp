@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// The phases of a backward pass by their purpose, and the functions that make them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planning/gradient/gradient.hpp"
+#include "planning/kernel_parameters.hpp"
+
+namespace vkf {
+
+struct GradientPhases {
+    std::optional<Phase> table;        // writes the table of the call
+    std::optional<Phase> keySequences; // lists the sequences of slots of keys
+    std::optional<Phase> rowSequences; // and of rows
+    std::optional<Phase> rowState;     // writes lse and delta of each row
+    std::vector<Phase> bands;          // store ds, or p and ds, and sum over them, in turns
+    std::vector<Phase> pairs;          // compute scores again, and write dq, dk and dv
+    std::vector<Phase> fallback;       // the same, if stored pairs cannot give the sums
+    std::vector<Phase> others;         // write dbias and dsinks
+
+    bool writeGradients() const { return !bands.empty() || !pairs.empty() || !others.empty(); }
+};
+
+// The phases in the order in which they run, with what each of them waits for.
+std::vector<Phase> inOrder(GradientPhases&& phases);
+
+// Makes single phases from the decision. It does what all kernels have in common.
+class GradientPhaseBuilder {
+public:
+    // The arguments must live as long as the builder.
+    GradientPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const GradientDecision& decision)
+        : caps_(caps), gradient_(gradient), decision_(decision) {}
+
+    const Caps& caps() const { return caps_; }
+    const CheckedGradient& gradient() const { return gradient_; }
+    const CheckedProblem& forward() const { return gradient_.forward; }
+    const GradientDecision& decision() const { return decision_; }
+
+    // Query heads of all sequences.
+    uint64_t heads() const { return uint64_t{tensorSequences(forward().given)} * forward().given.queryHeads; }
+
+    // A tensor of a phase. `layout` is null for memory without strides.
+    struct Tensor {
+        Operand operand;
+        const VkfTensorLayout* layout;
+        const char* name; // in messages
+    };
+
+    // Makes a phase of `items` work items of at most `operations` each.
+    VkfResult make(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
+                   double operations, Phase* phase, VkfMessage* message) const;
+
+    // The phase of a kernel that computes scores again.
+    VkfResult makePairs(const GradientTile& tile, uint64_t items, double operations, Phase* phase,
+                        VkfMessage* message) const;
+    VkfResult makePairs(const GradientMatrixTile& tile, uint64_t items, double operations, Phase* phase,
+                        VkfMessage* message) const;
+
+    // The phase of the kernel that makes dq, dk or dv from stored p and ds.
+    VkfResult makeSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations, Phase* phase,
+                       VkfMessage* message) const;
+
+    // Fails where no tile fits the device.
+    VkfResult requireTile(uint32_t workgroupSize, VkfMessage* message) const;
+
+private:
+    bool needsStorage16() const;
+    std::array<Tensor, 4> pairTensors() const;
+    template <KernelTile Tile>
+    VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
+                        Phase* phase, VkfMessage* message) const;
+
+    const Caps& caps_;
+    const CheckedGradient& gradient_;
+    const GradientDecision& decision_;
+};
+
+// A kernel that owns rows, and one that owns keys. They fill in the slots of packed sequences.
+template <KernelTile Tile>
+VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+                    VkfMessage* message);
+template <KernelTile Tile>
+VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+                    VkfMessage* message);
+
+// Adds the phases that take turns, band by band, and reserves the memory of their pairs and sums.
+VkfResult buildBands(const GradientPhaseBuilder& builder, GradientPhases* phases, Scratch* scratch,
+                     VkfMessage* message);
+
+} // namespace vkf
