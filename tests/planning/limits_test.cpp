@@ -238,7 +238,7 @@ TEST_CASE("bands of stored pairs lie within what kernels index", "[planning]") {
     problem.maxScratchBytes = UINT64_MAX;
     vkf::GradientPlan made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);
-    REQUIRE(made.bandKeys != 0);
+    REQUIRE(made.bandKeys() != 0);
     CHECK(made.scratch.offset(vkf::ScratchRange::partialSums) - made.scratch.offset(vkf::ScratchRange::storedDs) <=
           uint64_t{INT32_MAX} * 16);
 }
