@@ -148,7 +148,7 @@ VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application
- * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16_PARTS give right
+ * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16X3 give right
  * results on any device. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* Subgroup shuffles give wrong results. Kernels reduce in shared memory and use no cooperative matrices, so that
@@ -168,7 +168,7 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* For tests on drivers without bf16 matrices; no driver needs it. Path coopmat divides fp32 numbers into fp16
      * parts, not bf16 parts. fp16 has few exponents, so numbers far below 1 lose bits, and results may be outside the
      * bound of fp32. */
-    VKF_QUIRK_FP16_PARTS = 1 << 4,
+    VKF_QUIRK_FP16X3 = 1 << 4,
     /* Loads of cooperative matrices from shared memory give wrong elements. Kernels use no cooperative matrices, so
      * that path coopmat is not available. Mesa's driver does so on Intel's Xe3 GPUs. The library has no queue to find
      * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.
@@ -473,10 +473,10 @@ VKF_API void vkfDestroyMerge(VkfMerge merge);
 /* Device memory of one merge. Outputs must overlap neither inputs nor each other. */
 typedef struct VkfMergeBindings {
     size_t structSize;
-    /* The partial outputs o_k, as VkfMergeProblem::part and partStride say. Alignment: the element size. */
-    VkfBinding parts;
-    /* The partial lse_k: fp32, dense [batch, heads, rows] each, lsePartStride apart. Alignment: 4 bytes. */
-    VkfBinding partLse;
+    /* The partial outputs o_k, as VkfMergeProblem::partial and partialStride say. Alignment: the element size. */
+    VkfBinding partials;
+    /* The partial lse_k: fp32, dense [batch, heads, rows] each, lsePartialStride apart. Alignment: 4 bytes. */
+    VkfBinding partialLse;
     /* Output, as VkfMergeProblem::o says. Alignment: the element size. */
     VkfBinding o;
     /* Output. With VKF_ARRAY_LSE. fp32, dense [batch, heads, rows]. Alignment: 4 bytes. */
@@ -485,7 +485,7 @@ typedef struct VkfMergeBindings {
 
 /* Records a merge. The number of partial results fixes the order in which they are added up, so that the same inputs
  * give the same bits each time. Allocates nothing and does not block. Threads, command buffer, disturbed state and
- * barriers are as for vkfCmdAttention. Inputs are parts and partLse, outputs are o and lse.
+ * barriers are as for vkfCmdAttention. Inputs are partials and partialLse, outputs are o and lse.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
  * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. */

@@ -2,7 +2,7 @@
 //
 // Reads rows of block types (shared/stored_types.h) as fp32. The elements have exactly the bits of the definition:
 // scale times code is exact in fp32, and adding a minimum rounds once. In iq4_nl the number of a code takes the place
-// of the code (cache/code_numbers.glsl).
+// of the code (cache/block_types.glsl).
 //
 // A kernel loads one piece of a block at a time: VKF_PIECE_BYTES bytes of codes, and the numbers that they need. A
 // piece has four words:
@@ -13,15 +13,15 @@
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
 // and the 8 elements 16 places later. The codes of the two share their bytes.
 //
-// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_DEALT_BLOCKS where the kernel has block types.
+// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_READS_LANE_CHUNKS where the kernel has block types.
 // Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
 // RowWords, VKF_CODE_OFFSET.
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
-#include "cache/code_numbers.glsl"
+#include "cache/block_types.glsl"
 
-#if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
+#if defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
 #define VKF_PIECE_BYTES 8
 
 // Where the block and the codes of a piece begin, in bytes from the row. VKF_CODE_OFFSET: what codeBytes adds to a

@@ -60,24 +60,24 @@
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
-#define VKF_ADDS_BIAS (HAS_BIAS && !MASKED_ROWS)
+#define VKF_ADDS_BIAS (HAS_BIAS && !BIAS_IS_MASK)
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
 #include "matrix/special_values.glsl"
 #endif
 #include "matrix/half_rows.glsl"
 #include "coopmat/subgroup_rows.glsl"
 #include "coopmat/sizes.glsl"
-#include "coopmat/state.glsl"
-#ifdef VKF_FP32_PARTS
-#include "coopmat/parts_stage.glsl"
+#include "coopmat/globals.glsl"
+#ifdef VKF_BF16X3
+#include "coopmat/bf16x3_stage.glsl"
 #else
 #include "coopmat/matrix_stage.glsl"
 #include "coopmat/query_stage.glsl"
@@ -85,10 +85,10 @@
 
 #include "coopmat/deferred_scores.glsl"
 
-#ifdef VKF_MATRIX_EXCHANGE
-#include "coopmat/matrix_exchange.glsl"
+#ifdef VKF_VIA_SHARED
+#include "coopmat/elements_via_shared.glsl"
 #else
-#include "coopmat/matrix_registers.glsl"
+#include "coopmat/elements_in_registers.glsl"
 #endif
 #include "coopmat/matrix_output.glsl"
 #include "coopmat/begin.glsl"
@@ -96,8 +96,8 @@
 #include "coopmat/matrix_scores.glsl"
 #include "coopmat/matrix_masks.glsl"
 #include "coopmat/running_maximum.glsl"
-#ifdef VKF_FP32_PARTS
-#include "coopmat/parts_products.glsl"
+#ifdef VKF_BF16X3
+#include "coopmat/bf16x3_products.glsl"
 #endif
 
 // Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
@@ -131,11 +131,11 @@ void computeScores(const bool full) {
     for (;;) {
         makeScores(full); // 8
         if (!full) {
-            if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
-                dropUnkept();
+            if (HAS_PER_KEY_MASKS && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isUnmaskedTile(tile_begin / TILE_KEYS)))) {
+                dropMasked();
             }
-            if (MASKED_ROWS && !UNIFORM_BY_VOTE(isPlain(tile_begin / TILE_KEYS))) {
-                dropClosed();
+            if (BIAS_IS_MASK && !UNIFORM_BY_VOTE(isBiasFree(tile_begin / TILE_KEYS))) {
+                dropByBias();
             }
             dropInvisible();
         }
@@ -177,7 +177,7 @@ void computeBoundedScores() {
     }
 }
 
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
 // The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
 // order depends on it (docs/tuning.md, "probabilities of the next 16 keys").
 const uint LAST_COLUMN_BEFORE = ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1;
@@ -206,8 +206,8 @@ void accumulateOutput(const uint first_matrix) {
 
 #include "coopmat/tile_walk.glsl"
 
-#ifdef VKF_PLACES_APART
-#include "coopmat/attend_apart.glsl"
+#ifdef VKF_NARROW
+#include "coopmat/attend_narrow.glsl"
 #else
 
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
@@ -275,7 +275,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
 
 #endif
 
-#include "coopmat/split_walk.glsl"
+#include "coopmat/main.glsl"
 
 void main() {
     thread = threadIndex();
@@ -292,7 +292,7 @@ void main() {
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
     largest_size = 0u;
 #else
     if (thread == 0) {
@@ -339,7 +339,7 @@ void main() {
             attend(walk, tiles.x, tiles.y - 1, fetched, NO_TILE, !FULL_TILES_FIRST);
         }
     }
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
     askForPlainArithmetic();
 #endif
     writeResults(); // 12 to 15

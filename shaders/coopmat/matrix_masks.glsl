@@ -2,24 +2,24 @@
 //
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
-// Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
-// Provides: dropUnkept, dropClosed, dropInvisible; setMatrixKeys, seesTile.
+// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, SCORE.
+// Provides: dropMasked, dropByBias, dropInvisible; setMatrixKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
-#include "masks/range_bits.glsl"
+#include "masks/mask.glsl"
 
 // Sets the scores of keys that a per-key mask drops to -infinity.
-void dropUnkept() {
+void dropMasked() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
-            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
+            RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
-                    if (!keeps(keep, first_key + elementKey(key, e))) {
+                UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
+                    uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
+                    if (!isUnmasked(masks, first_key + elementKey(key, e))) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }
@@ -29,7 +29,7 @@ void dropUnkept() {
 }
 
 // Sets the scores of keys with a bias of -infinity to -infinity, where the bias is a mask.
-void dropClosed() {
+void dropByBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             if (fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) == MINUS_INFINITY) {
@@ -74,9 +74,9 @@ void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -85,8 +85,8 @@ void dropInvisible() {
                     seen = visibleBits(visible - int(first));
                 }
                 bool dropped = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
+                UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
+                    uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
                     if (dropped || LACKS_BIT(seen, elementKey(key, e) % 32)) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }

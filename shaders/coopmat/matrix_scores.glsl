@@ -3,8 +3,8 @@
 // Line 8 of the algorithm (attention_coopmat.comp): the products, and the steps from a product to a score (softcap,
 // ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
 //
-// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
-// coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
+// coopmat/elements_in_registers.glsl or elements_via_shared.glsl.
 // Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
 // setSlopes and setDropout, which main calls once.
 #ifndef VKF_MATRIX_SCORES_GLSL
@@ -12,7 +12,7 @@
 
 // Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                        \
-    SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
+    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS, (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
 
 void beginScores() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -20,7 +20,7 @@ void beginScores() {
     }
 }
 
-#ifndef VKF_FP32_PARTS // parts_products.glsl makes products of parts
+#ifndef VKF_BF16X3 // bf16x3_products.glsl makes products of parts
 // s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
 void computeProducts(const uint first_matrix) {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {

@@ -10,7 +10,7 @@
 // types become words of the matrices' type in the second step. Columns past the last one, up to a whole number of
 // matrices, are zeros.
 //
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/state.glsl.
+// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/globals.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage.
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL
@@ -19,7 +19,7 @@
 #include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
-#include "coopmat/tile_rows.glsl"
+#include "coopmat/globals.glsl"
 
 // Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
 // again, so that no load leaves the tensor. A full tile has no such rows.

@@ -6,7 +6,7 @@
 //     way has the least code, and code that runs once waits for its own instructions.
 //   - As elements, elsewhere: o is staged as fp32, then converted and stored element by element.
 //
-// Needs: coopmat/state.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
+// Needs: coopmat/globals.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
 // matrix/special_values.glsl.
 // Provides: storeMatricesAsWords, storeMatricesAsElements.
 #ifndef VKF_MATRIX_STORE_GLSL
@@ -17,7 +17,7 @@ const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
-#ifdef VKF_MATRIX_EXCHANGE
+#ifdef VKF_VIA_SHARED
 // The host never chooses words for this variant. 16-bit words are stored as left operands, whose element layout is
 // unknown here.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
@@ -124,7 +124,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
                 if (special) {
                     Item of_row = item;
                     of_row.head = queryHead(item, row);

@@ -17,7 +17,7 @@
 #ifndef VKF_SUBGROUP_ROWS_GLSL
 #define VKF_SUBGROUP_ROWS_GLSL
 
-#ifdef VKF_PLACES_APART
+#ifdef VKF_NARROW
 const bool SPREADS_ROWS = false;
 #else
 const bool SPREADS_ROWS = HAS_WINDOW && !HAS_ALIBI && ROW_TILES == 2;
@@ -29,7 +29,7 @@ const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
 
 // Packed rows between the lane's first row and its row number `row`, which indexes m_row.
 uint laneRow(const uint row) {
-    return row / SLOTS * MATRIX_STEP + placeOf(row % SLOTS * SLOT_ELEMENTS, ELEMENT_BASIS).x;
+    return row / FRAGMENT_ROWS * MATRIX_STEP + placeOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 #endif

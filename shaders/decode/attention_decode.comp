@@ -16,7 +16,7 @@
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
 // The kernel is bound by reading k and v once. Words go straight from memory to registers. Each group of lanes walks
-// over keys of its own (decode_tile.glsl), with its own (m, l, o). So no group waits for another until the end:
+// over keys of its own (decode/tile.glsl), with its own (m, l, o). So no group waits for another until the end:
 //
 //     s      partial sums over the words of k in a lane, then over the lanes of the group
 //     m, l   of each row; all lanes of a group have the same values
@@ -38,45 +38,45 @@
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
-#include "decode/decode_tile.glsl"
+#include "decode/tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "masks/dropped.glsl"
-#include "decode/decode_item.glsl"
-#include "decode/decode_load.glsl"
+#include "common/numbers.glsl"
+#include "masks/key_split.glsl"
+#include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
-#include "decode/decode_state.glsl"
-#include "decode/decode_join.glsl"
-#include "decode/decode_reduce.glsl"
-#include "decode/decode_begin.glsl"
-#include "decode/decode_fetch.glsl"
+#include "decode/globals.glsl"
+#include "decode/join.glsl"
+#include "decode/join.glsl"
+#include "decode/load.glsl"
+#include "decode/load.glsl"
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
-    UNROLL for (uint i = 0; i < GROUP_ROWS * GROUP_KEYS; i++) {
+    UNROLL for (uint i = 0; i < LANE_GROUP_ROWS * LANE_GROUP_KEYS; i++) {
         s_tile[i] = 0.0;
     }
     UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
         UNROLL for (uint quad = 0; quad < K_QUADS; quad++) {
-            vec4 k[GROUP_KEYS];
-            UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+            vec4 k[LANE_GROUP_KEYS];
+            UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
                 k[t] = wordQuad(fetched_k[t * K_LANE_WORDS + i], quad, TYPE_K);
             }
-            UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+            UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
                 vec4 q = q_stage[stagedQuery(r, quad, i * LANES + lane)];
                 UNROLL for (uint column = 0; column < 4; column++) {
-                    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
-                        s_tile[r * GROUP_KEYS + t] = fma(q[column], k[t][column], s_tile[r * GROUP_KEYS + t]);
+                    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+                        s_tile[r * LANE_GROUP_KEYS + t] = fma(q[column], k[t][column], s_tile[r * LANE_GROUP_KEYS + t]);
                     }
                 }
             }
@@ -84,20 +84,20 @@ void computeProducts() {
     }
 }
 
-#include "decode/decode_softmax.glsl"
+#include "decode/softmax.glsl"
 
 // Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {
-    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             // A key that does not exist has p = 0, and its v is zeros too: 0 times infinity or NaN would be NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
-                UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+                UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
                     uint place = r * LANE_COLUMNS4 + i * V_QUADS + quad;
-                    float p = s_tile[r * GROUP_KEYS + t];
+                    float p = s_tile[r * LANE_GROUP_KEYS + t];
                     if (!partial || p != DROPPED) {
                         o_tile[place] = fma(vec4(p), v, o_tile[place]);
                     }
@@ -112,7 +112,7 @@ void attend() {
     ivec2 common_keys = commonKeys(item);
     KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < common_keys.x ||
+        bool partial = HAS_PER_KEY_MASKS || HAS_WINDOW && (int(key_begin) < common_keys.x ||
                                                   int(min(next_key, keys.y)) > common_keys.y);
         computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
-// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and keep.glsl
+// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and per_key_masks.glsl
 // drop keys inside the range.
 //
 // Needs: common/params.glsl, common/item.glsl; TILE_ROWS where unseenKeys or tileMask is called.
@@ -19,8 +19,8 @@ ivec2 windowKeys(const Item item, const uint row) {
         return ivec2(0, keys);
     }
     int diagonal = int(row) + item.offset;
-    int left = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.window_slot_low;
-    int right = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.window_slot_high;
+    int left = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.extra_slot_low;
+    int right = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.extra_slot_high;
     return ivec2(max(VKF_WINDOW_BEGIN(diagonal, left), 0), min(VKF_WINDOW_END(diagonal, right), keys));
 }
 
@@ -31,7 +31,7 @@ int firstKeysOf(const Item item, const uint row) {
 }
 
 // Keys that the row sees. With first keys, the range includes the keys between the first keys and the window.
-// keep.glsl drops these.
+// per_key_masks.glsl drops these.
 ivec2 visibleKeys(const Item item, const uint row) {
     ivec2 visible = windowKeys(item, row);
     if (FIRST_KEYS != 0) {

@@ -55,10 +55,10 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "scalar/scores.glsl"
 #include "scalar/output.glsl"
@@ -122,11 +122,11 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
 }
 
 // Whether the tile is partial: masks must then test each pair. It must be the tile that nextTile found last. For
-// MASKED_ROWS a tile with a bias is partial too.
+// BIAS_IS_MASK a tile with a bias is partial too.
 bool isPartialTile(const uint key_begin) {
-    bool masked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
-    if (MASKED_ROWS) {
-        masked = masked || !isPlain(key_begin / TILE_KEYS);
+    bool masked = HAS_TILE_MAP ? !isUnmaskedTile(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS;
+    if (BIAS_IS_MASK) {
+        masked = masked || !isBiasFree(key_begin / TILE_KEYS);
     }
     return masked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
@@ -172,15 +172,15 @@ void writeResults() {
     }
 }
 
-#ifdef VKF_IF_AGAIN
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer PartsTableAt {
-    PartsTable table;
+#ifdef VKF_FALLBACK
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bf16x3TableAt {
+    Bf16x3Table table;
 };
 #endif
 
 void main() {
-#ifdef VKF_IF_AGAIN // the second kernel of a call whose first one multiplies parts of numbers (coopmat/parts.glsl)
-    if (PartsTableAt(optionalInputs()).table.again == 0u) {
+#ifdef VKF_FALLBACK // the second kernel of a call whose first one multiplies parts of numbers (coopmat/bf16x3.glsl)
+    if (Bf16x3TableAt(optionalInputs()).table.fallback == 0u) {
         return;
     }
 #endif

@@ -49,13 +49,13 @@
 #define VKF_ID_PAGES 31              /* pages that k and v have */
 
 /* Optional inputs. */
-#define VKF_ID_WINDOW_SLOT 32        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
+#define VKF_ID_EXTRA_SLOT 32        /* what the push constants have in the extra slot: VKF_EXTRA_SLOT_HAS_* */
 #define VKF_ID_WINDOW_LEFT 33        /* left reach of the window, if the slot has an address */
 #define VKF_ID_WINDOW_RIGHT 34       /* right reach of the window, if the slot has an address */
 
 /* Work items. */
 #define VKF_ID_PACKED_HEADS 35       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_GROUP_HEADS 36        /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_HEADS_IN_TURN 36        /* heads, of all sequences and splits, whose row tiles take turns */
 #define VKF_ID_KEY_SPLITS 37         /* workgroups that share the keys of a row tile */
 #define VKF_ID_KEY_OUTER 38          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
@@ -72,7 +72,7 @@
 #define VKF_ID_MATRIX_ROWS 46        /* rows of the score matrices */
 #define VKF_ID_MATRIX_DEPTH 47       /* the depth of a product */
 #define VKF_ID_MATRIX_COLUMNS 48     /* columns of the score matrices; the depth if matrices stay in registers */
-#define VKF_ID_SLOT_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_FRAGMENT_ROW_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
 #define VKF_ID_COLUMN_LANES 50       /* bits of the lane number that choose a column, not a row */
 #define VKF_ID_ELEMENT_BASIS 51      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
 #define VKF_ID_LANE_BASIS 52         /* place of element 0 of lane 1, 2, 4, 8, in the same form */
@@ -87,14 +87,14 @@
 
 /* The tile of path decode. In plain arithmetic: */
 #define VKF_ID_KEY_LANES 59          /* invocations that share a key, a power of two */
-#define VKF_ID_GROUP_ROWS 60         /* packed query rows of the tile; each group of lanes holds all of them */
-#define VKF_ID_GROUP_KEYS 61         /* keys that a group of lanes holds at once */
+#define VKF_ID_LANE_GROUP_ROWS 60         /* packed query rows of the tile; each lane group holds all of them */
+#define VKF_ID_LANE_GROUP_KEYS 61         /* keys that a lane group holds at once */
 
 /* On cooperative matrices: */
 #define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with their own rows; the others share keys */
-#define VKF_ID_STATES 63             /* number of query rows of an invocation that may exist */
+#define VKF_ID_LANE_QUERY_ROWS 63             /* number of query rows of an invocation that may exist */
 #define VKF_ID_BLOCK_UNIT 64         /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_WIDE_KEY_MATRICES 65  /* wide heads: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
+#define VKF_ID_LATENT_KEY_MATRICES 65  /* latent kernel: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
 
 /* The unfused path. */
 #define VKF_ID_STEP_DIM 66           /* columns of q and k in a step of a product on matrices, in fours */
@@ -120,14 +120,14 @@
 
 #define VKF_ID_MAP_ROW_TILES 80      /* tiles of rows of the attention kernel in a tile of rows of the map */
 
-/* The backward pass (gradient_params.h). */
+/* The backward pass (backward_params.h). */
 #define VKF_ID_TYPE_DOUT 81          /* types of stored elements, VKF_STORED_* */
 #define VKF_ID_TYPE_DQ 82
 #define VKF_ID_TYPE_DK 83
 #define VKF_ID_TYPE_DV 84
 #define VKF_ID_TYPE_DBIAS 85
 #define VKF_ID_DLSE 86               /* bool: lse has a gradient */
-#define VKF_ID_STATE_LANES 87        /* gradient_rows.comp: invocations that share a query row, a power of two */
+#define VKF_ID_STATE_LANES 87        /* backward_rows.comp: invocations that share a query row, a power of two */
 #define VKF_ID_OWNER 88              /* what a workgroup owns: VKF_OWNS_* */
 #define VKF_ID_WRITES_DK 89          /* bool: a workgroup that owns keys writes dk */
 #define VKF_ID_WRITES_DV 90          /* bool: it writes dv */
@@ -137,30 +137,30 @@
 #define VKF_ID_CHUNK_VISITED 94      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
 
-/* Its tile on cooperative matrices (shaders/gradient_coopmat). */
+/* Its tile on cooperative matrices (shaders/backward_coopmat). */
 #define VKF_ID_OWNED_TILES 95        /* matrices of rows or keys that a subgroup owns */
 #define VKF_ID_VISITED_STEPS 96      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
 #define VKF_ID_TWO_STAGES 97         /* bool: shared memory has two visited tiles */
 #define VKF_ID_DEPTH_SUBGROUPS 98    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
-/* Bands of keys, whose ds or p and ds lie in scratch memory (gradient/bands.glsl). */
+/* Bands of keys, whose ds or p and ds lie in scratch memory (backward/bands.glsl). */
 #define VKF_ID_BAND_TILES 99         /* tiles of keys in a band; 0 = ds is not stored */
 #define VKF_ID_BAND_HEADS 100        /* KV heads whose bands are computed at the same time; a divisor of all of them */
 #define VKF_ID_BAND_TILE_ROWS 101    /* rows of a tile of the kernel that stores ds */
 #define VKF_ID_BAND_TILE_KEYS 102    /* keys of such a tile */
 #define VKF_ID_STORES_P 103          /* bool: p is stored too, and other kernels make all sums */
 #define VKF_ID_PAIRS_BY_LANE 104     /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
-#define VKF_ID_IF_AGAIN 105          /* bool: the kernel does nothing unless sums must be computed again */
+#define VKF_ID_FALLBACK 105          /* bool: the kernel is the fallback, and does nothing unless the table asks for it */
 #define VKF_ID_BAND_PAIR_ROWS 106    /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
 
 /* Kernels that run before or after attention, continued. */
-#define VKF_ID_EXPANDED_KEYS 107     /* expand_keys.comp: keys that a workgroup converts */
+#define VKF_ID_DEQUANTIZED_KEYS 107     /* dequantize_keys.comp: keys that a workgroup converts */
 
-/* fp32 numbers in parts on cooperative matrices (coopmat/parts.glsl). */
-#define VKF_ID_BF16_PARTS 108        /* bool: parts are bf16; else fp16 */
+/* fp32 numbers as bf16x3 on cooperative matrices (coopmat/bf16x3.glsl). */
+#define VKF_ID_PARTS_ARE_BF16 108        /* bool: parts are bf16; else fp16 */
 
 /* Path decode on cooperative matrices, continued. */
-#define VKF_ID_NEAR_KEYS 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */
+#define VKF_ID_KEY_OFFSETS_32 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */
 #define VKF_ID_KEY_COLUMNS 110       /* columns of v that a matrix has of each key: 1 or 2 */
 
 /* The tile of attention on cooperative matrices, continued. */
@@ -168,10 +168,10 @@
 
 #define VKF_ID_COUNT 112
 
-/* The contents of the slot of the window in the push constants. */
-#define VKF_SLOT_HAS_WINDOW 0
-#define VKF_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
-#define VKF_SLOT_HAS_TABLE 2   /* the address of a CallTable */
+/* The contents of the extra slot of the push constants. */
+#define VKF_EXTRA_SLOT_HAS_WINDOW 0
+#define VKF_EXTRA_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
+#define VKF_EXTRA_SLOT_HAS_TABLE 2   /* the address of a CallTable */
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */
@@ -181,7 +181,7 @@
  * has the largest class of the plan as its VKF_ID_ROW_CLASS. */
 #define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
 #define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
-#define VKF_ROWS_MASKED 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
+#define VKF_ROWS_BIAS_MASK 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
 #define VKF_ROWS_DENSE 3  /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0

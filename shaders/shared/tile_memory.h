@@ -34,13 +34,13 @@
 /* The depths of q that lie in shared memory during the loop over keys. */
 #define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                      \
     ((depths) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(depths, depth))
-/* The parts of an fp32 number on cooperative matrices (coopmat/parts.glsl). Each part of k and v has rows of its own. */
-#define VKF_FP32_PARTS_COUNT 3
+/* The parts of an fp32 number on cooperative matrices (coopmat/bf16x3.glsl). Each part of k and v has rows of its own. */
+#define VKF_BF16X3_PARTS 3
 /* The memory of one subgroup if scores and probabilities pass through shared memory: the fp32 scores of one row of
  * matrices. The 16-bit probabilities need less. Rows have two words of padding, because subgroups store and load
  * half rows of fp32. */
-#define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
-#define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
+#define VKF_VIA_SHARED_ROW_WORDS(keys) ((keys) / 4 + 2)
+#define VKF_VIA_SHARED_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_VIA_SHARED_ROW_WORDS(keys))
 
 /* The decode kernels load rows of k and v in words of 16 bytes. VKF_WORD_QUADS: groups of four elements in a word.
  * VKF_ROW_WORDS: words in a row. VKF_LANE_WORDS: words of a lane. A word of a block type is a piece of a block
@@ -56,7 +56,7 @@
 #define VKF_DECODE_O_WORDS(workgroup_size, value_dim, type, lanes)                                               \
     ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
 
-/* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a
+/* Rows of block types in the decode kernel on cooperative matrices (decode_matrix/lane_chunks.glsl). `lanes` invocations load a
  * row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load equally many.
  *
  * VKF_DEALS_BLOCKS                    whether that is possible
@@ -73,36 +73,36 @@
  * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
  * VKF_FETCHED_WORDS    all that is loaded for a chunk
  *
- * VKF_DEALT_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
+ * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
 #define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
 #define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
-#define VKF_DEALT_HEADER_WORDS(type, shares)                                                                     \
+#define VKF_CHUNK_HEADER_WORDS(type, shares)                                                                     \
     ((shares) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
-    (VKF_DEALT_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+    (VKF_CHUNK_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
-/* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix_tile.glsl).
- * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_DECODE_STATE_ROWS: query rows of one state,
+/* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
+ * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_QUERY_ROW_STEP: query rows of one state,
  * where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the next. With
  * matrices of 16 keys, rows then are in different banks. */
 #define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
-#define VKF_DECODE_STATE_ROWS(lanes, split) ((split) ? (lanes) / 2 : (lanes))
+#define VKF_QUERY_ROW_STEP(lanes, split) ((split) ? (lanes) / 2 : (lanes))
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
-#define VKF_DECODE_MOST_STATES 4
-/* The decode kernel for wide heads. Subgroups divide a dimension into matrices of `side` rows or columns.
- * VKF_WIDE_TILES: matrices of one subgroup. VKF_WIDE_ROW_WORDS: 16-byte words from one row to the next in the tile that
+#define VKF_MOST_LANE_QUERY_ROWS 4
+/* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
+ * VKF_LATENT_TILES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the tile that
  * k and v share, with one word of padding. */
-#define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
-#define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
-    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_WIDE_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
-                                       VKF_WIDE_TILES(value_dim, side, subgroups) * (subgroups)), side)
+#define VKF_LATENT_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
+#define VKF_LATENT_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
+    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
+                                       VKF_LATENT_TILES(value_dim, side, subgroups) * (subgroups)), side)
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words. VKF_PRODUCT_WORDS: a step
  * of a and a step of b, with one word of padding in each row. VKF_PRODUCT_OUTPUT_WORDS: one matrix of each subgroup,
  * which later uses the same memory to store the result. */

@@ -69,7 +69,7 @@ VkfResult resolveEach(const VkfContext_T& context, std::initializer_list<Bound> 
 // The checked addresses of a backward call.
 struct GradientAddresses {
     Addresses call;
-    shared::GradientTable table{};
+    shared::BackwardTable table{};
 };
 
 VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, const VkfGradientBindings& bindings,
@@ -118,7 +118,7 @@ VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfGradientBindin
 }
 
 VkfResult resolveOutputs(const VkfGradient_T& gradient, const VkfGradientBindings& bindings,
-                         shared::GradientTable* table, VkfMessage* message) {
+                         shared::BackwardTable* table, VkfMessage* message) {
     const CheckedGradient& problem = gradient.problem;
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkDeviceAddress* address,
                             VkfGradientBits wanted, VkfGradientRole role) {
@@ -152,14 +152,14 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     const auto at = [&](ScratchRange range) { return scratch + gradient.scratch.offset(range); };
     to->call.at(Operand::scratchState) = at(ScratchRange::rowState);
     to->call.tableAddress = at(ScratchRange::table);
-    to->call.table.slots = at(ScratchRange::rowSlots);
-    to->call.table.slot_count = gradient.slots.count;
+    to->call.table.tile_sequences = at(ScratchRange::rowSequences);
+    to->call.table.tile_count = gradient.slots.count;
     to->table.row_state = at(ScratchRange::rowState);
     to->table.ds = at(ScratchRange::storedDs);
     to->table.p = at(ScratchRange::storedP);
     to->table.dq_sums = at(ScratchRange::partialSums);
-    to->table.key_slots = at(ScratchRange::keySlots);
-    to->table.key_slot_count = gradient.keySlots.count;
+    to->table.key_tile_sequences = at(ScratchRange::keyTileSequences);
+    to->table.key_tile_count = gradient.keyTileSequences.count;
     return VKF_SUCCESS;
 }
 
@@ -200,10 +200,10 @@ void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t
         recorder.table(index, wordsOf(addresses.table), addresses.call.tableAddress);
         break;
     case Kernel::listSequences:
-        recorder.once(index, ofKeys ? sequenceList(p, gradient.keySlots, addresses.call.table.key_starts, p.keys,
-                                                   addresses.table.key_slots)
+        recorder.once(index, ofKeys ? sequenceList(p, gradient.keyTileSequences, addresses.call.table.key_starts,
+                                                   p.keys, addresses.table.key_tile_sequences)
                                     : sequenceList(p, gradient.slots, addresses.call.table.row_starts, p.queryRows,
-                                                   addresses.call.table.slots));
+                                                   addresses.call.table.tile_sequences));
         break;
     default:
         recorder.steps(index, paramsOf(phase, addresses.call), first, last);

@@ -56,13 +56,13 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     const auto at = [&](ScratchRange range) { return scratch + plan.scratch.offset(range); };
     addresses->at(Operand::scratchState) = at(ScratchRange::rowState);
     addresses->at(Operand::scratchLse) = at(ScratchRange::lse);
-    addresses->at(Operand::expandedK) = at(ScratchRange::expandedK);
-    addresses->at(Operand::expandedV) = at(ScratchRange::expandedV);
+    addresses->at(Operand::dequantizedK) = at(ScratchRange::dequantizedK);
+    addresses->at(Operand::dequantizedV) = at(ScratchRange::dequantizedV);
     addresses->tableAddress = at(ScratchRange::table);
     addresses->table.tile_map = at(ScratchRange::tileMap);
     addresses->table.tile_order = at(ScratchRange::tileOrder);
-    addresses->table.slots = at(ScratchRange::rowSlots);
-    addresses->table.slot_count = plan.slots.count;
+    addresses->table.tile_sequences = at(ScratchRange::rowSequences);
+    addresses->table.tile_count = plan.tileSequences.count;
     return VKF_SUCCESS;
 }
 
@@ -94,15 +94,15 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     const Phase& phase = plan.phases[index];
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        if (plan.inParts) {
-            recorder.table(index, wordsOf(shared::PartsTable{addresses.table, 0, 0}), addresses.tableAddress);
+        if (plan.bf16x3) {
+            recorder.table(index, wordsOf(shared::Bf16x3Table{addresses.table, 0, 0}), addresses.tableAddress);
         } else {
             recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
         }
         break;
     case Kernel::listSequences:
-        recorder.once(index, sequenceList(plan.problem.given, plan.slots, addresses.table.row_starts,
-                                          plan.problem.given.queryRows, addresses.table.slots));
+        recorder.once(index, sequenceList(plan.problem.given, plan.tileSequences, addresses.table.row_starts,
+                                          plan.problem.given.queryRows, addresses.table.tile_sequences));
         break;
     case Kernel::mergeSplits:
         recorder.steps(index, mergeParamsOf(plan, phase, addresses), first, last);

@@ -29,8 +29,8 @@ struct MatrixLayout {
     uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
-    bool exchanged = false;       // the layout of the library: elements pass through shared memory
-    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns exchanged
+    bool viaShared = false;       // the layout of the library: elements pass through shared memory
+    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
     // The device also has a shape with only so many columns. Its results and right operands are laid out like those of
     // the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no narrow
     // shape.
@@ -38,14 +38,14 @@ struct MatrixLayout {
 
     uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
-    uint32_t slotElements() const;
+    uint32_t fragmentRowElements() const;
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;
     // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
     bool pairsInLane() const { return elementBits[0] == Place{0, 1}; }
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
-    // Whether shaders/decode/decode_matrix_tile.glsl can fill operands from registers, and turn narrow results into
+    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn narrow results into
     // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
     // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
@@ -64,6 +64,6 @@ MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_
 
 // Returns the layout in which invocations read elements from shared memory, or none if the shape does not suit
 // subgroups of that size. Every invocation takes 4 to 16 elements, as many of them as possible neighbours in a row.
-MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
+MatrixLayout viaSharedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
 
 } // namespace vkf

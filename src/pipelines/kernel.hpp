@@ -13,15 +13,15 @@ namespace vkf {
 
 enum class Kernel : uint32_t {
     attentionScalar,
-    attentionScalarAgain,
+    attentionScalarFallback,
     attentionCoopmat,
     attentionNarrow,
-    attentionParts,
+    attentionBf16x3,
     attentionDecode,
     attentionDecodeMatrix,
-    attentionDecodeWide,
+    attentionLatent,
     mergeSplits,
-    mergeParts,
+    mergePartials,
     appendRows,
     advanceLengths,
     finishRows,
@@ -35,12 +35,12 @@ enum class Kernel : uint32_t {
     orderTiles,
     listSequences,
     attentionProbabilities,
-    gradientRows,
-    gradientScalar,
-    gradientCoopmat,
-    gradientSinks,
-    gradientSums,
-    expandKeys
+    backwardRows,
+    backwardScalar,
+    backwardCoopmat,
+    backwardSinks,
+    backwardSums,
+    dequantizeKeys
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
@@ -78,8 +78,8 @@ inline constexpr std::array kernelTable = {
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both,
                  .subgroups = Built::both},
-    KernelTraits{.kernel = Kernel::attentionScalarAgain, // after attentionParts, if that asks for it
-                 .name = "attention_scalar_again",
+    KernelTraits{.kernel = Kernel::attentionScalarFallback, // after attentionBf16x3, if that asks for it
+                 .name = "attention_scalar_fallback",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with},
@@ -100,8 +100,8 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::attentionParts, // fp32 q, k and v
-                 .name = "attention_parts",
+    KernelTraits{.kernel = Kernel::attentionBf16x3, // fp32 q, k and v
+                 .name = "attention_bf16x3",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
@@ -120,8 +120,8 @@ inline constexpr std::array kernelTable = {
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true},
-    KernelTraits{.kernel = Kernel::attentionDecodeWide,
-                 .name = "attention_decode_wide",
+    KernelTraits{.kernel = Kernel::attentionLatent,
+                 .name = "attention_latent",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
@@ -132,8 +132,8 @@ inline constexpr std::array kernelTable = {
                  .constants = ConstantFamily::merge,
                  .storage16 = Built::with,
                  .unrolledLoops = true},
-    KernelTraits{.kernel = Kernel::mergeParts,
-                 .name = "merge_parts",
+    KernelTraits{.kernel = Kernel::mergePartials,
+                 .name = "merge_partials",
                  .constants = ConstantFamily::merge,
                  .storage16 = Built::both,
                  .unrolledLoops = true},
@@ -179,16 +179,16 @@ inline constexpr std::array kernelTable = {
                  .name = "attention_probabilities",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::gradientRows,
-                 .name = "gradient_rows",
+    KernelTraits{.kernel = Kernel::backwardRows,
+                 .name = "backward_rows",
                  .constants = ConstantFamily::problem,
                  .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::gradientScalar,
-                 .name = "gradient_scalar",
+    KernelTraits{.kernel = Kernel::backwardScalar,
+                 .name = "backward_scalar",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both},
-    KernelTraits{.kernel = Kernel::gradientCoopmat,
-                 .name = "gradient_coopmat",
+    KernelTraits{.kernel = Kernel::backwardCoopmat,
+                 .name = "backward_coopmat",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
@@ -196,17 +196,17 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::gradientSinks, .name = "gradient_sinks", .constants = ConstantFamily::problem},
-    KernelTraits{.kernel = Kernel::gradientSums,
-                 .name = "gradient_sums",
+    KernelTraits{.kernel = Kernel::backwardSinks, .name = "backward_sinks", .constants = ConstantFamily::problem},
+    KernelTraits{.kernel = Kernel::backwardSums,
+                 .name = "backward_sums",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::expandKeys,
-                 .name = "expand_keys",
+    KernelTraits{.kernel = Kernel::dequantizeKeys,
+                 .name = "dequantize_keys",
                  .constants = ConstantFamily::problem,
                  .storage16 = Built::with},
 };
@@ -220,7 +220,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::expandKeys, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::dequantizeKeys, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

@@ -33,13 +33,13 @@ Phase tablePhase() {
     return write;
 }
 
-uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {
-    if (slot == VKF_SLOT_HAS_TABLE) {
+uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, uint64_t tableAddress) {
+    if (extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
         return tableAddress;
     }
     uint64_t address = 0;
     for (const OptionalInput& row : optionalInputs) {
-        if (row.travel == Travel::windowSlot) {
+        if (row.passedIn == PassedIn::extraSlot) {
             address = std::max(address, table.*row.field); // at most one of them is not 0
         }
     }

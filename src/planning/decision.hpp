@@ -39,7 +39,7 @@ struct TileMapChoice {
 
 // Path coopmat: the tile for rows whose bias is a mask, which is the tile of the map too. Rows to which the bias is
 // added have tiles of as many keys, of which a tile of the map has one or more.
-struct MaskedRows {
+struct BiasMaskTile {
     uint32_t rows = 0;
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;
@@ -50,7 +50,7 @@ struct MaskedRows {
 };
 
 // Path coopmat: k and v of block types, converted to the type of the matrices before attention.
-struct ExpandedKeys {
+struct DequantizedKeys {
     VkfTensorLayout k{};
     VkfTensorLayout v{};
     uint32_t workgroupKeys = 0; // that one workgroup converts
@@ -85,12 +85,12 @@ struct Decision {
     MatrixLayout matrix;                     // empty without cooperative matrices
     VkfType matrixElements = VKF_TYPE_F32;   // the 16-bit type of cooperative matrices; f32 = none
     VkfType productType = VKF_TYPE_F32;      // the type of products: of p, and of an fp32 q
-    bool inParts = false;                    // matrices hold parts of fp32 numbers (shaders/coopmat/parts.glsl)
+    bool bf16x3 = false;                     // matrices hold parts of fp32 numbers (shaders/coopmat/bf16x3.glsl)
     uint32_t inputAlignment = 1;             // bytes; q, k and v need it besides the alignment of their elements
     uint32_t outputAlignment = 1;            // bytes; the same for o
     std::optional<TileMapChoice> map;
-    std::optional<MaskedRows> maskedRows; // if they have a tile of their own
-    std::optional<ExpandedKeys> expandedKeys;
+    std::optional<BiasMaskTile> biasMaskTile; // if they have a tile of their own
+    std::optional<DequantizedKeys> dequantizedKeys;
     bool probabilities = false; // a phase of its own makes them from lse
     Operand lse =
         Operand::none;     // where kernels that finish rows write lse: nowhere, to the caller, or to scratch memory

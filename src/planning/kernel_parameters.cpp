@@ -34,7 +34,7 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_MATRIX_ROWS] = layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = layout.depth;
-    c[VKF_ID_SLOT_ELEMENTS] = layout.slotElements();
+    c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = layout.fragmentRowElements();
     c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
     c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
     c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
@@ -57,7 +57,7 @@ void setDropout(const VkfProblem& p, Constants& c) {
     }
 }
 
-// The window's bounds, if the slot of the window has an address.
+// The window's bounds, if the extra slot has an address.
 void setReach(const CheckedProblem& problem, Constants& c) {
     c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
     c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
@@ -94,8 +94,8 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? cappingFactor(p.softcap, p.scale) : scale * unit);
     params.softcap = static_cast<float>(softcap * unit);
-    params.window_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
-    params.window_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
+    params.extra_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
+    params.extra_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
     params.heads = p.queryHeads | (p.queryHeads / std::max(p.kvHeads, 1U)) << 16;
     return params;
 }
@@ -117,16 +117,16 @@ shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const share
     params.keys = call.keys;
     params.score_scale = call.score_scale;
     params.softcap = call.softcap;
-    params.window_slot_low = call.window_slot_low;
-    params.window_slot_high = call.window_slot_high;
+    params.extra_slot_low = call.extra_slot_low;
+    params.extra_slot_high = call.extra_slot_high;
     params.heads = call.heads;
     params.row_count = probabilityRows(p);
     return params;
 }
 
 void setOptionalInputs(uint64_t address, shared::CallParams* params) {
-    params->window_slot_low = static_cast<int32_t>(address & 0xffffffffU);
-    params->window_slot_high = static_cast<int32_t>(address >> 32);
+    params->extra_slot_low = static_cast<int32_t>(address & 0xffffffffU);
+    params->extra_slot_high = static_cast<int32_t>(address >> 32);
 }
 
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
@@ -158,8 +158,8 @@ Constants tileConstants(const DecodeTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_KEY_LANES] = tile.lanes;
-    c[VKF_ID_GROUP_ROWS] = tile.threadRows;
-    c[VKF_ID_GROUP_KEYS] = tile.threadKeys;
+    c[VKF_ID_LANE_GROUP_ROWS] = tile.threadRows;
+    c[VKF_ID_LANE_GROUP_KEYS] = tile.threadKeys;
     return c;
 }
 
@@ -177,21 +177,21 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
-    c[VKF_ID_STATES] = tile.states;
+    c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
-    c[VKF_ID_NEAR_KEYS] = tile.nearKeys;
+    c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;
     c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
     setLayout(tile.layout, c);
     c[VKF_ID_MATRIX_COLUMNS] = tile.columns;
     return c;
 }
 
-Constants tileConstants(const DecodeWideTile& tile) {
+Constants tileConstants(const LatentTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_WIDE_KEY_MATRICES] = tile.keyMatrices;
+    c[VKF_ID_LATENT_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;
 }
@@ -205,7 +205,7 @@ Constants tileConstants(const ProductTile& tile) {
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyTiles;
-    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
+    c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = tile.layout.fragmentRowElements();
     c[VKF_ID_STEP_DIM] = tile.step() / 4;
     c[VKF_ID_STEP_KEYS] = tile.step();
     return c;
@@ -273,7 +273,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
-    c[VKF_ID_GROUP_HEADS] = 1;
+    c[VKF_ID_HEADS_IN_TURN] = 1;
     c[VKF_ID_MAP_ROW_TILES] = 1;
     if (has(p, VKF_ARRAY_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
@@ -298,22 +298,22 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_ARRAY_CU_SEQLENS) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
-    c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
-    if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {
+    c[VKF_ID_EXTRA_SLOT] = extraSlot(p);
+    if (c[VKF_ID_EXTRA_SLOT] != VKF_EXTRA_SLOT_HAS_WINDOW) {
         setReach(problem, c);
     }
     return c;
 }
 
-void setTableSlot(const CheckedProblem& problem, Constants& c) {
-    c[VKF_ID_WINDOW_SLOT] = VKF_SLOT_HAS_TABLE;
+void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
+    c[VKF_ID_EXTRA_SLOT] = VKF_EXTRA_SLOT_HAS_TABLE;
     setReach(problem, c);
 }
 
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
     const VkfGradientProblem& g = gradient.given;
     Constants c = constantsOf(gradient.forward, ofTile, shift);
-    setTableSlot(gradient.forward, c);
+    setExtraSlotToTable(gradient.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = g.hasDlse;

@@ -18,16 +18,16 @@ Phase sequenceListPhase(const VkfProblem& problem) {
     return list;
 }
 
-shared::SequenceList sequenceList(const VkfProblem& problem, const Slots& slots, uint64_t starts, uint32_t count,
-                                  uint64_t listAddress) {
+shared::SequenceList sequenceList(const VkfProblem& problem, const TileSequences& tileSequences, uint64_t starts,
+                                  uint32_t count, uint64_t listAddress) {
     shared::SequenceList params{};
     params.starts = starts;
-    params.slots = listAddress;
+    params.tile_sequences = listAddress;
     params.sequences = problem.batch;
-    params.slot_count = slots.count;
+    params.tile_count = tileSequences.count;
     params.count = count;
-    params.packed_heads = slots.packedHeads;
-    params.tile_rows = slots.tileRows;
+    params.packed_heads = tileSequences.packedHeads;
+    params.tile_rows = tileSequences.tileRows;
     return params;
 }
 

@@ -14,7 +14,7 @@
 namespace vkf {
 
 // The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse,
-// delta). scratchState, scratchLse, expandedK and expandedV lie inside the scratch memory (scratch.hpp). dout to
+// delta). scratchState, scratchLse, dequantizedK and dequantizedV lie inside the scratch memory (scratch.hpp). dout to
 // keyStarts belong to the backward pass; the starts are those of packed sequences.
 enum class Operand : uint32_t {
     none,
@@ -32,8 +32,8 @@ enum class Operand : uint32_t {
     dlse,
     rowStarts,
     keyStarts,
-    expandedK,
-    expandedV
+    dequantizedK,
+    dequantizedV
 };
 inline constexpr size_t operandCount = 17;
 

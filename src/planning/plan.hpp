@@ -17,7 +17,7 @@
 namespace vkf {
 
 struct AttentionPlan : Decision {
-    Slots slots; // packed sequences: a slot for each tile of rows
+    TileSequences tileSequences; // packed sequences: an entry for each tile of rows
     Scratch scratch;
     std::vector<Phase> phases; // in the order in which they are recorded; none if the output is empty
 

@@ -18,14 +18,14 @@ enum class ScratchRange : uint32_t {
     lse,            // of each row, for the probabilities of a caller who wants no lse
     tileMap,
     tileOrder, // of the tiles of the map
-    expandedK,
-    expandedV,
-    rowSlots,    // of packed sequences: the sequence of each tile of rows
-    keySlots,    // of each tile of keys
-    table,       // of the optional inputs
-    storedDs,    // of a band of keys
-    storedP,     // of a band of keys
-    partialSums, // of dq
+    dequantizedK,
+    dequantizedV,
+    rowSequences,     // of packed sequences: the sequence of each tile of rows
+    keyTileSequences, // of each tile of keys
+    table,            // of the optional inputs
+    storedDs,         // of a band of keys
+    storedP,          // of a band of keys
+    partialSums,      // of dq
 };
 inline constexpr size_t scratchRangeCount = 13;
 

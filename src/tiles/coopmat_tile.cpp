@@ -7,8 +7,8 @@
 
 #include "shared/attention_params.h"
 #include "tiles/amd/registers.hpp"
-#include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -55,7 +55,7 @@ constexpr std::array registerCandidates = {
 
 // Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part. The last
 // three fit 32 KiB for every head dimension.
-constexpr std::array exchangeCandidates = {
+constexpr std::array viaSharedCandidates = {
     Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128},
     Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
@@ -70,21 +70,21 @@ constexpr std::array amdCandidates = {
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
-// Best first, for fp32 numbers in parts. A tile has as many keys as a matrix, because the parts of k and v fill the
+// Best first, for fp32 numbers as bf16x3. A tile has as many keys as a matrix, because the parts of k and v fill the
 // shared memory. No measurement has chosen between them yet.
-constexpr std::array partsCandidates = {
+constexpr std::array bf16x3Candidates = {
     Candidate{4, 2, 1, 64},  Candidate{4, 1, 1, 64},  Candidate{8, 1, 1, 128},
     Candidate{4, 1, 1, 128}, Candidate{2, 1, 1, 128}, Candidate{1, 1, 1, 128},
 };
 
-std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout, bool inParts) {
-    if (inParts) {
-        return partsCandidates;
+std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout, bool bf16x3) {
+    if (bf16x3) {
+        return bf16x3Candidates;
     }
-    if (!layout.exchanged) {
+    if (!layout.viaShared) {
         return registerCandidates;
     }
-    return isAmd(caps) ? std::span<const Candidate>(amdCandidates) : exchangeCandidates;
+    return isAmd(caps) ? std::span<const Candidate>(amdCandidates) : viaSharedCandidates;
 }
 
 // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
@@ -139,7 +139,7 @@ CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLay
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
-    tile.inParts = problem.inParts;
+    tile.bf16x3 = problem.bf16x3;
     tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
     tile.sharedDepths = sharedDepthsOf(tile, caps, problem);
     return tile;
@@ -161,13 +161,13 @@ bool isUneven(const TileProblem& problem) { return problem.masked && problem.que
 bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem.queryRows / 2 < problem.keys; }
 
 // Why the candidate is not for this problem.
-Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
+Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
     const uint32_t mostKeys =
         endsEarly(problem) ? std::min(candidate.mostMaskedKeys, fewKeysOfTriangle) : candidate.mostMaskedKeys;
     const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
     return firstOf({
         otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
-        objectionIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
+        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
     });
 }
 
@@ -189,9 +189,9 @@ uint64_t leastWorkgroups(const CoopmatTile& tile, const TileProblem& problem, Ke
 }
 
 // Why a tile that fits is not a good one for the problem.
-Objection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
+Rejection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
     return firstOf({
-        isLarge(tile) ? halfEmpty(tile.rows(), problem.rows()) : Objection{},
+        isLarge(tile) ? halfEmpty(tile.rows(), problem.rows()) : Rejection{},
         spillsRegisters(tile.registers(), mostRegisters),
         fewWorkgroups(workgroups, leastWorkgroups(tile, problem, keySplits)),
     });
@@ -223,7 +223,7 @@ uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint6
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
-    for (const Candidate& candidate : candidatesFor(caps, layout, problem.inParts)) {
+    for (const Candidate& candidate : candidatesFor(caps, layout, problem.bf16x3)) {
         const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
@@ -246,10 +246,10 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
     const uint32_t kvWords = parts() * VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
-    const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, keys()) : 0;
+    const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
     const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
-    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + exchangeWords + 1) * wordBytes + biasBytes;
+    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * wordBytes + biasBytes;
 }
 
 uint32_t CoopmatTile::registers() const {
@@ -264,7 +264,7 @@ uint32_t CoopmatTile::registers() const {
 // 16 heads, D = 128, and 4.59 ms with shared depths. One whose tiles are mostly plain takes 0.87 and 0.84 ms.
 uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const MatrixLayout& layout = tile.layout;
-    if (problem.inParts || problem.keyMask || layout.exchanged || tile.registers() <= crowdedRegisters) {
+    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= crowdedRegisters) {
         return 0;
     }
     const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;
@@ -294,7 +294,7 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
             return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, caps, layout, problem),
                                t.splits};
         },
-        [](const CoopmatTile&) { return Objection{}; }, search);
+        [](const CoopmatTile&) { return Rejection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
     // One sequence of 512 rows, D = 256, takes 130 us in four splits, and 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&

@@ -5,7 +5,7 @@
 #include <climits>
 #include <optional>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "problem/strides.hpp"
 
 namespace vkf {
@@ -21,7 +21,7 @@ bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PA
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.given;
-    return has(p, VKF_ARRAY_CU_SEQLENS) ? slotCount(p, packedHeads, tileRows)
+    return has(p, VKF_ARRAY_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
                                         : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
 }
 
@@ -40,7 +40,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             p.blockMask.blockSize,
             packedHeads(path, problem),
             has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
-            path == VKF_PATH_COOPMAT && isInParts(p),
+            path == VKF_PATH_COOPMAT && usesBf16x3(p),
             has(p, VKF_ARRAY_MASK),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};

@@ -312,7 +312,7 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
     }
 }
 
-TEST_CASE("a single optional input uses the push-constant slot of the window", "[record]") {
+TEST_CASE("a single optional input uses the extra slot of the push constants", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
@@ -322,8 +322,8 @@ TEST_CASE("a single optional input uses the push-constant slot of the window", "
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
     CHECK(fixture.plan.phases.front().variant.kernel != vkf::Kernel::writeTable);
-    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == 0x9abcdef0);
-    CHECK(static_cast<uint32_t>(pushed.window_slot_high) == 0x12345678);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == 0x9abcdef0);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_high) == 0x12345678);
 }
 
 TEST_CASE("the merge of key splits gets push constants of its own", "[record]") {
@@ -417,7 +417,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     }
     CHECK(all[place].command == Command::barrier);
     const uint64_t table = 0x1000 + fixture.plan.scratch.offset(vkf::ScratchRange::table);
-    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == table);
     CHECK(fixture.plan.scratch.bytes() >=
           fixture.plan.scratch.offset(vkf::ScratchRange::table) + sizeof(vkf::shared::CallTable));
 
@@ -435,7 +435,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     CHECK(std::memcmp(&from, &to, sizeof from) == 0);
 }
 
-TEST_CASE("packed sequences need their lengths, and list their slots before they are read", "[record]") {
+TEST_CASE("packed sequences need their lengths, and list their tiles before they are read", "[record]") {
     VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
     problem.path = VKF_PATH_SCALAR;
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
@@ -459,10 +459,11 @@ TEST_CASE("packed sequences need their lengths, and list their slots before they
     CHECK(all[list + 1].command == Command::dispatch);
     CHECK(all[list + 2].command == Command::barrier);
     CHECK(plan.slots.count == 100 / plan.tile.rows + 3);
-    CHECK(plan.scratch.bytes() >= plan.scratch.offset(vkf::ScratchRange::rowSlots) + uint64_t{4} * plan.slots.count);
+    CHECK(plan.scratch.bytes() >=
+          plan.scratch.offset(vkf::ScratchRange::rowSequences) + uint64_t{4} * plan.slots.count);
     const vkf::shared::SequenceList params = vkf::sequenceList(problem, plan.slots, 0x4000, 100, 0x5000);
     CHECK(params.starts == 0x4000);
-    CHECK(params.slots == 0x5000);
+    CHECK(params.tile_sequences == 0x5000);
     CHECK(params.sequences == 3);
     CHECK(params.count == 100);
     CHECK(params.tile_rows == plan.tile.rows);
@@ -508,8 +509,8 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     table.size++;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
-    CHECK(pushed.window_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
-    CHECK(pushed.window_slot_high == 0x12345678);
+    CHECK(pushed.extra_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
+    CHECK(pushed.extra_slot_high == 0x12345678);
     CHECK(fixture.plan.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
     table.address += 2;
     fixture.record(0, 1);

@@ -67,7 +67,7 @@ void runDesign(const Design& design) {
         for (size_t turn = 0; turn < design.variations.size(); turn++) {
             if (vkf::test::wholeSweeps() || turn == i % design.variations.size()) {
                 run(design, design.variations[turn], calls[i]);
-                if (design.inParts) { // NaN makes plain arithmetic compute all again
+                if (design.bf16x3) { // NaN makes plain arithmetic compute all again
                     run(design, design.variations[turn], calls[i], false);
                 }
             }
@@ -114,7 +114,7 @@ TEST_CASE("each pair of features on path decode in plain arithmetic", "[pairs_de
     runDesign(designs()[4]);
 }
 TEST_CASE("each pair of features on path key_outer", "[pairs_key_outer]") { runDesign(designs()[5]); }
-TEST_CASE("each pair of features of fp32 in parts on path coopmat", "[pairs_parts]") { runDesign(designs()[6]); }
+TEST_CASE("each pair of features of fp32 as bf16x3 on path coopmat", "[pairs_bf16x3]") { runDesign(designs()[6]); }
 
 namespace {
 
@@ -135,7 +135,7 @@ constexpr Refusal refusals[] = {
     {"standard", "sequences", nullptr},       {"standard", "first keys", nullptr},
     {"standard", "documents", nullptr},       {"standard", "mask", nullptr},
     {"standard", "block mask", nullptr},      {"standard", "key splits", nullptr},
-    {"parts", "sequences", nullptr},          {"parts", "pages", "block mask"},
+    {"bf16x3", "sequences", nullptr},         {"bf16x3", "pages", "block mask"},
     {"key_outer", "k and v", nullptr},        {"key_outer", "pages", nullptr},
     {"key_outer", "sequences", nullptr},      {"key_outer", "key splits", nullptr},
 };
@@ -165,23 +165,23 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 }
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
-// merge_test.cpp, append_test.cpp, wide_heads_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
-// few rows to convert block types before attention: expanded_keys_test.cpp.
-const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
-                                                      "merge_parts_storage16",
+// merge_test.cpp, append_test.cpp, latent_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
+// few rows to convert block types before attention: dequantized_keys_test.cpp.
+const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
+                                                      "merge_partials_storage16",
                                                       "append_rows",
                                                       "append_rows_storage16",
                                                       "advance_lengths",
-                                                      "attention_decode_wide_subgroups_storage16",
-                                                      "gradient_rows",
-                                                      "gradient_rows_storage16",
-                                                      "gradient_scalar",
-                                                      "gradient_scalar_storage16",
-                                                      "gradient_sinks",
-                                                      "gradient_coopmat_subgroups_storage16",
-                                                      "gradient_coopmat_exchange_subgroups_storage16",
-                                                      "gradient_sums_subgroups_storage16",
-                                                      "expand_keys_storage16"};
+                                                      "attention_latent_subgroups_storage16",
+                                                      "backward_rows",
+                                                      "backward_rows_storage16",
+                                                      "backward_scalar",
+                                                      "backward_scalar_storage16",
+                                                      "backward_sinks",
+                                                      "backward_coopmat_subgroups_storage16",
+                                                      "backward_coopmat_via_shared_subgroups_storage16",
+                                                      "backward_sums_subgroups_storage16",
+                                                      "dequantize_keys_storage16"};
 
 } // namespace
 

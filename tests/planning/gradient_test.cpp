@@ -47,8 +47,8 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
     const vkf::GradientPlan all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
-    CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar,
-                                        Kernel::gradientScalar, Kernel::gradientScalar, Kernel::gradientSinks});
+    CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
+                                        Kernel::backwardScalar, Kernel::backwardScalar, Kernel::backwardSinks});
     // Only the first gradient waits for the phases before it.
     const std::vector<bool> joins = {false, true, false, true, true, true};
     for (size_t i = 0; i < joins.size(); i++) {
@@ -65,10 +65,10 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     CHECK(keys.variant.constants[VKF_ID_WRITES_DV] == 1);
     CHECK(bias.items == 4 * 512 / 64 * 640 / 64);
     CHECK(all.phases[5].items == 4);
-    CHECK(all.scratch.bytes() >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::GradientTable));
+    CHECK(all.scratch.bytes() >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::BackwardTable));
 
     const vkf::GradientPlan values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
-    CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar});
+    CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar});
     CHECK(values.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
     CHECK(values.rowTileText.empty());
     CHECK_FALSE(values.keyTileText.empty());
@@ -91,19 +91,20 @@ TEST_CASE("steps of a backward pass keep to the limit", "[planning]") {
     CHECK(made(caps, problem).phases[2].itemsPerStep == 1);
 }
 
-TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[planning]") {
+TEST_CASE("packed sequences list the tiles of rows and of keys", "[planning]") {
     using vkf::Kernel;
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
     vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
     const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
-                                         Kernel::gradientRows, Kernel::gradientScalar, Kernel::gradientScalar});
+                                         Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
     CHECK(plan.slots.count == 1000 / plan.slots.tileRows + 5);
-    CHECK(plan.keySlots.count == 1500 / plan.keySlots.tileRows + 5);
-    CHECK(plan.scratch.offset(vkf::ScratchRange::rowSlots) != plan.scratch.offset(vkf::ScratchRange::keySlots));
+    CHECK(plan.keyTileSequences.count == 1500 / plan.keyTileSequences.tileRows + 5);
+    CHECK(plan.scratch.offset(vkf::ScratchRange::rowSequences) !=
+          plan.scratch.offset(vkf::ScratchRange::keyTileSequences));
     CHECK(plan.phases[4].items == plan.slots.count * 4);
-    CHECK(plan.phases[5].items == plan.keySlots.count * 2);
+    CHECK(plan.phases[5].items == plan.keyTileSequences.count * 2);
 }
 
 TEST_CASE("a backward pass takes matrices where the device has them", "[planning]") {
@@ -117,8 +118,8 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     CHECK(plan.path == VKF_PATH_COOPMAT);
     CHECK(plan.productType == VKF_TYPE_F16);
     CHECK(plan.inputAlignment == 16);
-    CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
-                                         Kernel::gradientCoopmat, Kernel::gradientScalar, Kernel::gradientSinks});
+    CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardCoopmat,
+                                         Kernel::backwardCoopmat, Kernel::backwardScalar, Kernel::backwardSinks});
     CHECK(plan.phases[2].variant.subgroups);
     CHECK(plan.phases[2].variant.subgroupSize == 32);
     CHECK(plan.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
@@ -162,14 +163,14 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
 // dk and dv of packed sequences share the slots of the tiles of keys.
 TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[planning]") {
     vkf::Caps caps = vkf::test::matrixCaps();
-    caps.f16Matrix = {{}, vkf::exchangedMatrixLayout(32, 16, 16, 16)};
+    caps.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
     vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
     const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
     for (const vkf::Phase& phase : plan.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
-        if (phase.variant.kernel == vkf::Kernel::gradientCoopmat && ofKeys) {
-            CHECK(phase.items == plan.keySlots.count * 2);
+        if (phase.variant.kernel == vkf::Kernel::backwardCoopmat && ofKeys) {
+            CHECK(phase.items == plan.keyTileSequences.count * 2);
         }
     }
 }
@@ -211,8 +212,8 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
             CHECK(plan.scratch.bytes() == without);
             continue;
         }
-        CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
-                                             Kernel::gradientSums, Kernel::gradientCoopmat});
+        CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardCoopmat,
+                                             Kernel::backwardSums, Kernel::backwardCoopmat});
         const vkf::Phase& store = plan.phases[2];
         const vkf::Phase& dq = plan.phases[3];
         const vkf::Phase& again = plan.phases[4];
@@ -222,7 +223,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK(dq.passes == one.passes);
         CHECK(dq.items == one.passes * heads * 8192 / 128);
         CHECK(dq.alternates);
-        CHECK(again.variant.constants[VKF_ID_IF_AGAIN] == 1);
+        CHECK(again.variant.constants[VKF_ID_FALLBACK] == 1);
         CHECK_FALSE(again.joins);
         CHECK_FALSE(again.alternates);
     }

@@ -94,7 +94,7 @@ VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::Gr
 // Rows that a workgroup of the backward pass owns.
 uint64_t ownedRows(const vkf::Phase& phase) {
     const vkf::Constants& c = phase.variant.constants;
-    return phase.variant.kernel == Kernel::gradientScalar
+    return phase.variant.kernel == Kernel::backwardScalar
                ? c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_OWNED_LANES] * c[VKF_ID_THREAD_OWNED]
                : c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_SUBGROUP_LANES] / c[VKF_ID_DEPTH_SUBGROUPS] *
                      c[VKF_ID_OWNED_TILES] * c[VKF_ID_MATRIX_ROWS];
@@ -157,15 +157,15 @@ TEST_CASE("key splits count rows up to the limit", "[planning]") {
                                        "over the limit of 536862720");
 }
 
-TEST_CASE("packed sequences have slots up to the limit", "[planning]") {
+TEST_CASE("packed sequences have tiles up to the limit", "[planning]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
         VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(mostCount / 5));
         vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
         const vkf::AttentionPlan made = planOf(largeCaps(), problem);
         const uint64_t packed = path == VKF_PATH_SCALAR ? 1 : 5;
         INFO(vkfPathName(path));
-        CHECK(made.slots.count == packed * problem.queryRows / made.tile.rows + 1000);
-        CHECK(made.phases.back().items == made.slots.count * (5 / packed));
+        CHECK(made.tileSequences.count == packed * problem.queryRows / made.tile.rows + 1000);
+        CHECK(made.phases.back().items == made.tileSequences.count * (5 / packed));
         problem.queryRows++;
         CHECK(textOf(largeCaps(), problem) == "queryHeads * queryRows is over the limit of 4294901760");
         problem = largeProblem(path, VKF_MAX_ROWS, 8, 8, 1);
@@ -217,7 +217,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
             REQUIRE(made.phases.size() >= 4);
             const uint64_t all = uint64_t{batch} * heads * rows;
             const vkf::Phase& state = made.phases[1];
-            CHECK(state.variant.kernel == Kernel::gradientRows);
+            CHECK(state.variant.kernel == Kernel::backwardRows);
             CHECK(state.items == divided(all, state.variant.constants[VKF_ID_WORKGROUP_SIZE] /
                                                   state.variant.constants[VKF_ID_STATE_LANES]));
             const vkf::Phase& dq = made.phases[2];

@@ -34,22 +34,22 @@ VkfResult buildPhases(const PhaseBuilder& builder, AttentionPhases* phases, Scra
     if (result == VKF_SUCCESS && decision.map) {
         buildTileMap(builder, phases, scratch);
     }
-    if (result == VKF_SUCCESS && decision.expandedKeys) {
-        result = buildExpandedKeys(builder, phases, scratch, message);
+    if (result == VKF_SUCCESS && decision.dequantizedKeys) {
+        result = buildDequantizedKeys(builder, phases, scratch, message);
     }
     return result;
 }
 
 void buildSequenceList(const VkfProblem& p, AttentionPlan* plan, AttentionPhases* phases) {
-    plan->slots.packedHeads = plan->packedHeads;
-    plan->slots.tileRows = plan->tile.rows;
-    plan->slots.count = static_cast<uint32_t>(slotCount(p, plan->packedHeads, plan->tile.rows));
-    plan->scratch.reserve(ScratchRange::rowSlots, uint64_t{plan->slots.count} * sizeof(uint32_t));
+    plan->tileSequences.packedHeads = plan->packedHeads;
+    plan->tileSequences.tileRows = plan->tile.rows;
+    plan->tileSequences.count = static_cast<uint32_t>(sequenceTileCount(p, plan->packedHeads, plan->tile.rows));
+    plan->scratch.reserve(ScratchRange::rowSequences, uint64_t{plan->tileSequences.count} * sizeof(uint32_t));
     phases->sequences = sequenceListPhase(p);
 }
 
 void buildTable(AttentionPlan* plan, AttentionPhases* phases) {
-    plan->scratch.reserve(ScratchRange::table, plan->inParts ? sizeof(shared::PartsTable) : sizeof(shared::CallTable));
+    plan->scratch.reserve(ScratchRange::table, plan->bf16x3 ? sizeof(shared::Bf16x3Table) : sizeof(shared::CallTable));
     phases->table = tablePhase();
 }
 
@@ -83,9 +83,9 @@ std::vector<Phase> inOrder(AttentionPhases&& phases) {
     };
     add(phases.table);
     add(phases.sequences);
-    add(phases.expandKeys);
+    add(phases.dequantizeKeys);
     if (phases.tileMap) {
-        phases.tileMap->joins = phases.expandKeys.has_value(); // it reads no keys
+        phases.tileMap->joins = phases.dequantizeKeys.has_value(); // it reads no keys
     }
     add(phases.tileMap);
     add(phases.tileOrder);

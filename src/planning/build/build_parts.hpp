@@ -13,15 +13,15 @@
 namespace vkf {
 
 struct AttentionPhases {
-    std::optional<Phase> table;         // writes the table of optional inputs
-    std::optional<Phase> sequences;     // lists the sequences of slots
-    std::optional<Phase> expandKeys;    // converts k and v of block types
-    std::optional<Phase> tileMap;       // makes the map of tiles
-    std::optional<Phase> tileOrder;     // puts its tiles of rows in order
-    std::vector<Phase> attention;       // one, or one for each class of rows; on path standard S, softmax and P v
-    std::optional<Phase> finish;        // merges key splits, or divides the rows of path key_outer
-    std::optional<Phase> fallback;      // repeats a call of fp32 numbers that have no parts
-    std::optional<Phase> probabilities; // makes them from lse
+    std::optional<Phase> table;          // writes the table of optional inputs
+    std::optional<Phase> sequences;      // lists the sequences of slots
+    std::optional<Phase> dequantizeKeys; // converts k and v of block types
+    std::optional<Phase> tileMap;        // makes the map of tiles
+    std::optional<Phase> tileOrder;      // puts its tiles of rows in order
+    std::vector<Phase> attention;        // one, or one for each class of rows; on path standard S, softmax and P v
+    std::optional<Phase> finish;         // merges key splits, or divides the rows of path key_outer
+    std::optional<Phase> fallback;       // repeats a call of fp32 numbers that have no parts
+    std::optional<Phase> probabilities;  // makes them from lse
 };
 
 // The phases in the order in which they run, with what each of them waits for.
@@ -34,8 +34,8 @@ VkfResult buildStandard(const PhaseBuilder& builder, AttentionPhases* phases, Sc
 VkfResult buildFallback(const PhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message);
 VkfResult buildProbabilities(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                              VkfMessage* message);
-VkfResult buildExpandedKeys(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
-                            VkfMessage* message);
+VkfResult buildDequantizedKeys(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                               VkfMessage* message);
 // `phases` must have the attention phase, which becomes one for each class of rows.
 void buildTileMap(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch);
 

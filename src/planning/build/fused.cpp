@@ -55,7 +55,7 @@ VkfResult makeAttention(const PhaseBuilder& builder, Operand output, Phase* atte
     const VkfResult result = builder.make(
         decision.kernel, decision.constants, builder.attentionOperands(output), builder.rowTiles() * decision.splits,
         tileOperations(builder.problem(), decision.tile.rows) / decision.splits, attention, message);
-    attention->variant.constants[VKF_ID_GROUP_HEADS] = decision.headsInTurn;
+    attention->variant.constants[VKF_ID_HEADS_IN_TURN] = decision.headsInTurn;
     return result;
 }
 
@@ -104,7 +104,7 @@ VkfResult buildFallback(const PhaseBuilder& builder, AttentionPhases* phases, Vk
                     builder.caps().maxSharedMemoryBytes);
     }
     Phase& fallback = phases->fallback.emplace();
-    const VkfResult result = builder.make(Kernel::attentionScalarAgain, tileConstants(tile),
+    const VkfResult result = builder.make(Kernel::attentionScalarFallback, tileConstants(tile),
                                           {Operand::q, Operand::k, Operand::v, Operand::o},
                                           tilesOfRows(builder.problem(), 1, tile.rows()) * builder.heads(),
                                           tileOperations(builder.problem(), tile.rows()), &fallback, message);

@@ -12,7 +12,7 @@ namespace vkf {
 namespace {
 
 // k and v have the type of the matrices and no pages.
-void setExpandedConstants(VkfType type, Constants* constants) {
+void setDequantizedConstants(VkfType type, Constants* constants) {
     (*constants)[VKF_ID_TYPE_K] = static_cast<uint32_t>(type);
     (*constants)[VKF_ID_TYPE_V] = static_cast<uint32_t>(type);
     for (const size_t ofPages : {size_t{VKF_ID_PAGE_ROWS}, size_t{VKF_ID_MAX_PAGES}, size_t{VKF_ID_PAGES}}) {
@@ -48,16 +48,16 @@ VkfResult PhaseBuilder::make(Kernel kernel, const Constants& constants, const st
     variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
     variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     variant.bf16 = traits.matrices && decision_.matrixElements == VKF_TYPE_BF16;
-    variant.exchange = isTaken(traits.exchange, decision_.matrix.exchanged);
+    variant.exchange = isTaken(traits.exchange, decision_.matrix.viaShared);
     variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     variant.subgroupSize = variant.subgroups ? caps_.subgroupSize : 0;
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {
         variant.constants = constantsOf(problem_, constants, shift);
-        if (operands[VKF_K] == Operand::expandedK) {
-            setExpandedConstants(decision_.productType, &variant.constants);
+        if (operands[VKF_K] == Operand::dequantizedK) {
+            setDequantizedConstants(decision_.productType, &variant.constants);
         }
-        if (decision_.inParts) {
-            setTableSlot(problem_, variant.constants);
+        if (decision_.bf16x3) {
+            setExtraSlotToTable(problem_, variant.constants);
         }
     }
     made.items = static_cast<uint32_t>(items);
@@ -83,13 +83,14 @@ double PhaseBuilder::stepOperations(Kernel kernel) const {
 }
 
 std::array<Operand, 4> PhaseBuilder::attentionOperands(Operand output) const {
-    const bool expands = decision_.expandedKeys.has_value();
-    return {Operand::q, expands ? Operand::expandedK : Operand::k, expands ? Operand::expandedV : Operand::v, output};
+    const bool dequantizes = decision_.dequantizedKeys.has_value();
+    return {Operand::q, dequantizes ? Operand::dequantizedK : Operand::k,
+            dequantizes ? Operand::dequantizedV : Operand::v, output};
 }
 
 const VkfTensorLayout* PhaseBuilder::tensorOf(Operand operand) const {
-    if (operand == Operand::expandedK || operand == Operand::expandedV) {
-        return operand == Operand::expandedK ? &decision_.expandedKeys->k : &decision_.expandedKeys->v;
+    if (operand == Operand::dequantizedK || operand == Operand::dequantizedV) {
+        return operand == Operand::dequantizedK ? &decision_.dequantizedKeys->k : &decision_.dequantizedKeys->v;
     }
     const auto index = static_cast<size_t>(operand) - static_cast<size_t>(Operand::q);
     return index < problem_.layouts.size() ? &problem_.layouts[index] : nullptr;

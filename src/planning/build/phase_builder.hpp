@@ -37,7 +37,7 @@ public:
     // The operands that the attention kernel reads as q, k and v, and `output`.
     std::array<Operand, 4> attentionOperands(Operand output) const;
 
-    // Row tiles of all heads. For packed sequences it is the number of slots, which can be higher.
+    // Row tiles of all heads. For packed sequences it is the number of tiles that they may have, which can be higher.
     uint64_t rowTiles() const;
     uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
     uint64_t rows() const { return heads() * problem_.given.queryRows; }

@@ -35,7 +35,7 @@ Phase mapPhase(const PhaseBuilder& builder, Kernel kernel, const Phase& attentio
     const bool few = kernel == Kernel::mapTiles && items < multiprocessors;
     const uint32_t ofBias = few ? fewBiasWorkgroupsSize : biasWorkgroupSize;
     constants[VKF_ID_WORKGROUP_SIZE] =
-        std::min(problem.asksKeys() ? workgroupSize : ofBias, builder.caps().maxInvocations);
+        std::min(problem.hasPerKeyMasks() ? workgroupSize : ofBias, builder.caps().maxInvocations);
     if (!map.readsBias) {
         constants[VKF_ID_BIAS] = 0;
     }
@@ -53,13 +53,13 @@ Phase mapPhase(const PhaseBuilder& builder, Kernel kernel, const Phase& attentio
 // Gives a phase the tile of its class of rows, where the classes have tiles of their own.
 void setTileOfClass(uint32_t rowClass, const PhaseBuilder& builder, Phase* phase) {
     const Decision& decision = builder.decision();
-    const MaskedRows& masked = *decision.maskedRows;
+    const BiasMaskTile& masked = *decision.biasMaskTile;
     const uint64_t rowTiles = tilesOfRows(builder.problem(), decision.packedHeads, decision.tile.rows);
     const uint64_t mapRowTiles = tilesOfRows(builder.problem(), decision.packedHeads, masked.rows);
     Constants& constants = phase->variant.constants;
     const uint32_t together = masked.rows / decision.tile.rows;
     const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
-    if (rowClass == VKF_ROWS_MASKED) {
+    if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
         constants[VKF_ID_ROW_TILES] = masked.rowTiles;
         constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
@@ -82,7 +82,7 @@ std::vector<Phase> attentionOfClasses(const PhaseBuilder& builder, const Phase& 
         Phase& ofClass = phases.emplace_back(attention);
         ofClass.joins = phases.size() > 1;
         ofClass.variant.constants[VKF_ID_ROW_CLASS] = rowClass;
-        if (builder.decision().maskedRows) {
+        if (builder.decision().biasMaskTile) {
             setTileOfClass(rowClass, builder, &ofClass);
         }
     }

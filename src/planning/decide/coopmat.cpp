@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "device/matrix_obstacle.hpp"
-#include "planning/decide/expanded_keys.hpp"
+#include "device/matrix_support.hpp"
+#include "planning/decide/dequantized_keys.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "planning/kernel_parameters.hpp"
 #include "tiles/coopmat_tile.hpp"
@@ -17,34 +17,34 @@ namespace {
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
 // row consists of such words, and if it knows which invocation holds which element.
 bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
-    const bool ofMatrices = !isInParts(p) && stored == matrixType(p);
-    return !layout.exchanged && (stored == VKF_TYPE_F32 || ofMatrices) &&
+    const bool ofMatrices = !usesBf16x3(p) && stored == matrixType(p);
+    return !layout.viaShared && (stored == VKF_TYPE_F32 || ofMatrices) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
-// Whether the kernel for narrow heads takes the problem: it places k and v apart (shaders/coopmat/attend_apart.glsl).
+// Whether the narrow kernel takes the problem (shaders/coopmat/attend_narrow.glsl).
 // On an H100 it takes 2 to 5 % less time with D = 64. It was measured for dense 16-bit k and v, without terms and
 // per-key masks.
-bool placesApart(const CheckedProblem& problem, const MatrixLayout& layout) {
+bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     constexpr uint32_t mostColumns = 64;
     const VkfProblem& p = problem.given;
     const bool hasTerms = p.softcap > 0.0F || p.alibi != 0 || has(p, VKF_ARRAY_BIAS);
-    const bool asksKeys = problem.asksKeys() || problem.firstKeys() != 0 || has(p, VKF_ARRAY_BLOCK_MASK);
+    const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_ARRAY_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_ARRAY_BLOCK_TABLE);
-    return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.exchanged && !hasTerms && !asksKeys && dense;
+    return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
 }
 
 Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
-    return tile.inParts                        ? Kernel::attentionParts
-           : placesApart(problem, tile.layout) ? Kernel::attentionNarrow
+    return tile.bf16x3                         ? Kernel::attentionBf16x3
+           : takesNarrow(problem, tile.layout) ? Kernel::attentionNarrow
                                                : Kernel::attentionCoopmat;
 }
 
 // The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
 // bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the time without a mask in
 // tiles that have room for the bias.
-std::optional<MaskedRows> maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem,
-                                     bool outputWords) {
+std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem,
+                                         bool outputWords) {
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
@@ -55,18 +55,18 @@ std::optional<MaskedRows> maskedRows(const TunedDevice& device, const CoopmatPla
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
         return {};
     }
-    return MaskedRows{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
-                      tile.keyMatrices(), sharedDepths, outputWords};
+    return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
+                        tile.keyMatrices(), sharedDepths, outputWords};
 }
 
 } // namespace
 
 CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& problem) {
-    CoopmatChoice chosen{problem, expandsKeys(problem), {}, {}};
-    if (chosen.expandsKeys) {
-        chosen.problem = expandedProblem(problem);
+    CoopmatChoice chosen{problem, dequantizesKeys(problem), {}, {}};
+    if (chosen.dequantizesKeys) {
+        chosen.problem = dequantizedProblem(problem);
     }
-    if (coopmatObstacle(device.caps, chosen.problem) == nullptr) {
+    if (whyNotCoopmat(device.caps, chosen.problem) == nullptr) {
         chosen.plan = chooseCoopmatTile(device, coopmatMatrices(device.caps, chosen.problem.given),
                                         tileProblem(VKF_PATH_COOPMAT, chosen.problem), &chosen.considered);
     }
@@ -77,8 +77,8 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
                         Decision* decision, VkfMessage* message) {
     const Caps& caps = device.caps;
     const CheckedProblem& problem = chosen.problem;
-    if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
+    if (const char* whyNot = whyNotCoopmat(caps, problem); whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", whyNot);
     }
     const VkfProblem& p = problem.given;
     const CoopmatTile& tile = chosen.plan.tile;
@@ -93,10 +93,10 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
     setSplits(problem, splits, decision);
     decision->kernel = kernelOf(problem, tile);
     decision->constants = tileConstants(tile);
-    if (tile.inParts) {
-        setMatrices(caps, tile.layout, partsType(caps), decision);
-        decision->inParts = true;
-        decision->constants[VKF_ID_BF16_PARTS] = decision->matrixElements == VKF_TYPE_BF16 ? 1 : 0;
+    if (tile.bf16x3) {
+        setMatrices(caps, tile.layout, bf16x3Type(caps), decision);
+        decision->bf16x3 = true;
+        decision->constants[VKF_ID_PARTS_ARE_BF16] = decision->matrixElements == VKF_TYPE_BF16 ? 1 : 0;
         decision->fallback = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
     } else {
         setProductMatrices(caps, problem, tile.layout, decision);
@@ -105,10 +105,10 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
     const bool outputWords = hasWordOutput(p, decision->splits > 1 ? VKF_TYPE_F32 : p.o.type, tile.layout);
     decision->constants[VKF_ID_OUTPUT_WORDS] = outputWords ? 1 : 0;
     if (mapsBias(caps, problem)) {
-        decision->maskedRows = maskedRows(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
+        decision->biasMaskTile = biasMaskTile(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
     }
-    if (chosen.expandsKeys) {
-        decision->expandedKeys = expandedKeys(given, problem, *decision);
+    if (chosen.dequantizesKeys) {
+        decision->dequantizedKeys = dequantizedKeys(given, problem, *decision);
     }
     return VKF_SUCCESS;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "planning/counts.hpp"
 #include "planning/decide/decide_paths.hpp"
 #include "planning/decide/heads_in_turn.hpp"
@@ -71,7 +71,7 @@ VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decis
     made.outputAlignment = storage16OutputAlignment(caps, problem);
     made.headsInTurn = headsInTurn(caps, problem, made);
     made.map = chooseTileMap(caps, problem, made);
-    made.hasTable = windowSlot(p) == VKF_SLOT_HAS_TABLE || made.inParts;
+    made.hasTable = extraSlot(p) == VKF_EXTRA_SLOT_HAS_TABLE || made.bf16x3;
     *decision = std::move(made);
     return VKF_SUCCESS;
 }

@@ -16,7 +16,7 @@ namespace vkf {
 // The tile of path coopmat, with the problem that its attention kernel computes.
 struct CoopmatChoice {
     CheckedProblem problem; // k and v converted, if a phase before attention converts them
-    bool expandsKeys = false;
+    bool dequantizesKeys = false;
     CoopmatPlan plan;
     ConsideredTiles considered;
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "planning/kernel_parameters.hpp"
 #include "tiles/decode/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
@@ -55,7 +55,7 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
-// The kernel for narrow heads takes block types only on fp16 matrices. The kernel for wide heads takes only whole
+// The kernel for narrow heads takes block types only on fp16 matrices. The latent kernel takes only whole
 // words, and valueDim must not be over headDim.
 bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     const VkfType matrices = matrixType(p);
@@ -66,7 +66,7 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 }
 
 // The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
-// and a window. The kernel for wide heads can.
+// and a window. The latent kernel can.
 bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
 
 } // namespace
@@ -80,7 +80,7 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
     const MatrixLayout layout = caps.matrixOf(matrixType(p));
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
-                            matrixObstacle(caps, problem) == nullptr;
+                            whyNoMatrices(caps, problem) == nullptr;
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, &decision->considered);
     if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -99,8 +99,8 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
         decision->kernel = Kernel::attentionDecodeMatrix;
         setProductMatrices(caps, problem, matrix->tile.layout, decision);
-    } else if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
-        decision->kernel = Kernel::attentionDecodeWide;
+    } else if (const auto* wide = std::get_if<LatentPlan>(&chosen); wide != nullptr) {
+        decision->kernel = Kernel::attentionLatent;
         setProductMatrices(caps, problem, wide->tile.layout, decision);
     }
     // The kernel without matrices reads q element by element in any case.

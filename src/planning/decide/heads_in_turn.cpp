@@ -15,12 +15,12 @@ constexpr uint64_t mostHeads = 16;
 constexpr uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
 
 bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
-    return problem.windowed() || problem.asksKeys() || mapsBias(caps, problem);
+    return problem.windowed() || problem.hasPerKeyMasks() || mapsBias(caps, problem);
 }
 
-uint64_t keyBytes(const CheckedProblem& problem, const std::optional<ExpandedKeys>& expanded) {
-    const VkfTensorLayout& k = expanded ? expanded->k : problem.layout(VKF_TENSOR_K);
-    const VkfTensorLayout& v = expanded ? expanded->v : problem.layout(VKF_TENSOR_V);
+uint64_t keyBytes(const CheckedProblem& problem, const std::optional<DequantizedKeys>& dequantized) {
+    const VkfTensorLayout& k = dequantized ? dequantized->k : problem.layout(VKF_TENSOR_K);
+    const VkfTensorLayout& v = dequantized ? dequantized->v : problem.layout(VKF_TENSOR_V);
     return problem.given.keys * (vkfStoredBytes(k.type, k.dim) + vkfStoredBytes(v.type, v.dim));
 }
 
@@ -33,7 +33,7 @@ uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Deci
         return 1;
     }
     const uint64_t heads = uint64_t{tensorSequences(p)} * p.queryHeads / decision.packedHeads * decision.splits;
-    uint64_t together = std::clamp<uint64_t>(cacheBytes / keyBytes(problem, decision.expandedKeys), 1, mostHeads);
+    uint64_t together = std::clamp<uint64_t>(cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, mostHeads);
     while (heads % together != 0) {
         together--;
     }

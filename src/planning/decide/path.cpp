@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "tiles/amd/registers.hpp"
 
 namespace vkf {
@@ -30,10 +30,10 @@ bool isCrowded(const CheckedProblem& problem) {
 }
 
 // Whether AUTO may take path coopmat. The software driver llvmpipe has no matrix units, so that the portable kernel is
-// faster there. fp32 numbers in parts were not measured on AMD chips.
+// faster there. fp32 numbers as bf16x3 were not measured on AMD chips.
 bool mayTakeMatrices(const Caps& caps, const CheckedProblem& problem) {
-    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (isInParts(problem.given) && isAmd(caps));
-    return !avoided && caps.storage16() && coopmatObstacle(caps, problem) == nullptr;
+    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (usesBf16x3(problem.given) && isAmd(caps));
+    return !avoided && caps.storage16() && whyNotCoopmat(caps, problem) == nullptr;
 }
 
 // Whether the tile holds everything in registers.
@@ -51,13 +51,13 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
     const bool few = caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
-    if (wide || (few && (!isCrowded(problem) || isInParts(p)))) { // fp32 in parts was not measured for few rows
+    if (wide || (few && (!isCrowded(problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
         return {VKF_PATH_DECODE, {}};
     }
     if (mayTakeMatrices(caps, problem)) {
         CoopmatChoice chosen = chooseCoopmat(device, problem);
         const CoopmatTile judged =
-            chosen.expandsKeys
+            chosen.dequantizesKeys
                 ? chooseCoopmatTile(device, coopmatMatrices(caps, p), tileProblem(VKF_PATH_COOPMAT, problem)).tile
                 : chosen.plan.tile;
         if (holdsMatrices(caps, judged)) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "planning/kernel_parameters.hpp"
 #include "tiles/standard_tile.hpp"
 #include "tiles/tile_problem.hpp"
@@ -48,7 +48,7 @@ VkfResult inFp32(const TunedDevice& device, const CheckedProblem& problem, Decis
 
 VkfResult decideStandard(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
                          VkfMessage* message) {
-    const auto decideProducts = matrixObstacle(device.caps, problem) == nullptr ? onMatrices : inFp32;
+    const auto decideProducts = whyNoMatrices(device.caps, problem) == nullptr ? onMatrices : inFp32;
     StandardKernels kernels;
     const VkfResult result = decideProducts(device, problem, decision, &kernels, message);
     if (result == VKF_SUCCESS && !problem.empty) {

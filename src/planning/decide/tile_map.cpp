@@ -20,11 +20,11 @@ constexpr Speed gpuSpeed = {300e12, 4e12, 35e-6};
 constexpr Speed softwareSpeed = {20e9, 10e9, 12e-6}; // llvmpipe on a few cores
 constexpr double savedShare = 0.5;                   // of the time of attention, by a causal mask
 
-// Packed sequences have no map, because their tiles of rows lie in slots. The kernel asks per-key masks about every key
-// then.
+// Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
+// about every key then.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.given;
-    return walksTiles(path) && (problem.asksKeys() || mapsBias(caps, problem)) && !has(p, VKF_ARRAY_CU_SEQLENS) &&
+    return walksTiles(path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) && !has(p, VKF_ARRAY_CU_SEQLENS) &&
            p.keys != 0 && !problem.empty;
 }
 
@@ -42,10 +42,10 @@ bool needsHeads(const VkfProblem& p, bool bias) {
 // Where the bias is a mask, their workgroups end at once, on multiprocessors that have nothing else to do. Path scalar,
 // and a kernel with per-key masks, need the map in every class.
 std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
-    if (path == VKF_PATH_COOPMAT && !problem.asksKeys()) {
-        return {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
+    if (path == VKF_PATH_COOPMAT && !problem.hasPerKeyMasks()) {
+        return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
     }
-    return {VKF_ROWS_MASKED, VKF_ROWS_BIASED};
+    return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED};
 }
 
 // The most work items that a class of rows can have. A tile of the map whose last rows do not exist has work items for
@@ -54,10 +54,10 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
     const VkfProblem& p = problem.given;
     const uint32_t packed = decision.packedHeads;
     const uint64_t heads = uint64_t{p.batch} * p.queryHeads / packed * decision.splits;
-    if (!bias || !decision.maskedRows) {
+    if (!bias || !decision.biasMaskTile) {
         return heads * tilesOfRows(problem, packed, decision.tile.rows);
     }
-    const MaskedRows& masked = *decision.maskedRows;
+    const BiasMaskTile& masked = *decision.biasMaskTile;
     return heads * tilesOfRows(problem, packed, masked.rows) * (masked.rows / decision.tile.rows);
 }
 
@@ -86,9 +86,9 @@ std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProble
     }
     const bool bias = mapsBias(caps, problem);
     TileMapChoice map{bias, needsHeads(problem.given, bias), decision.tile.rows, decision.tile.keys, {}};
-    if (bias && decision.maskedRows) {
-        map.rows = decision.maskedRows->rows;
-        map.keys = decision.maskedRows->keys;
+    if (bias && decision.biasMaskTile) {
+        map.rows = decision.biasMaskTile->rows;
+        map.keys = decision.biasMaskTile->keys;
     }
     if (bias) {
         map.rowClasses = rowClasses(problem, decision.path);

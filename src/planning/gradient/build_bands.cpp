@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bands of keys, whose ds, or p and ds, stay in scratch memory for other kernels (shaders/gradient/bands.glsl).
+// Bands of keys, whose ds, or p and ds, stay in scratch memory for other kernels (shaders/backward/bands.glsl).
 #include "planning/gradient/gradient_phases.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ void setBands(const BandChoice& chosen, Phase& phase) {
     constants[VKF_ID_BAND_TILES] = bands.tiles;
     constants[VKF_ID_BAND_HEADS] = bands.heads;
     constants[VKF_ID_BAND_PAIR_ROWS] = bands.pairRows;
-    constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.exchanged && store.layout.elements() % wordElements == 0 ? 1 : 0;
-    if (phase.variant.kernel == Kernel::gradientSums) {
+    constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.viaShared && store.layout.elements() % wordElements == 0 ? 1 : 0;
+    if (phase.variant.kernel == Kernel::backwardSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
         constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
         phase.alternates = true;
@@ -63,7 +63,7 @@ VkfResult buildBands(const GradientPhaseBuilder& builder, GradientPhases* phases
                      VkfMessage* message) {
     const BandChoice& chosen = *builder.decision().bands;
     reserve(chosen, scratch);
-    Slots none; // packed sequences have no bands
+    TileSequences none; // packed sequences have no bands
     Phase& store = phases->bands.emplace_back();
     if (const VkfResult result = buildKeys(builder, chosen.store, &none, &store, message); result != VKF_SUCCESS) {
         return result;

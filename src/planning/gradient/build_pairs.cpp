@@ -23,7 +23,7 @@ double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
 } // namespace
 
 template <KernelTile Tile>
-VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
@@ -31,7 +31,7 @@ VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots
     }
     const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
     if (has(p, VKF_ARRAY_CU_SEQLENS)) {
-        *slots = {static_cast<uint32_t>(tiles), 1, tile.rows()};
+        *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.rows()};
     }
     const double operations =
         2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
@@ -39,7 +39,7 @@ VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots
 }
 
 template <KernelTile Tile>
-VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message) {
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
@@ -48,7 +48,7 @@ VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots
     const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
-        *slots = {static_cast<uint32_t>(tiles), 1, tile.keys()};
+        *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.keys()};
     }
     const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
                            (tile.sumsValues() ? p.valueDim : 0.0);
@@ -57,9 +57,11 @@ VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots
     return builder.makePairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, phase, message);
 }
 
-template VkfResult buildRows(const GradientPhaseBuilder&, const GradientTile&, Slots*, Phase*, VkfMessage*);
-template VkfResult buildRows(const GradientPhaseBuilder&, const GradientMatrixTile&, Slots*, Phase*, VkfMessage*);
-template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientTile&, Slots*, Phase*, VkfMessage*);
-template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientMatrixTile&, Slots*, Phase*, VkfMessage*);
+template VkfResult buildRows(const GradientPhaseBuilder&, const GradientTile&, TileSequences*, Phase*, VkfMessage*);
+template VkfResult buildRows(const GradientPhaseBuilder&, const GradientMatrixTile&, TileSequences*, Phase*,
+                             VkfMessage*);
+template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientTile&, TileSequences*, Phase*, VkfMessage*);
+template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientMatrixTile&, TileSequences*, Phase*,
+                             VkfMessage*);
 
 } // namespace vkf

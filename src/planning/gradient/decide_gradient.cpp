@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "problem/dropout.hpp"
 #include "tiles/amd/registers.hpp"
 #include "tiles/tile_problem.hpp"
@@ -42,15 +42,15 @@ GradientTileProblem problemOf(const CheckedGradient& gradient, GradientOwner own
 // ---- The path --------------------------------------------------------------------------------------------------
 
 // Why the device cannot do the backward pass on cooperative matrices, or null.
-const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
+const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
     const VkfProblem& p = gradient.forward.given;
     const VkfType type = matrixType(p);
     // The forward pass takes block types, which have no backward pass.
     if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
         return "k and v must both be f16 or both be bf16, as q unless q is f32";
     }
-    if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
-        return obstacle;
+    if (const char* whyNot = whyNoMatrices(caps, gradient.forward); whyNot != nullptr) {
+        return whyNot;
     }
     const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
     return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
@@ -87,11 +87,11 @@ VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient,
     if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(caps, gradient))) {
         return VKF_SUCCESS;
     }
-    const char* const obstacle = matrixObstacle(caps, gradient);
-    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
+    const char* const whyNot = whyNoMatrices(caps, gradient);
+    if (p.path == VKF_PATH_COOPMAT && whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    if (obstacle == nullptr) {
+    if (whyNot == nullptr) {
         const MatrixLayout& layout = caps.matrixOf(matrixType(p));
         if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(device, gradient, layout)) {
             decision->path = VKF_PATH_COOPMAT;
@@ -123,7 +123,7 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradien
             chooseGradientMatrixTile(device, decision->matrix, problemOf(gradient, GradientOwner::rows, true, false));
     }
     if (dk || dv) {
-        const bool packed = has(gradient.forward.given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
+        const bool packed = has(gradient.forward.given, VKF_ARRAY_CU_SEQLENS); // all phases share the tile sequences
         decision->coopmat.keys =
             chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, GradientOwner::keys, dk, dv), packed);
     }

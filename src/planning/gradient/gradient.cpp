@@ -25,7 +25,7 @@ uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
     return stride == 0 ? 1 : repeatedCount(given, count);
 }
 
-shared::GradientTensor stridesOf(const VkfTensorLayout& layout) {
+shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
     const ByteStrides strides = byteStrides(layout);
     return {0, strides.batch, strides.head, strides.row};
 }
@@ -33,7 +33,7 @@ shared::GradientTensor stridesOf(const VkfTensorLayout& layout) {
 // Fills in the table of the call, all but addresses.
 void fillTable(const CheckedGradient& gradient, GradientPlan* plan) {
     const VkfProblem& p = gradient.forward.given;
-    shared::GradientTable& table = plan->table;
+    shared::BackwardTable& table = plan->table;
     table.dq = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DQ));
     table.dk = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DK));
     table.dv = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DV));
@@ -69,7 +69,7 @@ VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, Gr
     constants[VKF_ID_SEQUENCES] = tensorSequences(p);
     Phase& state = phases->rowState.emplace();
     const VkfResult result =
-        builder.make(Kernel::gradientRows, constants,
+        builder.make(Kernel::backwardRows, constants,
                      {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
                        {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
                        {Operand::dlse, nullptr, "dlse"},
@@ -84,13 +84,14 @@ template <KernelTile Tile>
 VkfResult buildPairs(const GradientPhaseBuilder& builder, const Tile* rows, const std::vector<Tile>& keys,
                      GradientPlan* plan, std::vector<Phase>* phases, VkfMessage* message) {
     if (rows != nullptr) {
-        if (const VkfResult result = buildRows(builder, *rows, &plan->slots, &phases->emplace_back(), message);
+        if (const VkfResult result = buildRows(builder, *rows, &plan->tileSequences, &phases->emplace_back(), message);
             result != VKF_SUCCESS) {
             return result;
         }
     }
     for (const Tile& tile : keys) {
-        if (const VkfResult result = buildKeys(builder, tile, &plan->keySlots, &phases->emplace_back(), message);
+        if (const VkfResult result =
+                buildKeys(builder, tile, &plan->keyTileSequences, &phases->emplace_back(), message);
             result != VKF_SUCCESS) {
             return result;
         }
@@ -99,7 +100,7 @@ VkfResult buildPairs(const GradientPhaseBuilder& builder, const Tile* rows, cons
 }
 
 // Adds the phases that keep pairs to themselves, for calls whose stored ones cannot give the sums
-// (VKF_SUMS_AGAIN). They do nothing unless the device asks for it.
+// (VKF_WANTS_FALLBACK). They do nothing unless the device asks for it.
 VkfResult buildFallback(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
                         VkfMessage* message) {
     const PairTiles<GradientMatrixTile>& tiles = builder.decision().coopmat;
@@ -107,7 +108,7 @@ VkfResult buildFallback(const GradientPhaseBuilder& builder, GradientPlan* plan,
         builder.decision().repeatsKeys() ? tiles.keys : std::vector<GradientMatrixTile>{};
     const VkfResult result = buildPairs(builder, &*tiles.rows, keys, plan, &phases->fallback, message);
     for (Phase& phase : phases->fallback) {
-        phase.variant.constants[VKF_ID_IF_AGAIN] = 1;
+        phase.variant.constants[VKF_ID_FALLBACK] = 1;
     }
     return result;
 }
@@ -116,8 +117,8 @@ VkfResult buildBandsAndFallback(const GradientPhaseBuilder& builder, GradientPla
                                 VkfMessage* message) {
     VkfResult result = buildBands(builder, phases, &plan->scratch, message);
     if (result == VKF_SUCCESS && builder.decision().writesDvBesideBands()) {
-        result = buildKeys(builder, builder.decision().coopmat.keys[1], &plan->keySlots, &phases->pairs.emplace_back(),
-                           message);
+        result = buildKeys(builder, builder.decision().coopmat.keys[1], &plan->keyTileSequences,
+                           &phases->pairs.emplace_back(), message);
     }
     return result == VKF_SUCCESS ? buildFallback(builder, plan, phases, message) : result;
 }
@@ -148,7 +149,7 @@ VkfResult buildBias(const GradientPhaseBuilder& builder, GradientPlan* plan, Gra
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
-    const shared::GradientTable& table = plan->table;
+    const shared::BackwardTable& table = plan->table;
     const uint64_t shared = uint64_t{p.batch} * p.queryHeads / table.bias_sequences / table.bias_heads + 1;
     const uint64_t rows = table.bias_rows == 1 ? longestRowsOf(p) : std::min(tile.rows(), longestRowsOf(p));
     const double operations = 2.0 * static_cast<double>(shared) * static_cast<double>(rows) * tile.keys() *
@@ -171,7 +172,7 @@ VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/
     const VkfProblem& p = builder.forward().given;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
-    return builder.make(Kernel::gradientSinks, constants,
+    return builder.make(Kernel::backwardSinks, constants,
                         {{{Operand::none, nullptr, ""},
                           {Operand::none, nullptr, ""},
                           {Operand::none, nullptr, ""},
@@ -179,13 +180,13 @@ VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/
                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 
-// Makes the phase that lists the sequences of slots, if there are slots.
-std::optional<Phase> makeSequenceList(const VkfProblem& p, const Slots& slots, Operand starts, ScratchRange range,
-                                      Scratch* scratch) {
-    if (slots.count == 0) {
+// Makes the phase that lists the sequences of slots, if there are tileSequences.
+std::optional<Phase> makeSequenceList(const VkfProblem& p, const TileSequences& tileSequences, Operand starts,
+                                      ScratchRange range, Scratch* scratch) {
+    if (tileSequences.count == 0) {
         return {};
     }
-    scratch->reserve(range, uint64_t{slots.count} * sizeof(uint32_t));
+    scratch->reserve(range, uint64_t{tileSequences.count} * sizeof(uint32_t));
     Phase list = sequenceListPhase(p);
     list.operands[0] = starts;
     return list;
@@ -193,10 +194,11 @@ std::optional<Phase> makeSequenceList(const VkfProblem& p, const Slots& slots, O
 
 // Adds the phases that run before all others.
 void buildPreparation(const VkfProblem& p, GradientPlan* plan, GradientPhases* phases) {
-    phases->rowSequences = makeSequenceList(p, plan->slots, Operand::rowStarts, ScratchRange::rowSlots, &plan->scratch);
+    phases->rowSequences =
+        makeSequenceList(p, plan->tileSequences, Operand::rowStarts, ScratchRange::rowSequences, &plan->scratch);
     phases->keySequences =
-        makeSequenceList(p, plan->keySlots, Operand::keyStarts, ScratchRange::keySlots, &plan->scratch);
-    plan->scratch.reserve(ScratchRange::table, sizeof(shared::GradientTable));
+        makeSequenceList(p, plan->keyTileSequences, Operand::keyStarts, ScratchRange::keyTileSequences, &plan->scratch);
+    plan->scratch.reserve(ScratchRange::table, sizeof(shared::BackwardTable));
     phases->table = tablePhase();
 }
 

@@ -11,15 +11,15 @@
 #include "planning/phase.hpp"
 #include "planning/scratch.hpp"
 #include "problem/gradient.hpp"
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 
 namespace vkf {
 
 struct GradientPlan : GradientDecision {
-    Slots slots;    // packed sequences: a slot for each tile of rows
-    Slots keySlots; // and for each tile of keys
+    TileSequences tileSequences;    // packed sequences: an entry for each tile of rows
+    TileSequences keyTileSequences; // and for each tile of keys
     // The table without addresses and without the forward call's part.
-    shared::GradientTable table{};
+    shared::BackwardTable table{};
     Scratch scratch;
     std::vector<Phase> phases; // in the order in which they are recorded; none if no gradient has elements
 

@@ -78,7 +78,7 @@ VkfResult GradientPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
     made.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     if (traits.matrices) {
         made.variant.bf16 = decision_.productType == VKF_TYPE_BF16;
-        made.variant.exchange = isTaken(traits.exchange, decision_.matrix.exchanged);
+        made.variant.exchange = isTaken(traits.exchange, decision_.matrix.viaShared);
         made.variant.subgroups = true;
         made.variant.subgroupSize = caps().subgroupSize;
     }
@@ -109,7 +109,7 @@ VkfResult GradientPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Const
 
 VkfResult GradientPhaseBuilder::makePairs(const GradientTile& tile, uint64_t items, double operations, Phase* phase,
                                           VkfMessage* message) const {
-    return makePairs(Kernel::gradientScalar, tile, tileConstants(tile), items, operations, phase, message);
+    return makePairs(Kernel::backwardScalar, tile, tileConstants(tile), items, operations, phase, message);
 }
 
 VkfResult GradientPhaseBuilder::makePairs(const GradientMatrixTile& tile, uint64_t items, double operations,
@@ -117,7 +117,7 @@ VkfResult GradientPhaseBuilder::makePairs(const GradientMatrixTile& tile, uint64
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
     constants[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
-    return makePairs(Kernel::gradientCoopmat, tile, constants, items, operations, phase, message);
+    return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
 
 VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
@@ -125,7 +125,7 @@ VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool write
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
-    return make(Kernel::gradientSums, constants, pairTensors(), items, operations, phase, message);
+    return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 
 VkfResult GradientPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {

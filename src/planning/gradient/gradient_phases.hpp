@@ -80,12 +80,12 @@ private:
     const GradientDecision& decision_;
 };
 
-// A kernel that owns rows, and one that owns keys. They fill in the slots of packed sequences.
+// A kernel that owns rows, and one that owns keys. They fill in the tiles of packed sequences.
 template <KernelTile Tile>
-VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
 template <KernelTile Tile>
-VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, Slots* slots, Phase* phase,
+VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
 
 // Adds the phases that take turns, band by band, and reserves the memory of their pairs and sums.

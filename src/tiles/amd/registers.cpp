@@ -17,7 +17,7 @@ namespace {
 //                   84: 216 registers; 96: 15 to 83 spilled; 144: 210 spilled
 //     decode        128: 256 registers; 144: 3 spilled (vega10, D = 512); 160: 23 spilled
 //     o of decode   64: in registers; 80 and 96: in memory, which no other kernel's arrays are
-//     decode, wide  216: 171 to 275 spilled; 400: 730 to 885 spilled
+//     latent        216: 171 to 275 spilled; 400: 730 to 885 spilled
 constexpr uint32_t mostScalar = 190;
 constexpr uint32_t mostCoopmat = 152;
 constexpr uint32_t mostCoopmatLoop = 188;
@@ -25,13 +25,13 @@ constexpr uint32_t mostCoopmatLoopWithBias = 172;
 constexpr uint32_t mostCoopmatGathering = 90;
 constexpr uint32_t mostDecode = 136;
 constexpr uint32_t mostDecodeOutput = 64;
-constexpr uint32_t mostDecodeWide = 180;
+constexpr uint32_t mostLatent = 180;
 
 // Registers of one 16-bit operand of 16 x 16 elements.
 constexpr uint32_t operandRegisters = 8;
 
-Objection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
-    return objectionIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
+Rejection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
+    return rejectIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
 }
 
 // The words of the next tile of k and v that an invocation has on their way. A small workgroup fetches many.
@@ -51,14 +51,14 @@ bool isAmd(const Caps& caps) {
     return caps.vendorId == pciVendor;
 }
 
-Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
     constexpr uint32_t loadedKeys = 4;
     // The tile counts the values of one key.
     const uint32_t ofOtherKeys = (loadedKeys - 1) * 4 * tile.threadColumns4;
     return beyond(tile.registers() + ofOtherKeys, mostScalar, caps);
 }
 
-Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
     const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
     const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
@@ -70,19 +70,19 @@ Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     return firstOf({
         beyond(held, mostCoopmat, caps),
         beyond(held + ofP + fetchedRegisters(tile), most, caps),
-        gathers ? beyond(kept, mostCoopmatGathering, caps) : Objection{},
+        gathers ? beyond(kept, mostCoopmatGathering, caps) : Rejection{},
     });
 }
 
-Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
     return firstOf(
         {beyond(tile.registers(), mostDecode, caps), beyond(tile.outputRegisters(), mostDecodeOutput, caps)});
 }
 
-Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps) {
-    const uint32_t dimTiles = VKF_WIDE_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
+Rejection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
+    const uint32_t dimTiles = VKF_LATENT_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
     const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
-    return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostDecodeWide, caps);
+    return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostLatent, caps);
 }
 
 } // namespace vkf

@@ -7,7 +7,7 @@
 #include "shared/stored_types.h"
 #include "shared/tile_memory.h"
 #include "tiles/decode/decode_choice.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -40,8 +40,8 @@ uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t 
     return VKF_LANE_CHUNKS(dim, lanes, shares) * VKF_FETCHED_WORDS(stored, shares, unit);
 }
 
-// Whether the lanes that load rows of block types get equal parts.
-bool dealsBlocks(const DecodeMatrixTile& tile) {
+// Whether the lanes that load rows of block types get equally many chunks.
+bool dividesBlocks(const DecodeMatrixTile& tile) {
     const uint32_t depthLanes = tile.layout.columnLanes() + 1;
     return (!isBlockType(tile.keyType) || VKF_DEALS_BLOCKS(tile.headDim, depthLanes)) &&
            (!isBlockType(tile.valueType) || VKF_DEALS_BLOCKS(tile.valueDim, tile.layout.lanes / depthLanes));
@@ -61,17 +61,17 @@ DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem
     tile.rowSubgroups =
         static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * queries)), mostRowSubgroups));
     tile.keySubgroups = std::max(subgroups / tile.rowSubgroups, 1U);
-    // The first state of each lane along the depth has the first rows.
+    // The first query row of each lane along the depth has the first rows.
     const uint64_t most = uint64_t{tile.rowTiles} * queries;
     const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
-    const uint32_t stateRows = std::max(tile.stateRows(), 1U);
-    tile.states = std::max(static_cast<uint32_t>((rows + stateRows - 1) / stateRows), 1U);
+    const uint32_t queryRowStep = std::max(tile.queryRowStep(), 1U);
+    tile.laneQueryRows = std::max(static_cast<uint32_t>((rows + queryRowStep - 1) / queryRowStep), 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.keyType = problem.keyType;
     tile.valueType = problem.valueType;
     tile.blockUnit = problem.blockUnit;
-    tile.nearKeys = problem.nearKeys;
+    tile.keyOffsets32 = problem.keyOffsets32;
     return tile;
 }
 
@@ -96,16 +96,17 @@ bool hasManyKeys(const DecodeProblem& problem, const DecodeMatrixTile& tile) {
 // key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
 // took 317 us then instead of 198 without matrices.
 void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
-    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
+    const bool fills =
+        tile.layout.fillsFromRegisters() && tile.laneQueryRows <= VKF_MOST_LANE_QUERY_ROWS && dividesBlocks(tile);
     DecodeMatrixTile oneColumn = tile;
     oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     considerWithSplits(tile, problem,
                        firstOf({
-                           objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-                           objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
+                           rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
+                           rejectIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
                            exceedsDevice(tile, caps),
-                           inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+                           inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
                        }),
                        search);
 }
@@ -114,7 +115,7 @@ void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMa
 
 uint32_t DecodeMatrixTile::matrixQueries() const { return VKF_DECODE_MATRIX_QUERIES(columns, splitsPairs()); }
 
-uint32_t DecodeMatrixTile::stateRows() const { return VKF_DECODE_STATE_ROWS(layout.columnLanes() + 1, splitsPairs()); }
+uint32_t DecodeMatrixTile::queryRowStep() const { return VKF_QUERY_ROW_STEP(layout.columnLanes() + 1, splitsPairs()); }
 
 uint32_t DecodeMatrixTile::stagedWordsOfP() const {
     return keyColumns == 1 ? rowTiles * layout.rows * columns / 2 : columns / 2 * VKF_DECODE_P_ROW(layout.rows);
@@ -125,7 +126,7 @@ uint32_t DecodeMatrixTile::sharedBytes() const {
     const uint32_t subgroups = rowSubgroups * keySubgroups;
     const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
     const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
-    const uint32_t pairs = subgroups * stateRows() * VKF_DECODE_STAGED_ROW(stagedColumns);
+    const uint32_t pairs = subgroups * queryRowStep() * VKF_DECODE_STAGED_ROW(stagedColumns);
     const uint32_t statePairs = subgroups * rowTiles * matrixQueries();
     return (pairs + statePairs) * wordBytes / 2 + subgroups * stagedWordsOfP() * wordBytes / 4 + flags;
 }
@@ -133,20 +134,20 @@ uint32_t DecodeMatrixTile::sharedBytes() const {
 uint32_t DecodeMatrixTile::registers() const {
     const uint32_t depthLanes = layout.columnLanes() + 1;
     const uint32_t rowLanes = layout.lanes / depthLanes;
-    const uint32_t slots = layout.elements() / layout.slotElements();
-    const uint32_t ofRows = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
-    const uint32_t valueKeys = layout.slotElements() * (splitsPairs() ? 2 : 1);
+    const uint32_t fragmentRows = layout.elements() / layout.fragmentRowElements();
+    const uint32_t ofRows = 4 * fragmentRows * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
+    const uint32_t valueKeys = layout.fragmentRowElements() * (splitsPairs() ? 2 : 1);
     const uint32_t valuePairs = 4 * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
-    const uint32_t ofK =
-        isBlockType(keyType)
-            ? slots * fetchedBlockWords(headDim, keyType, depthLanes, VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
-            : ofRows;
+    const uint32_t ofK = isBlockType(keyType)
+                             ? fragmentRows * fetchedBlockWords(headDim, keyType, depthLanes,
+                                                                VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
+                             : ofRows;
     const uint32_t ofV =
         valueKeys * (isBlockType(valueType) ? fetchedBlockWords(valueDim, valueType, rowLanes,
                                                                 VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
                                             : valuePairs);
     // q, o and s of as many query rows as a matrix has rows. The tile's matrices have fewer columns.
-    const uint32_t ofOutput = (valuePairs * 2 / keyColumns + slots - 1) / slots * layout.elements();
+    const uint32_t ofOutput = (valuePairs * 2 / keyColumns + fragmentRows - 1) / fragmentRows * layout.elements();
     const uint32_t ofQueries = ofRows + ofOutput + layout.elements();
     return ofK + ofV + elementRegisters(*this) + ofQueries * rowTiles * columns / layout.rows;
 }

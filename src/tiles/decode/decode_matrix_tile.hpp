@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel on cooperative matrices (shaders/decode/attention_decode_matrix.comp).
+// The tile of the decode kernel on cooperative matrices (shaders/decode_matrix/attention_decode_matrix.comp).
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,29 @@
 
 namespace vkf {
 
-// shaders/decode/decode_matrix_tile.glsl explains the numbers.
+// shaders/decode_matrix/tile.glsl explains the numbers.
 struct DecodeMatrixTile {
     MatrixLayout layout;
     uint32_t columns = 0;      // of a result
     uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
     uint32_t rowSubgroups = 0; // 0 = no tile
     uint32_t keySubgroups = 0;
-    uint32_t states = 0; // query rows of one invocation that can exist
+    uint32_t laneQueryRows = 0; // query rows of one invocation that can exist
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     VkfType keyType{};
     VkfType valueType{};
     uint32_t blockUnit = 1;
-    bool nearKeys = false;
+    bool keyOffsets32 = false;
     uint32_t keyColumns = 1; // columns of v that a matrix has of each key
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
     uint32_t rows() const { return rowSubgroups * rowTiles * matrixQueries(); }
     uint32_t keys() const { return keySubgroups * layout.rows; }
     bool splitsPairs() const { return keyColumns == 2 && !layout.pairsInLane(); }
-    uint32_t matrixQueries() const;  // query rows that one matrix takes
-    uint32_t stateRows() const;      // query rows of one state of all invocations that share a key
+    uint32_t matrixQueries() const; // query rows that one matrix takes
+    uint32_t queryRowStep()
+        const; // query rows from one row of an invocation to its next one: those of all invocations that share a key
     uint32_t stagedWordsOfP() const; // words of 4 bytes of p that a subgroup has in shared memory
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of q, k, v, s and o.

@@ -23,7 +23,7 @@ Caps navi31() {
     caps.vendorId = 0x1002;
     caps.driver = VK_DRIVER_ID_MESA_RADV;
     caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
-    caps.f16Matrix = {{}, exchangedMatrixLayout(64, 16, 16, 16)};
+    caps.f16Matrix = {{}, viaSharedMatrixLayout(64, 16, 16, 16)};
     return caps;
 }
 
@@ -32,7 +32,7 @@ Caps llvmpipe() {
     caps.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
     caps.quirks = driverQuirks(caps.driver);
     caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
-    caps.f16Matrix = {knownMatrixLayout(caps.driver, 8, 8, 8), exchangedMatrixLayout(8, 8, 8, 8)};
+    caps.f16Matrix = {knownMatrixLayout(caps.driver, 8, 8, 8), viaSharedMatrixLayout(8, 8, 8, 8)};
     return caps;
 }
 
@@ -52,7 +52,7 @@ Caps throughSharedMemory() {
     Caps caps = capsOf(32, 49152, 1024);
     caps.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
     caps.features |= VKF_FEATURE_COOPERATIVE_MATRIX;
-    caps.f16Matrix = {{}, exchangedMatrixLayout(32, 16, 16, 16)};
+    caps.f16Matrix = {{}, viaSharedMatrixLayout(32, 16, 16, 16)};
     return caps;
 }
 

@@ -52,33 +52,33 @@ void add(Text& text, const Phase& phase) {
 }
 
 void add(Text& text, const ConsideredTile& considered) {
-    const auto& [tile, rows, keys, workgroupSize, sharedBytes, registers, splits, workgroups, objection, fromTuning,
+    const auto& [tile, rows, keys, workgroupSize, sharedBytes, registers, splits, workgroups, rejection, fromTuning,
                  taken] = considered;
     text.text("considered", tile).field("rows", rows).field("keys", keys).field("threads", workgroupSize);
     text.field("shared", sharedBytes).field("registers", registers).field("splits", splits);
-    text.field("workgroups", workgroups).field("reason", static_cast<uint32_t>(objection.reason));
-    text.field("value", objection.value).field("limit", objection.limit).field("tuning", fromTuning);
+    text.field("workgroups", workgroups).field("reason", static_cast<uint32_t>(rejection.reason));
+    text.field("value", rejection.value).field("limit", rejection.limit).field("tuning", fromTuning);
     text.field("taken", taken);
 }
 
 void add(Text& text, const MatrixLayout& matrix) {
     text.field("matrixRows", matrix.rows).field("columns", matrix.columns).field("depth", matrix.depth);
     text.field("lanes", matrix.lanes).words("elementBits", matrix.elementBits).words("laneBits", matrix.laneBits);
-    text.field("exchanged", matrix.exchanged).field("narrow", matrix.narrowColumns);
+    text.field("exchanged", matrix.viaShared).field("narrow", matrix.narrowColumns);
 }
 
-void add(Text& text, const Slots& slots, uint64_t offset) {
-    const auto& [count, packedHeads, tileRows] = slots;
+void add(Text& text, const TileSequences& tileSequences, uint64_t offset) {
+    const auto& [count, packedHeads, tileRows] = tileSequences;
     text.field("slots", count).field("packedHeads", packedHeads).field("tileRows", tileRows).field("offset", offset);
 }
 
 // What plans of both passes have.
-template <typename Plan> void addCommon(Text& text, const Plan& plan, const Slots& slots) {
+template <typename Plan> void addCommon(Text& text, const Plan& plan, const TileSequences& tileSequences) {
     const auto at = [&](ScratchRange range) { return plan.scratch.offset(range); };
     text.field("scratchBytes", plan.scratch.bytes()).field("state", at(ScratchRange::rowState));
     text.field("lseOffset", at(ScratchRange::lse)).field("table", at(ScratchRange::table));
     text.field("map", at(ScratchRange::tileMap)).field("order", at(ScratchRange::tileOrder));
-    add(text, slots, at(ScratchRange::rowSlots));
+    add(text, tileSequences, at(ScratchRange::rowSequences));
 }
 
 } // namespace
@@ -86,15 +86,15 @@ template <typename Plan> void addCommon(Text& text, const Plan& plan, const Slot
 std::string textOf(const AttentionPlan& plan) {
     Text text;
     const auto& [path, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits, packedHeads,
-                 headsInTurn, matrix, matrixElements, productType, inParts, inputAlignment, outputAlignment, map,
-                 maskedRows, expandedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
+                 headsInTurn, matrix, matrixElements, productType, bf16x3, inputAlignment, outputAlignment, map,
+                 biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
-    text.field("inParts", inParts).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
-    addCommon(text, plan, plan.slots);
+    text.field("bf16x3", bf16x3).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
+    addCommon(text, plan, plan.tileSequences);
     text.field("splits", splits).text("tileText", tileText).field("tuned", tuned);
-    text.field("keyOffset", plan.scratch.offset(ScratchRange::expandedK));
-    text.field("valueOffset", plan.scratch.offset(ScratchRange::expandedV)).field("steps", plan.steps());
+    text.field("keyOffset", plan.scratch.offset(ScratchRange::dequantizedK));
+    text.field("valueOffset", plan.scratch.offset(ScratchRange::dequantizedV)).field("steps", plan.steps());
     for (const ConsideredTile& one : considered) {
         add(text, one);
     }
@@ -110,14 +110,14 @@ std::string textOf(const GradientPlan& plan) {
                  bands, bias, sinks] = static_cast<const GradientDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
-    text.field("inParts", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);
-    addCommon(text, plan, plan.slots);
+    text.field("bf16x3", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);
+    addCommon(text, plan, plan.tileSequences);
     text.field("splits", 1).text("tileText", "").field("tuned", tuned).field("keyOffset", 0).field("valueOffset", 0);
     text.field("steps", plan.steps());
     for (const Phase& phase : plan.phases) {
         add(text, phase);
     }
-    add(text, plan.keySlots, plan.scratch.offset(ScratchRange::keySlots));
+    add(text, plan.keyTileSequences, plan.scratch.offset(ScratchRange::keyTileSequences));
     text.field("ds", plan.scratch.offset(ScratchRange::storedDs))
         .field("p", plan.scratch.offset(ScratchRange::storedP));
     text.field("sums", plan.scratch.offset(ScratchRange::partialSums)).field("bandKeys", plan.bandKeys());

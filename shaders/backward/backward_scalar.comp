@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+//
+// The backward pass in plain fp32 arithmetic. It runs on any device and takes any type. The algorithm is that of
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in two kernels that share this code. Numbers in comments
+// are its lines:
+//
+//      4         delta = rowsum(dout o)                        backward_rows.comp
+//      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
+//      7         dk_j = 0, dv_j = 0                            clearSums
+//      8         for each tile i of query rows                 nextTile
+//      6, 9        load k_j, v_j, q_i, dout_i                  fetchColumns, placeColumns
+//     10           s = q_i k_j^T                               computeScores
+//     11           p = exp(s - lse)                            computeGradients
+//     12           dv_j += p^T dout_i                          addUp
+//     13           dp = dout_i v_j^T                           computeScores
+//     14           ds = p (dp - delta)                         computeGradients
+//     15           dq_i += ds k_j                              a workgroup that owns rows: addUp
+//     16           dk_j += ds^T q_i                            addUp
+//     18         store dk_j, dv_j                              storeSums
+//
+// Where the kernel deviates from the algorithm:
+//     15   No workgroup adds to the dq of another one. A workgroup that owns rows visits all keys and computes s and dp
+//          again. So no atomic additions are necessary, and all sums have one order.
+//      6   Nothing stays in shared memory from one visited tile to the next.
+//     12   p and ds pass to the lanes of the group through shared memory, a chunk of visited rows or keys at a time.
+//
+// A workgroup that owns elements of the bias adds up ds of all pairs that use them.
+//
+// The tile: OWNED x VISITED pairs. The words "owned" and "visited" stand for rows or keys; pair_tile.glsl says which.
+// Sums and pairs stay in registers. Shared memory holds chunks, so that any head dimension fits 16 KiB:
+//
+//     owned_stage    OWNED x (4 CHUNK_DIM4)       lines 10 and 13, chunk of columns by chunk
+//     visited_stage  VISITED x (4 CHUNK_DIM4)     lines 10 and 13
+//                    CHUNK_VISITED x all columns  lines 12, 15 and 16, chunk by chunk
+//     pair_stage     OWNED x CHUNK_VISITED        p or ds of the chunk
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
+
+#include "common/compilers.glsl"
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardParams
+#define VKF_LANES_ID VKF_ID_OWNED_LANES
+#include "common/params.glsl"
+#include "backward/pair_tile.glsl"
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/block_mask.glsl"
+#include "cache/block_types.glsl"
+#include "cache/paging.glsl"
+#include "cache/tensor_rows.glsl"
+#include "softmax/stored_state.glsl"
+#include "scores/units.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "masks/per_key_masks.glsl"
+#include "scores/dropout.glsl"
+#include "backward/backward_table.glsl"
+#include "backward/pair_stage.glsl"
+#include "backward/pair_products.glsl"
+#include "backward/pair_products.glsl"
+#include "backward/walk.glsl"
+#include "backward/store_gradients.glsl"
+
+#define VKF_OWNED_FIRST (OWNS_KEYS ? key_begin : item.row_begin)
+#define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)
+
+// The arguments of fetchColumns and placeColumns for lines 10 and 13.
+#define VKF_HEAD_COLUMNS                                                                                         \
+    owned_heads, VKF_TYPE_OWNED_HEADS, VKF_OWNED_FIRST, visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST, \
+        HEAD_DIM
+#define VKF_VALUE_COLUMNS                                                                                        \
+    owned_values, VKF_TYPE_OWNED_VALUES, VKF_OWNED_FIRST, visited_values, VKF_TYPE_VISITED_VALUES,               \
+        VKF_VISITED_FIRST, VALUE_DIM
+
+// Fetches chunk `chunk` of the summands of dv, or of dq or dk.
+void fetchValueSummands(const uint chunk) {
+    fetchSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
+                  VALUE_DIM);
+}
+
+void fetchHeadSummands(const uint chunk) {
+    fetchSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
+                  HEAD_DIM);
+}
+
+// Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
+// (docs/tuning.md, "Chains of calls").
+void turnToHead() {
+    turned = false;
+    slope = slopeOf(item.head);
+    Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
+    Rows dout = rowsOf(params.dout, VKF_DOUT, TYPE_DOUT, VALUE_DIM, item, SEQUENCE_ROWS(item));
+    Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
+    Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
+    if (OWNS_KEYS) {
+        owned_heads = k;
+        owned_values = v;
+        visited_heads = q;
+        visited_values = dout;
+    } else {
+        owned_heads = q;
+        owned_values = dout;
+        visited_heads = k;
+        visited_values = v;
+    }
+}
+
+// Lines 10 and 13: scores and dp of the tile. Then the first summands are fetched.
+void computeScores() {
+    clearPairs();
+    fetchColumns(VKF_HEAD_COLUMNS, 0);
+    KEEP_LOOP for (uint chunk = 0; chunk < HEAD_CHUNKS; chunk++) {
+        barrier(); // the last readers of the stages are done
+        placeColumns(VKF_HEAD_COLUMNS, chunk);
+        barrier();
+        if (chunk + 1 < HEAD_CHUNKS) {
+            fetchColumns(VKF_HEAD_COLUMNS, chunk + 1);
+        } else if (NEEDS_DP) {
+            fetchColumns(VKF_VALUE_COLUMNS, 0);
+        } else {
+            fetchValueSummands(0);
+        }
+        addProducts(FIRST_SCORE);
+    }
+    KEEP_LOOP for (uint chunk = 0; chunk < (NEEDS_DP ? VALUE_CHUNKS : 0); chunk++) {
+        barrier();
+        placeColumns(VKF_VALUE_COLUMNS, chunk);
+        barrier();
+        if (chunk + 1 < VALUE_CHUNKS) {
+            fetchColumns(VKF_VALUE_COLUMNS, chunk + 1);
+        } else if (SUMS_VALUES) {
+            fetchValueSummands(0);
+        } else if (SUMS_HEADS) {
+            fetchHeadSummands(0);
+        }
+        addProducts(FIRST_DP);
+    }
+}
+
+// Lines 12, 15 and 16.
+void addUp(const bool partial) {
+    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_VALUES ? SUM_CHUNKS : 0); chunk++) {
+        barrier(); // the last readers of the stages are done
+        placeSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
+                      VALUE_DIM, LANES * VALUE_COLUMNS4);
+        placePairs(FIRST_SCORE, chunk);
+        barrier();
+        if (chunk + 1 < SUM_CHUNKS) {
+            fetchValueSummands(chunk + 1);
+        } else if (SUMS_HEADS) {
+            fetchHeadSummands(0);
+        }
+        addSums(FIRST_VALUE_SUM, VALUE_COLUMNS4, partial);
+    }
+    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_HEADS ? SUM_CHUNKS : 0); chunk++) {
+        barrier();
+        placeSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
+                      HEAD_DIM, LANES * HEAD_COLUMNS4);
+        placePairs(FIRST_DP, chunk);
+        barrier();
+        if (chunk + 1 < SUM_CHUNKS) {
+            fetchHeadSummands(chunk + 1);
+        }
+        addSums(FIRST_HEAD_SUM, HEAD_COLUMNS4, partial);
+    }
+}
+
+void visitTile() {
+    computeScores();
+    if (isPartialTile() || hasEmptyRow()) {
+        computeGradients(true);
+        addUp(true);
+    } else {
+        computeGradients(false);
+        addUp(false);
+    }
+    if (OWNS_BIAS) {
+        addBias();
+        barrier(); // all have asked hasEmptyRow before the next rows are loaded
+    }
+}
+
+// Line 18, and dq.
+void storeGradients() {
+    if (OWNS_BIAS) {
+        storeBias();
+        return;
+    }
+    float scale = VKF_BACKWARD_TABLE.scale;
+    if (!OWNS_KEYS) {
+        storeSums(VKF_BACKWARD_TABLE.dq, TYPE_DQ, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+        return;
+    }
+    if (WRITES_DK) {
+        storeSums(VKF_BACKWARD_TABLE.dk, TYPE_DK, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+    }
+    if (WRITES_DV) {
+        storeSums(VKF_BACKWARD_TABLE.dv, TYPE_DV, VALUE_DIM, FIRST_VALUE_SUM, VALUE_COLUMNS4, scaledByDropout(1.0));
+    }
+}
+
+void main() {
+    thread = gl_LocalInvocationIndex;
+    group = thread / LANES;
+    lane = thread % LANES;
+    if (!beginWalk(params.first_item + gl_WorkGroupID.x)) { // 5
+        return;
+    }
+    clearSums(); // 7
+    beginEmptyRows();
+    if (OWNER == VKF_OWNS_ROWS) {
+        turnToHead();
+        loadRows();
+    }
+    KEEP_LOOP while (nextTile()) { // 8
+        if (OWNER != VKF_OWNS_ROWS) {
+            if (turned) {
+                turnToHead();
+            }
+            loadRows();
+        }
+        visitTile(); // 9 to 16
+    }
+    storeGradients(); // 18
+}

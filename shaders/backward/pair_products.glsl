@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+//
+// The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows or
+// keys. Scores and dp of a tile are pairs: for each of its owned places, a lane holds THREAD_VISITED visited ones, lane,
+// lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned place.
+// scalar/scores.glsl and scalar/output.glsl give the reasons.
+//
+// Needs: backward/pair_tile.glsl, backward/pair_stage.glsl.
+// Provides: pairs, FIRST_SCORE, FIRST_DP, sums, FIRST_HEAD_SUM, FIRST_VALUE_SUM, DROPPED_PAIR, clearPairs, clearSums,
+// addProducts, placePairs, addSums.
+#ifndef VKF_PAIR_PRODUCTS_GLSL
+#define VKF_PAIR_PRODUCTS_GLSL
+
+// Marks a pair that the row does not see. 0 times a row or key of NaN or infinity would be NaN, so sums skip the pair.
+// No p is negative. A dt of this size has overflowed in all but name.
+#define DROPPED_PAIR (-3.40282347e38)
+
+const uint FIRST_SCORE = 0; // scores, then p times what dropout keeps
+const uint FIRST_DP = NEEDS_DP ? THREAD_PAIRS : 0; // dp, then the gradient of q k^T
+const uint PAIRS = NEEDS_DP ? 2 * THREAD_PAIRS : THREAD_PAIRS;
+const uint PAIR_ROW_WORDS = CHUNK_VISITED / 4 + 1;
+const uint FIRST_VALUE_SUM = 0;
+const uint FIRST_HEAD_SUM = SUMS_HEADS ? THREAD_OWNED * VALUE_COLUMNS4 : 0;
+
+float pairs[PAIRS];
+vec4 sums[THREAD_OWNED * SUM_WORDS];
+
+// One chunk of visited rows or keys. The lanes that computed the pairs write here, and all lanes of the group read.
+shared vec4 pair_stage[VKF_BACKWARD_PAIR_WORDS(OWNED, CHUNK_VISITED)];
+
+void clearPairs() {
+    UNROLL for (uint i = 0; i < PAIRS; i++) {
+        pairs[i] = 0.0;
+    }
+}
+
+void clearSums() {
+    UNROLL for (uint i = 0; i < THREAD_OWNED * SUM_WORDS; i++) {
+        sums[i] = vec4(0.0);
+    }
+}
+
+// Adds the products of the staged columns to the pairs from number `base` on.
+void addProducts(const uint base) {
+    for (uint column4 = 0; column4 < CHUNK_DIM4; column4++) {
+        vec4 y[THREAD_VISITED];
+        UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
+            y[visited] = visited_stage[visitedPlace(visited) * STAGED_WORDS + column4];
+        }
+        UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+            vec4 x = owned_stage[ownedPlace(owned) * STAGED_WORDS + column4];
+            UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
+                float s = pairs[base + owned * THREAD_VISITED + visited];
+                s = fma(x.x, y[visited].x, s);
+                s = fma(x.y, y[visited].y, s);
+                s = fma(x.z, y[visited].z, s);
+                pairs[base + owned * THREAD_VISITED + visited] = fma(x.w, y[visited].w, s);
+            }
+        }
+    }
+}
+
+// Copies the pairs from number `base` on, of one chunk of what is visited, to shared memory.
+void placePairs(const uint base, const uint chunk) {
+    const uint count = CHUNK_VISITED / LANES;
+    UNROLL for (uint c = 0; c < SUM_CHUNKS; c++) {
+        if (chunk == c) {
+            UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+                UNROLL for (uint visited = 0; visited < count; visited++) {
+                    uint column = visitedPlace(visited);
+                    pair_stage[ownedPlace(owned) * PAIR_ROW_WORDS + column / 4][column % 4] =
+                        pairs[base + owned * THREAD_VISITED + c * count + visited];
+                }
+            }
+        }
+    }
+}
+
+// Adds the staged pairs times the staged rows to the sums from number `base` on, which have `columns4` words of each
+// owned place. `partial`: some pairs may be DROPPED_PAIR.
+void addSums(const uint base, const uint columns4, const bool partial) {
+    for (uint first = 0; first < CHUNK_VISITED; first += 4) {
+        vec4 y[4 * MOST_COLUMNS4];
+        UNROLL for (uint i = 0; i < 4; i++) {
+            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+                if (c < columns4) {
+                    y[i * MOST_COLUMNS4 + c] = visited_stage[(first + i) * (LANES * columns4) + lane + c * LANES];
+                }
+            }
+        }
+        UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+            vec4 x = pair_stage[ownedPlace(owned) * PAIR_ROW_WORDS + first / 4];
+            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+                if (c < columns4) {
+                    vec4 old = sums[base + owned * columns4 + c];
+                    UNROLL for (uint i = 0; i < 4; i++) {
+                        vec4 sum = fma(vec4(x[i]), y[i * MOST_COLUMNS4 + c], old);
+                        old = partial && x[i] == DROPPED_PAIR ? old : sum;
+                    }
+                    sums[base + owned * columns4 + c] = old;
+                }
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+//
+// The backward pass on cooperative matrices, with fp16 or bf16 products and fp32 sums. The algorithm is that of
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of backward/backward_scalar.comp, which
+// share this code. Numbers in comments are its lines:
+//
+//      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
+//      7         dk_j = 0, dv_j = 0                            clearSums
+//      8         for each tile i of query rows                 visitTiles
+//      6, 9        load k_j, v_j, q_i, dout_i                  loadOwned, fetchStep, placeStep
+//     10           s = q_i k_j^T                               multiplyPairs
+//     11           p = exp(s - lse)                            computeGradients
+//     12           dv_j += p^T dout_i                          addSums
+//     13           dp = dout_i v_j^T                           multiplyPairs
+//     14           ds = p (dp - delta)                         computeGradients
+//     15           dq_i += ds k_j                              a workgroup that owns rows: addSums
+//     16           dk_j += ds^T q_i                            addSums
+//     18         store dk_j, dv_j                              storeSums
+//
+// Where the kernel deviates:
+//      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
+//      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
+//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
+//          16, and never pass through shared memory where the element layout is known.
+//     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
+//          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
+//          NaN, and the workgroup computes all tiles again as partial ones.
+//     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
+//          that owns rows recomputes ds, or one that owns keys stores it for backward_sums.comp (backward/bands.glsl).
+//
+// A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
+// VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
+// subgroups own the same places. Each takes half of the depth of lines 10 and 13, and half of the columns of the sums.
+// They add up their pairs through shared memory (joinPairs). A subgroup holds:
+//
+//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices
+//     s, dp               2 x OWNED_TILES x STEP_TILES matrices
+//     p, ds               2 x OWNED_TILES x STEP_DEPTHS matrices
+//     dk, dv or dq        OWNED_TILES x HEAD_COLUMNS and VALUE_COLUMNS matrices
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+
+#define VKF_VOTES
+#include "common/compilers.glsl"
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardParams
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
+#include "common/params.glsl"
+#include "backward_coopmat/matrix_pairs.glsl"
+layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/block_mask.glsl"
+#include "masks/per_key_masks.glsl"
+#include "softmax/stored_state.glsl"
+#include "scores/units.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "scores/dropout.glsl"
+#include "backward/backward_table.glsl"
+#include "backward_coopmat/globals.glsl"
+#include "backward_coopmat/stage.glsl"
+#include "matrix/finite_halves.glsl"
+#include "backward_coopmat/stage.glsl"
+#ifdef VKF_VIA_SHARED
+#include "backward_coopmat/pairs_via_shared.glsl"
+#else
+#include "backward_coopmat/pairs_in_registers.glsl"
+#endif
+#include "backward/walk.glsl"
+#include "backward_coopmat/pair_matrices.glsl"
+#include "backward_coopmat/pair_matrices.glsl"
+#include "backward_coopmat/matrix_gradients.glsl"
+#include "backward_coopmat/matrix_gradients.glsl"
+#define STORED_TILE_ROWS TILE_ROWS
+#define STORED_TILE_KEYS TILE_KEYS
+#include "backward_coopmat/stored_matrices.glsl"
+#include "backward_coopmat/store_matrices.glsl"
+#include "backward_coopmat/store_matrices.glsl"
+
+// Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
+void beginTensors() {
+    HalfRows q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
+    HalfRows dout = halfRowsOf(params.dout, VKF_DOUT, item, SEQUENCE_ROWS(item));
+    HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
+    HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
+    if (OWNS_KEYS) {
+        owned_heads = k;
+        owned_values = v;
+        visited_heads = q;
+        visited_values = dout;
+    } else {
+        owned_heads = q;
+        owned_values = dout;
+        visited_heads = k;
+        visited_values = v;
+    }
+    first_heads = visited_heads.address;
+    first_values = visited_values.address;
+}
+
+// Sets what depends on the head of the walk's tile.
+void turnToHead() {
+    turned = false;
+    if (OWNS_KEYS) {
+        uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
+        visited_heads.address = add64(first_heads, strideOffset(head, params.head_stride[VKF_Q]));
+        visited_values.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+        visited_states = rowStateAddress(VKF_BACKWARD_TABLE.row_state, item, 0);
+    }
+}
+
+// Lines 10 to 16 for one step of the present tile.
+void computeStep(const uint step, const bool full) {
+    multiplyPairs(step); // 10, 13
+    joinPairs();
+    takePairs();
+    computeGradients(step, full); // 11, 14
+    if (!full) {
+        scaleGradients();
+    }
+    makeOperands();
+    storePairs(step);
+    if (!full && SUMS > 0 && present_is_special) {
+        makeStepFinite(step);
+    }
+    addSums(step); // 12, 15, 16
+}
+
+// The tile of the walk becomes the present one, in stage number `number`.
+void turnToTile(const uint number) {
+    present = item;
+    present_key_begin = key_begin;
+    present_stage = number * STAGE_WORDS;
+    present_rows = number * VISITED;
+    slope = slopeOf(item.head);
+    present_mask_head = mask_head;
+    beginPairs();
+}
+
+// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of calls
+// must be short (docs/tuning.md, "Chains of calls").
+#define VKF_SEEK(found, full)                                                                     \
+    found = false;                                                                                \
+    if (full) {                                                                                   \
+        found = UNIFORM_BY_VOTE(nextFullTile());                                                  \
+    } else {                                                                                      \
+        KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {  \
+            found = !wasFull();                                                                   \
+            next_begin = found ? next_begin : endOfFullTiles();                                   \
+        }                                                                                         \
+    }                                                                                             \
+    if (turned) {                                                                                 \
+        turnToHead();                                                                             \
+    }
+
+// Whether the next tile is fetched while this tile is computed.
+const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
+
+// Full tiles end at the first one with an empty row.
+#define VKF_STOP_AT_EMPTY(more, number, full)                               \
+    if (full && OWNS_KEYS) {                                                \
+        more = more && UNIFORM_BY_VOTE(last_empty[number] != tile_number);  \
+    }
+
+// Fetches the walk's tile.
+#define VKF_FETCH_TILE                                                \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
+        fetchStep(step);                                              \
+    }                                                                 \
+    fetchStates();
+
+// Stores what was fetched to stage number `number`.
+#define VKF_PLACE_TILE(number, full)                                  \
+    placeStates(number);                                              \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
+        placeStep(number, step, full);                                \
+    }
+
+// Lines 10 to 16 for the present tile. The steps of a full tile are unrolled, and few steps of a partial one: sums that
+// pass through two loops cost NVIDIA's compiler a move of each sum in every tile. With four unrolled partial steps, sums
+// are in memory.
+const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
+#define VKF_COMPUTE_TILE(full)                                        \
+    if (full || UNROLLS_PARTIAL_TILES) {                              \
+        UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {    \
+            computeStep(step, full);                                  \
+        }                                                             \
+    } else {                                                          \
+        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) { \
+            computeStep(step, full);                                  \
+        }                                                             \
+    }
+
+// Lines 8 to 16 for the full or the partial tiles of the walk. The loop ends in one place only: with a second exit,
+// NVIDIA's compiler stores sums to memory in every turn.
+void visitTiles(const bool full) {
+    bool more;
+    VKF_SEEK(more, full)
+    if (!more) {
+        return;
+    }
+    tile_number++;
+    VKF_FETCH_TILE
+    VKF_PLACE_TILE(0, full)
+    barrier();
+    uint number = 0; // of the stage
+    VKF_STOP_AT_EMPTY(more, number, full)
+    KEEP_LOOP while (more) {
+        turnToTile(number);
+        if (!full && OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
+            zeroEmptyRows(number);
+            barrier();
+        }
+        present_is_special = !full && SUMS > 0 && UNIFORM_BY_VOTE(last_special[number] == tile_number);
+        special_values = special_values || present_is_special;
+        VKF_SEEK(more, full)
+        uint next = TWO_STAGES ? 1 - number : 0;
+        if (more) {
+            tile_number++;
+        }
+        uvec2 walk_mask_head = mask_head;
+        mask_head = present_mask_head;
+        IF_KEEPING_LOADS_HERE(FETCHES_AHEAD && more) {
+            VKF_FETCH_TILE // 9
+        } else {
+            forgetTile();
+        }
+        VKF_COMPUTE_TILE(full)
+        mask_head = walk_mask_head;
+        if (TWO_STAGES && more) {
+            VKF_PLACE_TILE(next, full) // 9
+        }
+        barrier(); // the readers of the present tile are done
+        if (!TWO_STAGES && more) {
+            UNROLL for (uint step = 0; step < (FETCHES_AHEAD ? 0 : VISITED_STEPS); step++) {
+                fetchStep(step); // 9
+            }
+            if (!FETCHES_AHEAD) {
+                fetchStates();
+            }
+            VKF_PLACE_TILE(0, full)
+            barrier();
+        }
+        number = next;
+        VKF_STOP_AT_EMPTY(more, number, full)
+    }
+    if (full) {
+        stopFullTiles();
+    }
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    lane = thread % LANES;
+    uint number = params.first_item + gl_WorkGroupID.x;
+    if (FALLBACK && UNIFORM_BY_VOTE(VKF_BACKWARD_TABLE.wants_fallback == 0)) {
+        return;
+    }
+    if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
+        return;
+    }
+    beginBand();
+    beginTensors();
+    loadOwned(); // 6
+    if (!OWNS_KEYS) {
+        loadOwnedRows();
+    }
+    beginSums();
+    clearSums(); // 7
+    barrier();
+    beginStages();
+    barrier();
+    beginFullTiles();
+    if (!ALL_PARTIAL) {
+        visitTiles(true); // 8 to 16
+        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is placed again
+    }
+    bool again = true;
+    KEEP_LOOP while (again) {
+        rewindWalk();
+        visitTiles(false);
+        again = sumsOverflowed();
+        if (again) {
+            clearSums();
+            full_places = uvec2(0);
+        }
+    }
+    askForFallback(ds_factor != 1.0);
+    storeSums(); // 18
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+//
+// From the scores of a step and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14), in place.
+// backward/pair_products.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
+// pass.
+//
+// Needs: backward_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, backward/backward_table.glsl.
+// Provides: computeGradients, scaleGradients, sumsOverflowed.
+#ifndef VKF_MATRIX_GRADIENTS_GLSL
+#define VKF_MATRIX_GRADIENTS_GLSL
+
+#include "common/marks.glsl"
+
+// What dropout needs of a line: the generator key or the mask.
+RowDropout lineDropout(const uint line, const uint place) {
+    if (HAS_DROPOUT && OWNS_KEYS) {
+        uvec4 words = row_dropouts[HAS_DROPOUT && OWNS_KEYS ? place : 0];
+        return RowDropout(words.xy, BroadcastRow(words.xy, words.z), present.keys - 1);
+    }
+    return own_dropout[HAS_DROPOUT && !OWNS_KEYS ? line : 0];
+}
+
+// `full`: every row of the tile sees all of its keys. In other tiles, p and ds of a dropped pair become 0.
+void computeGradients(const uint step, const bool full) {
+    uvec2 place = lanePlace(lane);
+    uint owned = ownedFirst() + place.x;
+    uint visited = step * STEP + place.y;
+    uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
+    UNROLL for (uint line = 0; line < LINES; line++) {
+        uint row_place = OWNS_KEYS ? visited + visitedStep(line) : owned + ownedStep(line);
+        uint i = present.row_begin + row_place;
+        vec2 state = own_state[OWNS_KEYS ? 0 : line];
+        if (OWNS_KEYS) {
+            state = row_states[OWNS_KEYS ? present_rows + row_place : 0];
+        }
+        ivec2 visible = ivec2(0);
+        uint open = 0;
+        if (!full) {
+            visible = visibleKeys(present, i);
+            open = BLOCKS_CROSS_TILES ? openBlocks(i, present_key_begin) : 0;
+        }
+        RowMasks masks = rowMasks(present, present.head, i);
+        RowTerms terms = rowTerms(present, present.head, slope, i, first_key);
+        RowDropout dropout = lineDropout(line, present_rows + row_place);
+        bool empty = state.x == PLUS_INFINITY;
+        UNROLL for (uint pair = 0; pair < LINE_PAIRS; pair++) {
+            const uint matrix = VKF_PAIR_MATRIX(line, pair);
+            const uint e = VKF_PAIR_ELEMENT(line, pair);
+            const uint key_step = OWNS_KEYS ? ownedStep(pair) : visitedStep(pair);
+            uint j = first_key + key_step;
+            float capped = finalScore(PAIR(matrix, e));
+            float p = power(withTerms(terms, key_step, capped) - state.x);
+            bool dropped = false;
+            if (!full) {
+                bool unmasked = isUnmasked(masks, j);
+                bool is_open = !BLOCKS_CROSS_TILES || isOpen(open, present_key_begin, j);
+                dropped = empty || !isVisible(visible, j) || !unmasked || !is_open;
+            }
+            bool stays = true;
+            if (HAS_DROPOUT) {
+                stays = staysIn(dropout, j);
+            }
+            if (NEEDS_DP) {
+                float dp = PAIR(SCORE_MATRICES + matrix, e);
+                if (HAS_DROPOUT) {
+                    dp *= CHOOSE(0.0, DROPOUT_SCALE, stays);
+                }
+                float ds = p * (dp - state.y);
+                if (HAS_SOFTCAP) { // the derivative of softcap tanh(x / softcap)
+                    float t = capped / params.softcap;
+                    ds *= fma(-t, t, 1.0);
+                }
+                PAIR(SCORE_MATRICES + matrix, e) = CHOOSE(ds, 0.0, dropped);
+            }
+            PAIR(matrix, e) = CHOOSE(p, 0.0, dropped || !stays);
+        }
+    }
+}
+
+// fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small, so
+// that the other ds of the subgroup lose few bits.
+#define LARGEST_F16 65504.0
+#define RESCALE_FACTOR 0.0625
+
+// The largest size of a ds of the invocation. `finite`: without infinity and NaN.
+float largestGradient(const bool finite) {
+    float largest = 0.0;
+    UNROLL for (uint i = 0; i < SCORE_MATRICES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            float x = abs(PAIR(SCORE_MATRICES + i, e));
+            largest = max(largest, finite && !(x < PLUS_INFINITY) ? 0.0 : x);
+        }
+    }
+    return largest;
+}
+
+// Makes the factor small enough for all ds of the step. An infinite one must not change it, because it would stay
+// infinite. The sums change once, because NVIDIA's compiler moves each sum that passes through a loop.
+void rescaleSums() {
+    float largest = largestGradient(true) * ds_factor;
+    float factor = 1.0;
+    KEEP_LOOP while (subgroupAny(largest * factor > LARGEST_F16)) {
+        factor *= RESCALE_FACTOR;
+    }
+    ds_factor *= factor;
+    UNROLL for (uint i = 0; i < OWNED_TILES * HEAD_COLUMNS; i++) {
+        sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * factor;
+    }
+}
+
+// Multiplies the ds of a step by the factor, which first becomes small enough for them.
+void scaleGradients() {
+    if (MATRICES_ARE_BF16 || !SUMS_HEADS) {
+        return;
+    }
+    bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
+    IF_AS_LOOP(exceeds) { // seldom
+        rescaleSums();
+        exceeds = false;
+    }
+    UNROLL for (uint i = 0; i < SCORE_MATRICES; i++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            PAIR(SCORE_MATRICES + i, e) *= ds_factor;
+        }
+    }
+}
+
+// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made all
+// sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
+// same result.
+bool sumsOverflowed() {
+    if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_places.x >= full_places.y) {
+        return false;
+    }
+    bool finite = true;
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+        const uint i = FIRST_HEAD_SUM + r * HEAD_COLUMNS;
+        VKF_FOR_EACH_SUM(e, sum_tile[i]) {
+            finite = finite && abs(sum_tile[i][e]) < PLUS_INFINITY;
+        }
+    }
+    if (!finite) {
+        VKF_MARK_SHARED(overflowed, 1u);
+    }
+    barrier();
+    return UNIFORM_BY_VOTE(overflowed != 0);
+}
+
+#endif

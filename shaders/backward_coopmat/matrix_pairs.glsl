@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
+// matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
+//
+// Matrices of pairs have owned places as rows and visited places as columns. An invocation has the pairs in lines. A
+// line is a query row: all of its pairs share lse, delta, masks and score terms.
+//
+// Needs: common/params.glsl. Provides: OWNER, OWNS_KEYS, OWNS_BIAS, the sizes of a tile, TILE_ROWS, TILE_KEYS, LINES,
+// LINE_PAIRS, VKF_PAIR_MATRIX, VKF_PAIR_ELEMENT, ownedStep, visitedStep, ownedFirst, columnShare.
+#ifndef VKF_MATRIX_PAIRS_GLSL
+#define VKF_MATRIX_PAIRS_GLSL
+
+#include "matrix/matrix_layout.glsl"
+
+layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
+layout(constant_id = VKF_ID_WRITES_DK) const bool WRITES_DK = false;
+layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false;
+layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
+layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
+layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
+layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1; // 1 or 2
+layout(constant_id = VKF_ID_STORES_P) const bool STORES_P = false; // it makes no sums, and stores p and ds
+layout(constant_id = VKF_ID_PAIRS_BY_LANE) const bool PAIRS_BY_LANE = false; // stored_matrices.glsl
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DK) const uint TYPE_DK = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DV) const uint TYPE_DV = VKF_STORED_F32;
+
+const bool OWNS_KEYS = OWNER == VKF_OWNS_KEYS;
+const bool OWNS_BIAS = false;
+
+// What the kernel computes besides the scores: dp, and sums over what it visits.
+const bool SUMS_HEADS = !OWNS_KEYS || WRITES_DK; // dk or dq, of HEAD_DIM columns
+const bool SUMS_VALUES = OWNS_KEYS && WRITES_DV; // dv, of VALUE_DIM columns
+const bool NEEDS_DP = SUMS_HEADS || STORES_P;
+
+const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
+const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
+const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
+
+// A step takes so many visited places. It fills the columns of pairs and the depth of sums.
+const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
+const uint STEP_TILES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
+const uint STEP_DEPTHS = STEP / MATRIX_DEPTH;  // operands of sums side by side
+const uint VISITED = VISITED_STEPS * STEP;
+const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
+const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
+
+// Matrices of the subgroup: operands, and columns of sums.
+const uint HEAD_DEPTHS = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint VALUE_DEPTHS = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+
+const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;  // dp begins behind them
+const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
+
+// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a fragment row (matrix/matrix_layout.glsl).
+// If rows are visited, a line is a column.
+const uint COLUMN_LINES = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
+const uint ROW_LINES = OWNED_TILES * FRAGMENT_ROWS;
+const uint LINES = OWNS_KEYS ? COLUMN_LINES : ROW_LINES;
+const uint LINE_PAIRS = OWNS_KEYS ? ROW_LINES : COLUMN_LINES;
+
+// The matrix of scores of a pair, and the element of that matrix.
+uint matrixOf(const uint row_line, const uint column_line) {
+    return row_line / FRAGMENT_ROWS * STEP_TILES + column_line / FRAGMENT_ROW_ELEMENTS;
+}
+
+uint elementOf(const uint row_line, const uint column_line) {
+    return row_line % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + column_line % FRAGMENT_ROW_ELEMENTS;
+}
+
+#define VKF_PAIR_MATRIX(line, pair) (OWNS_KEYS ? matrixOf(pair, line) : matrixOf(line, pair))
+#define VKF_PAIR_ELEMENT(line, pair) (OWNS_KEYS ? elementOf(pair, line) : elementOf(line, pair))
+
+// Owned places from the lane's first one to a fragment row line, and visited places from the lane's first one to a column line.
+uint ownedStep(const uint row_line) {
+    return row_line / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(row_line % FRAGMENT_ROWS);
+}
+
+uint visitedStep(const uint column_line) {
+    return column_line / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS + elementPlace(column_line % FRAGMENT_ROW_ELEMENTS).y;
+}
+
+uint thread, subgroup, lane;
+
+// The first owned place of the subgroup in its workgroup, and the number of its share of the columns.
+uint ownedFirst() {
+    return subgroup / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
+}
+
+uint columnShare() {
+    return subgroup % DEPTH_SUBGROUPS;
+}
+
+#endif

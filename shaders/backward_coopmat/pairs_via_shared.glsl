@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl, a
+// row of matrices passes through shared memory into an element layout of our own, and its operands go back.
+//
+// Needs: backward_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// as pairs_in_registers.glsl does.
+#ifndef VKF_PAIRS_VIA_SHARED_GLSL
+#define VKF_PAIRS_VIA_SHARED_GLSL
+
+#include "matrix/subgroup_stage.glsl"
+
+const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP); // words from row to row
+const uint OPERAND_ROW = STEP / 8 + 1;
+#define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
+
+// Loops over the elements of a sum that an invocation has. Drivers may repeat elements, so that there are more of them
+// than ELEMENTS.
+#define VKF_FOR_EACH_SUM(e, matrix) for (uint e = 0; e < matrix.length(); e++)
+
+// Copies the invocation's pairs from pair_tile to pair_element.
+void takePairs() {
+    uint begin = subgroup * VIA_SHARED_WORDS;
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
+        stageBarrier();
+        UNROLL for (uint t = 0; t < STEP_TILES; t++) {
+            coopMatStore(pair_tile[r * STEP_TILES + t], via_shared, begin + t * MATRIX_COLUMNS / 4, PAIR_ROW,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+        stageBarrier();
+        UNROLL for (uint t = 0; t < STEP_TILES; t++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
+                uvec2 step = elementPlace(e);
+                vec4 x = uintBitsToFloat(via_shared[begin + place.x * PAIR_ROW + place.y / 4 +
+                                                  (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
+                UNROLL for (uint i = 0; i < 4; i++) {
+                    PAIR(r * STEP_TILES + t, e + i) = x[i];
+                }
+            }
+        }
+    }
+}
+
+// Two elements in 16 bits, rounded to nearest. A NaN stays a NaN.
+uint packPairs(const float low, const float high) {
+    if (MATRICES_ARE_BF16) {
+        uvec2 bits = floatBitsToUint(vec2(low, high));
+        bvec2 is_nan = greaterThan(bits & 0x7fffffffu, uvec2(0x7f800000u));
+        bits = mix(bits + 0x8000u, uvec2(0x7fc00000u), is_nan);
+        return bits.x >> 16 | bits.y & 0xffff0000u;
+    }
+    return packFloat2x16(f16vec2(low, high));
+}
+
+uvec2 packPairs4(const uint matrix, const uint e) {
+    return uvec2(packPairs(PAIR(matrix, e), PAIR(matrix, e + 1)), packPairs(PAIR(matrix, e + 2), PAIR(matrix, e + 3)));
+}
+
+// Stores a row of matrices to shared memory: in words, or in half words where a fragment row has four elements.
+void placePairs(const uint r, const uint begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint t = 0; t < STEP_TILES; t++) {
+        uint matrix = r * STEP_TILES + t;
+        UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
+            uvec2 step = elementPlace(e);
+            uint word = begin + place.x * OPERAND_ROW + place.y / 8 +
+                        (step.x * OPERAND_ROW + (t * MATRIX_COLUMNS + step.y) / 8);
+            if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
+                via_shared[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
+            } else {
+                uvec2 half_word = packPairs4(matrix, e);
+                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+            }
+        }
+    }
+}
+
+// Makes the operands of the sums from p and ds.
+void makeOperands() {
+    uint begin = subgroup * VIA_SHARED_WORDS;
+    UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
+        stageBarrier();
+        placePairs(r, begin);
+        stageBarrier();
+        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
+            coopMatLoad(operand_tile[r * STEP_DEPTHS + depth], via_shared, begin + depth * DEPTH_WORDS, OPERAND_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+}
+
+#endif

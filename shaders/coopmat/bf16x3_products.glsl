@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+//
+// Lines 8 to 10 of the algorithm (attention_coopmat.comp) for fp32 numbers as bf16x3 (bf16x3.glsl).
+//
+// NVIDIA's matrix unit truncates each sum, relative to the size of the sum. Two rules keep what that loses as small as
+// the roundings of plain fp32 arithmetic:
+//   - Sums of small products have accumulators of their own. Each step of the depth would truncate them together with
+//     the sum of the largest products.
+//   - o is never an accumulator of the matrix unit. The products of each depth start from zeros, the smallest ones
+//     first, and o takes their sum by one addition, which rounds to nearest.
+//
+// Needs: coopmat/globals.glsl, coopmat/bf16x3.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/elements_in_registers.glsl.
+// Provides: computeProducts, makeProbabilities, accumulateOutput, askForPlainArithmetic.
+#ifndef VKF_BF16X3_PRODUCTS_GLSL
+#define VKF_BF16X3_PRODUCTS_GLSL
+
+#include "common/marks.glsl"
+
+// The part of a product: q's or p's part of these numbers times k's or v's.
+#define HIGH 0
+#define MIDDLE 1
+#define LOW 2
+
+// Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
+// fewer of them wait for each other.
+void computeProducts(const uint first_matrix) {
+    ResultMatrix s_middle[ROW_TILES * KEY_TILES];
+    ResultMatrix s_low[ROW_TILES * KEY_TILES];
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        s_middle[i] = ResultMatrix(0.0);
+        s_low[i] = ResultMatrix(0.0);
+    }
+    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            RightMatrix k_part[BF16X3_PARTS];
+            UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
+                coopMatLoad(k_part[part], stage,
+                            (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS, K_ROW,
+                            gl_CooperativeMatrixLayoutColumnMajor);
+            }
+            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+                const uint s = r * KEY_TILES + key;
+                const uint q_part = (r * DIM_TILES + d) * BF16X3_PARTS;
+                s_tile[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[HIGH], s_tile[s]);
+                s_middle[s] = coopMatMulAdd(q_tile[q_part + MIDDLE], k_part[HIGH], s_middle[s]);
+                s_low[s] = coopMatMulAdd(q_tile[q_part + LOW], k_part[HIGH], s_low[s]);
+                s_middle[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[MIDDLE], s_middle[s]);
+                s_low[s] = coopMatMulAdd(q_tile[q_part + MIDDLE], k_part[MIDDLE], s_low[s]);
+                s_low[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[LOW], s_low[s]);
+            }
+        }
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        s_tile[i] = s_tile[i] + (s_middle[i] + s_low[i]);
+    }
+}
+
+// A part as an element of a matrix.
+Half halfOfPart(const float part) {
+    return MATRICES_ARE_BF16 ? UPPER_HALF(floatBitsToUint(part)) : Half(part);
+}
+
+// Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
+void makeProbabilities(const uint depth, const uint first_matrix) {
+    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
+            const uint key = elementKey(depth, e);
+            const uint part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
+            float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
+            float p = takeProbability(x, row, key);
+            float high = partOf(p);
+            float middle = partOf(p - high);
+            p_tile[part + HIGH][e] = halfOfPart(high);
+            p_tile[part + MIDDLE][e] = halfOfPart(middle);
+            p_tile[part + LOW][e] = halfOfPart(p - high - middle);
+        }
+    }
+}
+
+// Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
+// the next depth between the products of this depth, while the matrix unit works.
+void accumulateOutput(const uint first_matrix) {
+    UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
+        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
+            RightMatrix v_part[BF16X3_PARTS];
+            UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
+                coopMatLoad(v_part[part], stage,
+                            V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
+                            gl_CooperativeMatrixLayoutRowMajor);
+            }
+            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+                const uint p_part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
+                ResultMatrix sum = ResultMatrix(0.0);
+                sum = coopMatMulAdd(p_tile[p_part + LOW], v_part[HIGH], sum);
+                sum = coopMatMulAdd(p_tile[p_part + MIDDLE], v_part[MIDDLE], sum);
+                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[LOW], sum);
+                sum = coopMatMulAdd(p_tile[p_part + MIDDLE], v_part[HIGH], sum);
+                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[MIDDLE], sum);
+                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[HIGH], sum);
+                o_tile[r * VALUE_TILES + c] = o_tile[r * VALUE_TILES + c] + sum;
+            }
+            if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
+                makeProbabilities(depth + 1, first_matrix);
+            }
+        }
+    }
+}
+
+// An m past this size leaves exponents with too few bits (exponent): 2^26, in units of log2.
+#define LARGE_MAXIMUM 67108864.0
+
+// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One test
+// at the end of the kernel is cheaper than one for each tile.
+void askForPlainArithmetic() {
+    bool unfit = largest_size >= TOO_LARGE;
+    UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
+        unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
+    }
+    if (unfit) {
+        VKF_MARK_BUFFER(Bf16x3TableAt(optionalInputs()).table.fallback, 1u);
+    }
+}
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+//
+// Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
+// to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
+// and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at least
+// four.
+//
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_in_registers.glsl does.
+#ifndef VKF_ELEMENTS_VIA_SHARED_GLSL
+#define VKF_ELEMENTS_VIA_SHARED_GLSL
+
+#include "matrix/subgroup_stage.glsl"
+
+const uint S_ROW = VKF_VIA_SHARED_ROW_WORDS(TILE_KEYS); // words from row to row
+const uint P_ROW = TILE_KEYS / 8 + 1;
+#define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
+
+// Copies the invocation's scores from s_tile to `score`.
+void takeScores() {
+    uint begin = subgroup * VIA_SHARED_WORDS;
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        stageBarrier();
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            coopMatStore(s_tile[r * KEY_TILES + key], via_shared, begin + key * MATRIX_COLUMNS / 4, S_ROW,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+        stageBarrier();
+        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
+                uvec2 step = elementPlace(e);
+                vec4 x = uintBitsToFloat(via_shared[begin + place.x * S_ROW + place.y / 4 +
+                                                  (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
+                UNROLL for (uint i = 0; i < 4; i++) {
+                    SCORE(r * KEY_TILES + key, e + i) = x[i];
+                }
+            }
+        }
+    }
+}
+
+// Probabilities [e, e + 4) of a matrix in 16 bits, as they lie in memory.
+uvec2 packProbabilities4(const uint matrix, const uint e) {
+    return uvec2(packProbabilities(SCORE(matrix, e), SCORE(matrix, e + 1)),
+                 packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
+}
+
+// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a fragment row has four
+// elements.
+void placeProbabilities(const uint r, const uint begin) {
+    uvec2 place = lanePlace(lane);
+    UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+        uint matrix = r * KEY_TILES + key;
+        UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
+            uvec2 step = elementPlace(e);
+            uint word = begin + place.x * P_ROW + place.y / 8 +
+                        (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
+            if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
+                via_shared[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
+            } else {
+                uvec2 half_word = packProbabilities4(matrix, e);
+                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+            }
+        }
+    }
+}
+
+// Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
+// overwrite the scores.
+void makeProbabilities(const uint depth, const uint first_matrix) {
+    if (depth != 0) {
+        return;
+    }
+    const uint first_score = first_matrix * KEY_TILES * ELEMENTS;
+    UNROLL for (uint i = first_score; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+        const uint row = rowOf(i / ELEMENTS, i % ELEMENTS);
+        const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
+        score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
+    }
+    uint begin = subgroup * VIA_SHARED_WORDS;
+    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+        stageBarrier();
+        placeProbabilities(r, begin);
+        stageBarrier();
+        UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
+            coopMatLoad(p_tile[r * KEY_DEPTHS + d], via_shared, begin + d * TILE_WORDS, P_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+}
+
+// Sets `factors`: each row_factor in all columns of its row.
+void makeFactors() {
+    uint begin = subgroup * VIA_SHARED_WORDS;
+    uvec2 place = lanePlace(lane);
+    stageBarrier();
+    UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
+        uvec2 at = place + elementPlace(e);
+        via_shared[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
+    }
+    stageBarrier();
+    coopMatLoad(factors, via_shared, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+#endif

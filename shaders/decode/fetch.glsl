@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// Line 7 of the algorithm (attention_decode.comp): loads words of k and v from device memory into registers.
+//
+// Needs: decode/globals.glsl, masks/key_split.glsl, cache/row_loads.glsl, cache/paging.glsl.
+// Provides: threadKey, existingKey, fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
+#ifndef VKF_DECODE_FETCH_GLSL
+#define VKF_DECODE_FETCH_GLSL
+
+// The key number of the invocation's key t in the tile, as splitKeys counts keys.
+uint threadKey(const uint key_begin, const uint t) {
+    return key_begin + t * GROUPS + group;
+}
+
+// The key itself. Past the last key it is the last key again, so that no load reads a key that does not exist.
+uint existingKey(const uint key_begin, const uint t) {
+    return keyOfNumber(empty_keys, min(threadKey(key_begin, t), keys.y - 1));
+}
+
+// Loads page numbers, long before the keys: the addresses of the keys depend on them.
+void fetchPages(const uint key_begin) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+        fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
+    }
+}
+
+void fetchKeys(const uint key_begin) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+        uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
+        UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
+            fetched_k[t * K_LANE_WORDS + i] = rowWord(row, i * LANES + lane, HEAD_DIM, TYPE_K, LANES);
+        }
+    }
+}
+
+void fetchValues(const uint key_begin) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+        uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
+        UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
+            fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
+        }
+    }
+}
+
+void forgetKeys() {
+    FORGET(fetched_k, 0, LANE_GROUP_KEYS * K_LANE_WORDS, uvec4(0))
+}
+
+void forgetValues() {
+    FORGET(fetched_v, 0, LANE_GROUP_KEYS * V_LANE_WORDS, uvec4(0))
+}
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+//
+// Fused attention of few query rows against many keys on cooperative matrices, with fp16 or bf16 products and fp32
+// sums. It is the split form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits.
+// Numbers in comments are lines of algorithm 1 (Dao 2023, arXiv 2307.08691):
+//
+//      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
+//      4         load q_i                                                       loadQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              clearState
+//      6         for each tile j of the split's keys                            attendFull, attendPartial
+//      7           load k_j, v_j                                                fetchKeys, fetchValues
+//      8           s = q_i k_j^T                                                computeProducts, finishScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                           scaleOutput, accumulateOutput
+//     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
+//
+// The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
+// and v go from device memory straight into the registers that make up their matrices, without shared memory
+// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of rows.
+// KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for another
+// until the end.
+//
+// Where the kernel deviates:
+//      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
+//          compiler must see that no branch divides a subgroup.
+//      7   The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//          the next scores.
+//      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
+//          ALiBi or bias the scale is deferred to the exponent.
+//      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
+//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix/turn.glsl). Where a
+//          matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column. If
+//          a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones, where
+//          such values become zeros (matrix/special_values.glsl).
+//     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+
+#define VKF_READS_LANE_CHUNKS
+#define VKF_PAGES
+#define VKF_VOTES
+
+#include "common/compilers.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
+#include "common/params.glsl"
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "decode_matrix/tile.glsl"
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/per_key_masks.glsl"
+#include "scores/units.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
+#include "scores/dropout.glsl"
+#include "masks/key_split.glsl"
+#include "cache/row_loads.glsl"
+#include "cache/paging.glsl"
+#include "matrix/special_values.glsl"
+
+#include "decode_matrix/globals.glsl"
+#include "decode_matrix/lane_chunks.glsl"
+#include "decode_matrix/lane_chunks.glsl"
+#include "decode_matrix/lane_chunks.glsl"
+#include "decode_matrix/turn.glsl"
+#include "decode_matrix/join.glsl"
+#include "decode_matrix/load.glsl"
+#include "decode_matrix/load.glsl"
+
+// Line 8: s = k q^T, without the scale.
+void computeProducts() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        s_tile[r] = ResultMatrix(0.0);
+    }
+    UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
+        uvec4 k_words[LEFT_FRAGMENT_ROWS];
+        UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
+            k_words[fragment_row] = K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
+        }
+        UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
+            LeftMatrix k_tile;
+            UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
+                k_tile[e] = halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
+            }
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
+            }
+        }
+    }
+}
+
+#include "decode_matrix/softmax.glsl"
+#include "decode_matrix/softmax.glsl"
+
+// Line 10: o += v^T p. `partial`: not all rows see the same keys.
+void accumulateOutput(const bool partial) {
+    turnProbabilities();
+    UNROLL for (uint i = 0; i < VALUE_TILES * STEPS; i++) {
+        const uint tile = i / STEPS;
+        const uint step = i % STEPS;
+        uint pairs[STEP_KEYS * TILE_PAIRS];
+        UNROLL for (uint p = 0; p < STEP_KEYS * TILE_PAIRS; p++) {
+            const uint key = step * STEP_KEYS + p % STEP_KEYS;
+            const uint pair = tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / STEP_KEYS;
+            pairs[p] = 0u;
+            if (V_BLOCKS) {
+                pairs[p] = valueBlockPair(key, pair, partial);
+            } else if (pair < V_LANE_PAIRS) {
+                pairs[p] = fetched_v[key * V_LANE_WORDS + pair / 4][pair % 4];
+            }
+        }
+        LeftMatrix v_tile;
+        UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
+            const uint key = e % FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
+            const uint column = (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            const uint pair = column / 2 - tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
+            v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
+        }
+        UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {
+            const uint of_row = output_tile * VALUE_TILES + tile;
+            o_tile[of_row] = coopMatMulAdd(v_tile, p_tile[output_tile * STEPS + step], o_tile[of_row]);
+        }
+    }
+}
+
+// The first key of this subgroup in a tile of keys.
+uint subgroupKey(const uint tile) {
+    return keys.x + tile * TILE_KEYS + subgroup % KEY_SUBGROUPS * MATRIX_ROWS;
+}
+
+// Lines 6 to 11 for the full tiles [first, end).
+void attendFull(const uint first, const uint end) {
+    fetchPages(subgroupKey(first), false);
+    beginFetching(subgroupKey(first));
+    fetchKeys(subgroupKey(first), false);
+    fetchValues(subgroupKey(first), false);
+    fetchPages(subgroupKey(first + 1), true);
+    loadQueries(); // 4, while the first keys are on their way
+    KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
+        computeProducts(); // 8
+        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
+            fetchKeys(subgroupKey(tile + 1), false); // 7: starts to load k_(j+1)
+        } else {
+            forgetKeys();
+        }
+        if (SCALED_EARLY) {
+            finishScores(subgroupKey(tile)); // 8
+        }
+        updateSoftmax(subgroupKey(tile)); // 9, and o_i of 10 times exp(m_old - m_i)
+        accumulateOutput(false);          // 10
+        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
+            fetchValues(subgroupKey(tile + 1), false); // 7: starts to load v_(j+1)
+            fetchPages(subgroupKey(tile + 2), true);
+        } else {
+            forgetValues();
+        }
+    }
+}
+
+// Lines 7 to 10 for a partial tile: a mask or the end of the keys drops some of its pairs.
+void attendPartial(const uint key_begin) {
+    fetchPages(key_begin, true);
+    fetchKeys(key_begin, true); // 7
+    fetchValues(key_begin, true);
+    computeProducts(); // 8
+    if (SCALED_EARLY) {
+        finishScores(key_begin);
+    }
+    dropInvisible(key_begin);
+    if (!V_BLOCKS) {
+        finiteValues(key_begin);
+    }
+    updateSoftmax(key_begin); // 9
+    accumulateOutput(true);   // 10
+}
+
+// The full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask no tile counts as full.
+uvec2 fullTiles(const uint tiles) {
+    if (HAS_PER_KEY_MASKS) {
+        return uvec2(0);
+    }
+    ivec2 common_keys = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);
+    uint first = min((uint(common_keys.x) + TILE_KEYS - 1) / TILE_KEYS, tiles);
+    return uvec2(first, max(uint(common_keys.y) / TILE_KEYS, first));
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    lane = thread % LANES;
+    lane_place = lanePlace(lane);
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
+    if (isIdle(item)) {
+        return;
+    }
+    first_row = item.row_begin + subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS;
+    k_head = keyHeadAddress(params.k, VKF_K, item);
+    v_head = keyHeadAddress(params.v, VKF_V, item);
+    keys = splitKeys(item, TILE_KEYS);
+    if (thread == 0) {
+        special_values = 0u;
+        infinite_sums = 0u;
+        shared_zero = 0u;
+    }
+    barrier();
+    hidden_zero = shared_zero;
+    clearState(); // 5
+    uint tiles = 0;
+    uvec2 full = uvec2(0);
+    const bool has_keys = UNIFORM_BY_VOTE(keys.x < keys.y); // a split without keys reads nothing
+    if (has_keys) {
+        tiles = (keys.y - keys.x + TILE_KEYS - 1) / TILE_KEYS;
+        full = fullTiles(tiles);
+        if (full.x < full.y) {
+            attendFull(full.x, full.y); // 4, 6 to 11
+        } else {
+            loadQueries(); // 4
+        }
+    }
+    KEEP_LOOP for (uint turn = 0; turn < 2; turn++) {
+        if (has_keys) {
+            KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
+                attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
+            }
+        }
+        stageStates(turn);
+        barrier();
+        if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(turn != 0 || infinite_sums == 0u)) {
+            break;
+        }
+        clearState();
+        full = uvec2(0);
+    }
+    writeResults(); // 12 to 15
+}

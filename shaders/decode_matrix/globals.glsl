@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// All mutable variables of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
+// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
+// shared memory.
+//
+// Needs: common/params.glsl (Item), decode_matrix/tile.glsl, scores/dropout.glsl (RowDropout).
+// Provides: the variables below, splitColumn, ownsRows, rowOfQuery, fragmentKey, valueKeyStep, valueKey,
+// scaleOutput.
+#ifndef VKF_DECODE_MATRIX_GLOBALS_GLSL
+#define VKF_DECODE_MATRIX_GLOBALS_GLSL
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, subgroup, lane;
+uvec2 lane_place;
+uint first_row; // the first packed row of the subgroup
+uvec2 k_head, v_head;
+uvec2 keys; // keys [x, y) of this split
+
+// Words on their way from memory.
+uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
+uint pages_v[VALUE_KEYS];
+uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
+uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
+// The state of the algorithm.
+RightMatrix q_tile[ROW_TILES * DIM_TILES];
+ResultMatrix s_tile[ROW_TILES];
+RightMatrix p_tile[OUTPUT_TILES * STEPS];
+ResultMatrix o_tile[OUTPUT_TILES * VALUE_TILES];
+float m_row[LANE_QUERY_ROWS];
+float l_row[LANE_QUERY_ROWS]; // running sum over this lane's keys
+float row_factor[LANE_QUERY_ROWS];
+float slope_row[LANE_QUERY_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_QUERY_ROWS : 1];
+vec4 tile_maximum[QUERY_ROW_FOURS]; // over the present tile, four rows each
+
+// Which column of a pair, and which depth of a key, this lane has where pairs are split.
+uint splitColumn() {
+    return lane_place.y % 2;
+}
+
+// Whether no lane before this one has the same rows for the same keys.
+bool ownsRows() {
+    return !SPLIT_PAIRS || splitColumn() == 0;
+}
+
+// The subgroup's row that a query row stands for.
+uint rowOfQuery(const uint query_row) {
+    return query_row * QUERY_ROW_STEP + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
+}
+
+// The key of the subgroup's tile whose k and scores are in a fragment row of this lane.
+uint fragmentKey(const uint fragment_row) {
+    return lane_place.x + fragmentRow(fragment_row);
+}
+
+// How far the key of this lane's v number `number` is after that of its first v.
+uint valueKeyStep(const uint number) {
+    return number / STEP_KEYS * STEP_TILE_KEYS + elementPlace(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
+}
+
+// The key of the subgroup's tile whose v is number `number` of this lane's.
+uint valueKey(const uint number) {
+    return lane_place.y / KEY_COLUMNS + valueKeyStep(number);
+}
+
+// Lines 10 and 12: multiplies each row of o by its row_factor.
+void scaleOutput() {
+    UNROLL for (uint tile = 0; tile < OUTPUT_TILES * VALUE_TILES; tile++) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e++) {
+            const uint query_row = outputQuery(tile / VALUE_TILES, e);
+            if (query_row < LANE_QUERY_ROWS) {
+                o_tile[tile][e] *= row_factor[query_row];
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+//
+// Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
+// subgroups, in their order, and stores (o, lse) of each row.
+//
+// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
+// decode_matrix/lane_chunks.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
+// softmax/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
+// Provides: infinite_sums, stageStates, writeResults.
+#ifndef VKF_DECODE_MATRIX_JOIN_GLSL
+#define VKF_DECODE_MATRIX_JOIN_GLSL
+
+const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
+const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
+
+// o of one query row in each lane, as pairs of columns.
+shared vec2 o_stage[SUBGROUPS * QUERY_ROW_STEP * STAGED_ROW];
+shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
+shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
+
+// A sum of finite elements may be infinite, too: the workgroup then starts again in vain. The function looks at bits,
+// because compilers may take for granted that all numbers are finite.
+bool isInfiniteOutput() {
+    const uint infinity_doubled = 0xff000000u;
+    float sum = 0.0;
+    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES * ELEMENTS; i++) {
+        const uint tile = i / ELEMENTS;
+        if (outputQuery(tile / VALUE_TILES, i % ELEMENTS) < LANE_QUERY_ROWS) {
+            sum += o_tile[tile][i % ELEMENTS];
+        }
+    }
+    return floatBitsToUint(sum) << 1 >= infinity_doubled;
+}
+
+// Stages m and l of each row over the keys of the subgroup. The first turn sets infinite_sums. No barrier keeps a second
+// turn behind the readers of the first turn's mark.
+void stageStates(const uint turn) {
+    if (KEY_COLUMNS == 2 && turn == 0 && isInfiniteOutput()) {
+        VKF_MARK_SHARED(infinite_sums, 1u);
+    }
+    vec4 l[QUERY_ROW_FOURS];
+    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
+        l[i] = vec4(0.0);
+    }
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        l[query_row / 4][query_row % 4] = l_row[query_row];
+    }
+    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
+        l[i] = sumOverKeys(l[i]);
+    }
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        if (lane_place.x == 0 && ownsRows()) {
+            state_stage[subgroup * SUBGROUP_ROWS + rowOfQuery(query_row)] = vec2(m_row[query_row], l[query_row / 4][query_row % 4]);
+        }
+    }
+}
+
+// m and l of a row of the tile over all subgroups that share its keys: m = max m_g, l = sum exp(m_g - m) l_g.
+vec2 joinedState(const uint row) {
+    uint first = row / SUBGROUP_ROWS * KEY_SUBGROUPS * SUBGROUP_ROWS + row % SUBGROUP_ROWS;
+    vec2 of_subgroup[KEY_SUBGROUPS];
+    float m = BEFORE_ANY_KEY;
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        of_subgroup[i] = state_stage[first + i * SUBGROUP_ROWS];
+        m = max(m, of_subgroup[i].x);
+    }
+    float l = 0.0;
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        l += of_subgroup[i].y == 0.0 ? 0.0 : of_subgroup[i].y * power(of_subgroup[i].x - m);
+    }
+    return vec2(m, l);
+}
+
+// Stores lse of each row, and sets row_factor. row_factor scales o of the subgroup to the joined m and divides it by
+// the l of the finished row.
+void joinStates() {
+    bool stores = lane_place.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + rowOfQuery(query_row);
+        uint packed_row = item.row_begin + row;
+        Item of_row = item;
+        of_row.head = queryHead(item, packed_row);
+        vec2 joined = joinedState(row);
+        FinishedRow finished = finishRow(of_row.head, joined.x, joined.y);
+        row_factor[query_row] =
+            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[query_row] - joined.x) / finished.l);
+        if (HAS_LSE && stores && packed_row < packedRows(item)) {
+            storeLse(of_row, queryRow(packed_row), joined.x, joined.y, finished);
+        }
+    }
+}
+
+// o of a query row, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
+// both.
+float outputOf(const uint query_row, const uint group, const uint column) {
+    const uint tile = query_row / OUTPUT_QUERY_ROWS * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
+    return o_tile[tile][group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
+}
+
+// Where element 0 to 7 of a word of this lane's is staged.
+uint stagedColumn(const uint word, const uint element) {
+    return V_BLOCKS ? valueColumn(word, element) : (word * ROW_LANES + lane / DEPTH_LANES) * 8 + element;
+}
+
+// Stages what this lane has of the row of `query row`, by elements 2i and 2i + 1 of each of its words.
+void stageRows(const uint query_row) {
+    const uint row = (subgroup * QUERY_ROW_STEP + rowOfQuery(0)) * STAGED_ROW;
+    UNROLL for (uint pair = 0; pair < V_LANE_PAIRS; pair++) {
+        const uint group = pair * 2 / KEY_COLUMNS;
+        const uint element = pair % 4 * 2;
+        const float o = outputOf(query_row, group, 0) * row_factor[query_row];
+        if (SPLIT_PAIRS) {
+            uint column = stagedColumn(pair / 4, element + splitColumn());
+            o_stage[row + column / 2][column % 2] = o;
+            continue;
+        }
+        const float next =
+            (KEY_COLUMNS == 2 ? outputOf(query_row, group, 1) : outputOf(query_row, group + 1, 0)) * row_factor[query_row];
+        uint first = stagedColumn(pair / 4, element);
+        if (V_BLOCKS) {
+            uint second = stagedColumn(pair / 4, element + 1);
+            o_stage[row + first / 2][first % 2] = o;
+            o_stage[row + second / 2][second % 2] = next;
+        } else {
+            o_stage[row + first / 2] = vec2(o, next);
+        }
+    }
+}
+
+// Four columns of a staged row, added up over the subgroups that share its keys.
+vec4 stagedFour(const uint row_subgroup, const uint step_row, const uint four) {
+    vec4 o = vec4(0.0);
+    UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
+        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * QUERY_ROW_STEP + step_row) * STAGED_ROW + four * 2;
+        o += vec4(o_stage[from], o_stage[from + 1]);
+    }
+    return o;
+}
+
+// Stores the staged rows. All invocations of the workgroup take part.
+void storeRows(const uint query_row) {
+    bool special = special_values != 0u;
+    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS;
+                         place += WORKGROUP_SIZE) {
+        uint four = place % VALUE_FOURS;
+        uint step_row = place / VALUE_FOURS % QUERY_ROW_STEP;
+        uint row_subgroup = place / VALUE_FOURS / QUERY_ROW_STEP;
+        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + query_row * QUERY_ROW_STEP + step_row;
+        if (packed_row >= packedRows(item)) {
+            continue;
+        }
+        Item of_row = item;
+        of_row.head = queryHead(item, packed_row);
+        vec4 o = stagedFour(row_subgroup, step_row, four);
+        if (special) {
+            o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
+        }
+        uvec2 head = headAddress(params.o, VKF_O, item.partial_result, of_row.head, item.first_row);
+        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), four * 4, VALUE_DIM, TYPE_O,
+                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+    }
+}
+
+// Stages and stores the rows of one query row. A macro, because one more call would be deeper than NVIDIA's compiler
+// inlines (docs/tuning.md, "Chains of calls").
+#define WRITE_QUERY_ROW(query_row) \
+    stageRows(query_row);      \
+    barrier();             \
+    storeRows(query_row);
+
+// Stores what stageStates and a barrier after it have prepared.
+void writeResults() {
+    joinStates();
+    // Each query row has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
+    // memory.
+    WRITE_QUERY_ROW(0)
+    if (LANE_QUERY_ROWS > 1) {
+        barrier();
+        WRITE_QUERY_ROW(1)
+    }
+    if (LANE_QUERY_ROWS > 2) {
+        barrier();
+        WRITE_QUERY_ROW(2)
+    }
+    if (LANE_QUERY_ROWS > 3) {
+        barrier();
+        WRITE_QUERY_ROW(3)
+    }
+}
+
+#endif

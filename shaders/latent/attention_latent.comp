@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+//
+// Fused attention of few query rows against many keys, for heads that are too wide for the registers of one subgroup.
+// Wide heads occur in latent attention: one KV head of 576 columns serves all query heads, and v is the first 512
+// columns of k. The kernel works on cooperative matrices, with fp16 or bf16 products and fp32 sums. It is the split
+// form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits. Numbers in comments are
+// lines of algorithm 1 (Dao 2023, arXiv 2307.08691):
+//
+//      3       for the packed rows i of a KV head, and a key split              a workgroup: itemOf, splitKeys
+//      4         load q_i                                                       loadQueries
+//      5         o_i = 0, l_i = 0, m_i = -infinity                              beginRows
+//      6         for each tile j of the split's keys                            attend
+//      7           load k_j, v_j                                                fetchKeys, placeKeys, fetchValues,
+//                                                                               placeValues
+//      8           s = q_i k_j^T                                                computeProducts, pairOfScores
+//      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
+//                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
+//     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
+//     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
+//
+// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v is
+// a view of k, k serves as v too. The subgroups share every step of a tile:
+//
+//     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
+//          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
+//     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic. An invocation takes part in
+//          one row of each matrix of rows.
+//     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
+//
+// No code depends on the element layout of a matrix. So any driver's layout will do, and bf16 can replace fp16
+// (src/pipelines/bfloat16_matrices.hpp).
+//
+// Where the kernel deviates:
+//     7    The k of the next tile is on its way to registers from line 8 on. Where v is no view of k, v is on its way
+//          from line 8 on, and the next k from line 10 on. Both use the same registers.
+//     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
+//          powers of two.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "common/compilers.glsl"
+#include "matrix/matrix_extensions.glsl"
+#define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
+#include "common/params.glsl"
+#include "common/address.glsl"
+#include "common/element.glsl"
+#include "matrix/matrix_layout.glsl"
+
+layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
+layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
+
+#include "latent/tile.glsl"
+
+#include "common/item.glsl"
+#include "masks/mask.glsl"
+#include "masks/per_key_masks.glsl"
+#include "scores/units.glsl"
+#include "scores/final_score.glsl"
+#include "scores/score_terms.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
+#include "scores/dropout.glsl"
+#include "masks/key_split.glsl"
+#include "matrix/special_values.glsl"
+
+#include "latent/globals.glsl"
+#include "latent/stage.glsl"
+
+// Line 8: s = q k^T over the subgroup's depths, without the scale.
+void computeProducts() {
+    ResultMatrix s_tile = ResultMatrix(0.0);
+    uint begin = keyMatrix() * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
+    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
+        RightMatrix k_tile;
+        coopMatLoad(k_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
+        s_tile = coopMatMulAdd(q_tile[i], k_tile, s_tile);
+    }
+    coopMatStore(s_tile, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+#include "latent/softmax.glsl"
+#include "latent/softmax.glsl"
+
+// Lines 10 and 12: multiplies each row of o by its factor in shared memory.
+void scaleOutput() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        ResultMatrix factors;
+        coopMatLoad(factors, s_stage, firstPartial(r), MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+            o_tile[r * VALUE_TILES + i] *= factors;
+        }
+    }
+}
+
+// Line 10: o = exp(m_old - m) o + p v, for the subgroup's columns.
+void accumulateOutput() {
+    scaleOutput();
+    UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
+        LeftMatrix p_tile[ROW_TILES];
+        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+            coopMatLoad(p_tile[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        }
+        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_TILES * SIDE_WORDS;
+        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
+            RightMatrix v_tile;
+            coopMatLoad(v_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+                o_tile[r * VALUE_TILES + i] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + i]);
+            }
+        }
+    }
+}
+
+// Line 7: starts to load k_(j+1), if there is one.
+void fetchNext(const uint begin, const uint end) {
+    IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
+        fetchKeys(begin + TILE_KEYS);
+        fetchPage(begin + 2 * TILE_KEYS);
+    } else {
+        forgetKeys();
+    }
+}
+
+// Lines 4 and 6 to 11.
+void attend() {
+    ivec2 common_keys = commonKeys(item);
+    uint end = keys.y;
+    loadQueries(); // 4, and 7 of the first tile
+    KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
+        bool full = !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
+        barrier(); // the readers of the last tile, or of q, are done
+        placeKeys(); // 7: k_j
+        placePage();
+        barrier();
+        if (v_in_k) { // 7
+            fetchNext(begin, end);
+        } else {
+            fetchValues(begin);
+        }
+        computeProducts(); // 8
+        barrier();
+        updateSoftmax(begin); // 9
+        if (!v_in_k || !full) {
+            placeValues(begin, full); // 7: v_j
+        }
+        if (!v_in_k) {
+            fetchNext(begin, end); // 7
+        }
+        barrier();
+        accumulateOutput(); // 10
+    }
+}
+
+#include "latent/output.glsl"
+
+// Line 5, and what the rows of this invocation need in every tile.
+void beginRows() {
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        uint head = queryHead(item, packedRow(r));
+        uint query_row = queryRow(packedRow(r));
+        slope[r] = slopeOf(head);
+        dropout[r] = rowDropout(item, head, query_row);
+        visible[r] = visibleKeys(item, query_row);
+        visible[r].y = min(visible[r].y, int(keyOfNumber(empty_keys, keys.y)));
+        m[r] = BEFORE_ANY_KEY;
+        l[r] = 0.0;
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
+        o_tile[i] = ResultMatrix(0.0);
+    }
+}
+
+void main() {
+    thread = threadIndex();
+    subgroup = thread / LANES;
+    row = thread / ROW_THREADS;
+    pair = thread % ROW_THREADS;
+    item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
+    if (isIdle(item)) {
+        return;
+    }
+    k_head = keyHeadAddress(params.k, VKF_K, item);
+    v_head = keyHeadAddress(params.v, VKF_V, item);
+    v_in_k = isView();
+    empty_keys = unseenKeys(item);
+    keys = splitKeys(item, TILE_KEYS);
+    if (thread == 0) {
+        special_values = 0u;
+    }
+    beginRows(); // 5
+    if (keys.x < keys.y) {
+        attend(); // 4, 6 to 11
+    }
+    finishRows();  // 12, 13, 15
+    storeOutput(); // 14
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// All mutable state of the latent kernel. latent/tile.glsl has its shared memory.
+//
+// Needs: common/params.glsl (Item), latent/tile.glsl, scores/dropout.glsl.
+// Provides: the variables below.
+#ifndef VKF_LATENT_GLOBALS_GLSL
+#define VKF_LATENT_GLOBALS_GLSL
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, subgroup;
+uint row, pair;   // the row of each matrix of rows, and the pair of its scores, of this invocation
+ivec2 visible[ROW_TILES]; // keys of this split that the rows see
+uvec2 k_head, v_head;
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
+bool v_in_k;      // v is a view of k
+
+// Words on their way from memory.
+uvec4 fetched[Q_FETCHES]; // k and v need no more
+uint fetched_page;
+// The state of the algorithm.
+LeftMatrix q_tile[DIM_TILES];
+ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+// The state of this invocation's row of each matrix of rows.
+float m[ROW_TILES];
+float l[ROW_TILES];     // running sums over this invocation's scores
+float slope[ROW_TILES]; // slopes of the rows' heads
+RowDropout dropout[ROW_TILES];
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// Lines 12 to 15 of the algorithm (attention_latent.comp): finishes and stores o and lse.
+//
+// Needs: latent/softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
+// scores/final_score.glsl, softmax/finish.glsl, matrix/special_values.glsl.
+// Provides: finishRows, storeOutput.
+#ifndef VKF_LATENT_OUTPUT_GLSL
+#define VKF_LATENT_OUTPUT_GLSL
+
+// Lines 12, 13 and 15: divides o by l and stores lse.
+void finishRows() {
+    barrier(); // the readers of the factors are done
+    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+        float sum = l[r];
+        for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+            sum += subgroupShuffleXor(sum, distance);
+        }
+        uint packed_row = packedRow(r);
+        FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
+        placeFactor(r, scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l));
+        if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            storeLse(of_row, queryRow(packed_row), m[r], sum, finished);
+        }
+    }
+    barrier();
+    scaleOutput();
+}
+
+// Stores STAGED_TILES matrices of each subgroup, from number `first` of a matrix of rows on. All subgroups stage theirs
+// first. Then all store, four columns at a time.
+void storeMatrices(const uint r, const uint first) {
+    UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
+        if (first + i < VALUE_TILES) {
+            coopMatStore(o_tile[r * VALUE_TILES + first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+    barrier();
+    const uint fours = MATRIX_COLUMNS / 4;
+    bool special = special_values != 0u;
+    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
+        uint matrix = i / MATRIX_FOURS; // number among the staged matrices
+        uint tile = first + matrix % STAGED_TILES;
+        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / fours % MATRIX_ROWS;
+        uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
+        if (tile >= VALUE_TILES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
+            continue;
+        }
+        vec4 o = uintBitsToFloat(stage[i]);
+        if (special) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            o += specialValues(of_row, v_head, queryRow(packed_row), column);
+        }
+        uvec2 head = headAddress(params.o, VKF_O, item.partial_result, queryHead(item, packed_row), item.first_row);
+        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
+                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+    }
+}
+
+// Line 14, for one matrix of rows. Constants index the matrices, because matrices that a variable indexes live in memory
+// (docs/tuning.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a third of them. It
+// is a macro because chains of calls must be short (docs/tuning.md, "Chains of calls").
+#define STORE_ROWS(r)                                                                                            \
+    {                                                                                                            \
+        storeMatrices(r, 0);                                                                                     \
+        if (VALUE_TILES > STAGED_TILES) {                                                                        \
+            barrier(); /* the readers of the stage are done */                                                   \
+            storeMatrices(r, STAGED_TILES);                                                                      \
+        }                                                                                                        \
+        if (VALUE_TILES > 2 * STAGED_TILES) {                                                                    \
+            barrier();                                                                                           \
+            storeMatrices(r, 2 * STAGED_TILES);                                                                  \
+        }                                                                                                        \
+    }
+
+// Line 14.
+void storeOutput() {
+    STORE_ROWS(0)
+    if (ROW_TILES > 1) {
+        barrier();
+        STORE_ROWS(1)
+    }
+}
+
+#endif

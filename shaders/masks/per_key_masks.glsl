@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// Per-key masks, inside the range of mask.glsl: the boolean mask, documents, and the keys between the first keys and
+// the window.
+//
+// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
+// Provides: HAS_PER_KEY_MASKS, MASK_BITS, HAS_DOCUMENTS, RowMasks, rowMasks, isUnmasked.
+#ifndef VKF_PER_KEY_MASKS_GLSL
+#define VKF_PER_KEY_MASKS_GLSL
+
+#include "masks/broadcast_rows.glsl"
+#include "common/call_table.glsl"
+
+layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an element of the mask; 0 = no mask
+
+const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
+layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
+
+const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
+
+// The inputs of the per-key masks of one query row.
+struct RowMasks {
+    BroadcastRow mask;
+    uint last_key;    // of the sequence
+    uvec2 documents;  // address of the documents of the sequence's keys
+    uint document;    // of the row
+    bool is_position; // whether the position of the row is a key; else the row has no document
+    uint first_keys;  // number of first keys that the row sees in addition to its window
+    ivec2 window;     // keys [x, y) of the window
+};
+
+// A row past the last one has the masks of the last row.
+RowMasks rowMasks(const Item item, const uint head, const uint row) {
+    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
+    if (MASK_BITS != 0) {
+        CallTable table = CallTableAt(optionalInputs()).table;
+        masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
+                                 min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
+    }
+    if (HAS_DOCUMENTS) {
+        int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
+        uvec2 first =
+            PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
+        masks.documents = add64(VKF_TABLE_ADDRESS(documents), first);
+        masks.is_position = position >= 0;
+        masks.document = Word(add64(masks.documents, uvec2(max(position, 0) * 4, 0))).value;
+    }
+    if (FIRST_KEYS != 0) {
+        masks.first_keys = uint(firstKeysOf(item, row));
+        masks.window = windowKeys(item, row);
+    }
+    return masks;
+}
+
+// Whether no per-key mask hides the key from the row. The sequence must have keys. Past the last key the result has no
+// meaning.
+bool isUnmasked(const RowMasks masks, const uint key) {
+    bool unmasked = true;
+    uint existing = min(key, masks.last_key);
+    if (MASK_BITS != 0) {
+        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
+    }
+    if (HAS_DOCUMENTS) {
+        uint document = Word(add64(masks.documents, uvec2(existing * 4, 0))).value;
+        unmasked = unmasked && masks.is_position && document == masks.document;
+    }
+    if (FIRST_KEYS != 0) {
+        unmasked = unmasked && (key < masks.first_keys || isVisible(masks.window, key));
+    }
+    return unmasked;
+}
+
+#endif
