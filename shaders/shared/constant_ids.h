@@ -94,7 +94,7 @@
 #define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with their own rows; the others share keys */
 #define VKF_ID_STATES 63             /* number of query rows of an invocation that may exist */
 #define VKF_ID_BLOCK_UNIT 64         /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_WIDE_KEY_MATRICES 65  /* wide heads: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
+#define VKF_ID_LATENT_KEY_MATRICES 65  /* latent kernel: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
 
 /* The unfused path. */
 #define VKF_ID_STEP_DIM 66           /* columns of q and k in a step of a product on matrices, in fours */

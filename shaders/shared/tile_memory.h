@@ -96,13 +96,13 @@
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
 #define VKF_DECODE_MOST_STATES 4
-/* The decode kernel for wide heads. Subgroups divide a dimension into matrices of `side` rows or columns.
- * VKF_WIDE_TILES: matrices of one subgroup. VKF_WIDE_ROW_WORDS: 16-byte words from one row to the next in the tile that
+/* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
+ * VKF_LATENT_TILES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the tile that
  * k and v share, with one word of padding. */
-#define VKF_WIDE_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
-#define VKF_WIDE_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
-    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_WIDE_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
-                                       VKF_WIDE_TILES(value_dim, side, subgroups) * (subgroups)), side)
+#define VKF_LATENT_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
+#define VKF_LATENT_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                \
+    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),      \
+                                       VKF_LATENT_TILES(value_dim, side, subgroups) * (subgroups)), side)
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words. VKF_PRODUCT_WORDS: a step
  * of a and a step of b, with one word of padding in each row. VKF_PRODUCT_OUTPUT_WORDS: one matrix of each subgroup,
  * which later uses the same memory to store the result. */

@@ -54,7 +54,7 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
-// The kernel for narrow heads takes block types only on fp16 matrices. The kernel for wide heads takes only whole
+// The kernel for narrow heads takes block types only on fp16 matrices. The latent kernel takes only whole
 // words, and valueDim must not be over headDim.
 bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
     const VkfType matrices = matrixType(p);
@@ -65,7 +65,7 @@ bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
 }
 
 // The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
-// and a window. The kernel for wide heads can.
+// and a window. The latent kernel can.
 bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
 
 } // namespace
@@ -93,8 +93,8 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
         kernel = Kernel::attentionDecodeMatrix;
         builder.setMatrices(matrix->tile.layout);
-    } else if (const auto* wide = std::get_if<DecodeWidePlan>(&chosen); wide != nullptr) {
-        kernel = Kernel::attentionDecodeWide;
+    } else if (const auto* wide = std::get_if<LatentPlan>(&chosen); wide != nullptr) {
+        kernel = Kernel::attentionLatent;
         builder.setMatrices(wide->tile.layout);
     }
     // The kernel without matrices reads q element by element in any case.

@@ -187,11 +187,11 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     return c;
 }
 
-Constants tileConstants(const DecodeWideTile& tile) {
+Constants tileConstants(const LatentTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_WIDE_KEY_MATRICES] = tile.keyMatrices;
+    c[VKF_ID_LATENT_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;
 }

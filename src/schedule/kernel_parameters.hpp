@@ -16,7 +16,7 @@
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode/decode_matrix_tile.hpp"
 #include "tiles/decode/decode_tile.hpp"
-#include "tiles/decode/decode_wide_tile.hpp"
+#include "tiles/decode/latent_tile.hpp"
 #include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/gradient/gradient_sum_tile.hpp"
 #include "tiles/gradient/gradient_tile.hpp"
@@ -49,7 +49,7 @@ Constants tileConstants(const ScalarTile& tile);
 Constants tileConstants(const DecodeTile& tile);
 Constants tileConstants(const CoopmatTile& tile);
 Constants tileConstants(const DecodeMatrixTile& tile);
-Constants tileConstants(const DecodeWideTile& tile);
+Constants tileConstants(const LatentTile& tile);
 Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
 Constants tileConstants(const GradientTile& tile);

@@ -422,7 +422,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
     const uint64_t distance = high.address() + shift - low.address();
     REQUIRE(distance > UINT32_MAX);
 
-    // One problem for each kernel that computes addresses in its own way. The one for wide heads is the last.
+    // One problem for each kernel that computes addresses in its own way. The latent one is the last.
     constexpr struct {
         VkfPath path;
         VkfType type;

@@ -165,14 +165,14 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 }
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
-// merge_test.cpp, append_test.cpp, wide_heads_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
+// merge_test.cpp, append_test.cpp, latent_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
 // few rows to convert block types before attention: expanded_keys_test.cpp.
 const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
                                                       "merge_parts_storage16",
                                                       "append_rows",
                                                       "append_rows_storage16",
                                                       "advance_lengths",
-                                                      "attention_decode_wide_subgroups_storage16",
+                                                      "attention_latent_subgroups_storage16",
                                                       "gradient_rows",
                                                       "gradient_rows_storage16",
                                                       "gradient_scalar",

@@ -199,7 +199,7 @@ TEST_CASE("marks that several invocations may set are stored atomically", "[sche
 TEST_CASE("the kernels that set marks have atomic stores, and elect one invocation to clear them", "[schedule]") {
     for (const char* const name :
          {"attention_coopmat_subgroups_storage16", "attention_decode_matrix_subgroups_storage16",
-          "attention_decode_wide_subgroups_storage16", "standard_output_coopmat_subgroups_storage16",
+          "attention_latent_subgroups_storage16", "standard_output_coopmat_subgroups_storage16",
           "gradient_scalar_storage16", "gradient_coopmat_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {

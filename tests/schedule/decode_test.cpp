@@ -113,7 +113,7 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     VkfProblem problem = problemOf({1, 16, 1, 1, 16384, 576, 512, VKF_TYPE_F16});
     const vkf::Schedule latent = schedule(caps, problem);
     CHECK(latent.path == VKF_PATH_DECODE);
-    CHECK(latent.phases[0].variant.kernel == vkf::Kernel::attentionDecodeWide);
+    CHECK(latent.phases[0].variant.kernel == vkf::Kernel::attentionLatent);
     CHECK_FALSE(latent.phases[0].variant.bf16);
     CHECK(latent.tile.rows == 16);
     CHECK(latent.tile.keys == 32);
@@ -127,7 +127,7 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     CHECK(schedule(caps, problem).phases[0].variant.bf16);
     problem.paging = {16, 1024, 1024};
     vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
-    CHECK(schedule(caps, problem).phases[0].variant.kernel == vkf::Kernel::attentionDecodeWide);
+    CHECK(schedule(caps, problem).phases[0].variant.kernel == vkf::Kernel::attentionLatent);
     caps.maxSharedMemoryBytes = 32768;
     CHECK(schedule(caps, problem).tile.keys == 16);
     // Two workgroups of the smaller tile on a multiprocessor.
@@ -140,13 +140,13 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     };
     caps.maxSharedMemoryBytes = 49152;
     for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1}) {
-        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F16}, type) == vkf::Kernel::attentionDecodeWide);
-        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_BF16}, type) == vkf::Kernel::attentionDecodeWide);
-        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionDecodeWide);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F16}, type) == vkf::Kernel::attentionLatent);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_BF16}, type) == vkf::Kernel::attentionLatent);
+        CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionLatent);
         CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionDecode);
     }
     // Rows of 340 and 306 bytes. The second are no whole words of 4 bytes.
-    CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 320, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecodeWide);
+    CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 320, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionLatent);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 288, 288, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, VKF_TYPE_F32) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 300, 300, VKF_TYPE_F16}, VKF_TYPE_F16) == vkf::Kernel::attentionDecode);

@@ -84,12 +84,12 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
                 const vkf::DecodeChoice chosen = vkf::chooseDecodeTile(
                     caps, &layout, {dim, std::min(dim, 512U), VKF_TYPE_F16, VKF_TYPE_F16, 16, 1, 4096});
                 INFO(rows << " x " << columns << " x " << depth << ", " << bytes << " bytes, dim " << dim);
-                const auto* wide = std::get_if<vkf::DecodeWidePlan>(&chosen);
+                const auto* wide = std::get_if<vkf::LatentPlan>(&chosen);
                 if (columns != depth) {
                     CHECK(wide == nullptr); // plain arithmetic runs instead
                     continue;
                 }
-                const vkf::DecodeWideTile smallest = {layout, 1, 1, dim, std::min(dim, 512U)};
+                const vkf::LatentTile smallest = {layout, 1, 1, dim, std::min(dim, 512U)};
                 REQUIRE((wide == nullptr) == (smallest.sharedBytes() > bytes));
                 if (wide == nullptr) {
                     continue;
@@ -107,10 +107,10 @@ TEST_CASE("many rows of wide heads share tiles of keys in twos", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(32, 16, 16, 16);
     const auto choose = [&](uint64_t rows, uint32_t keys) {
-        return std::get<vkf::DecodeWidePlan>(
+        return std::get<vkf::LatentPlan>(
             vkf::chooseDecodeTile(caps, &layout, {576, 512, VKF_TYPE_F16, VKF_TYPE_F16, rows, 1, keys}));
     };
-    const vkf::DecodeWideTile tile = choose(64, 16384).tile;
+    const vkf::LatentTile tile = choose(64, 16384).tile;
     CHECK(tile.rows() == 32);
     CHECK(tile.workgroupSize() == 256);
     CHECK(tile.sharedBytes() <= 49152);

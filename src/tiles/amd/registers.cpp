@@ -17,7 +17,7 @@ namespace {
 //                   84: 216 registers; 96: 15 to 83 spilled; 144: 210 spilled
 //     decode        128: 256 registers; 144: 3 spilled (vega10, D = 512); 160: 23 spilled
 //     o of decode   64: in registers; 80 and 96: in memory, which no other kernel's arrays are
-//     decode, wide  216: 171 to 275 spilled; 400: 730 to 885 spilled
+//     latent        216: 171 to 275 spilled; 400: 730 to 885 spilled
 constexpr uint32_t mostScalar = 190;
 constexpr uint32_t mostCoopmat = 152;
 constexpr uint32_t mostCoopmatLoop = 188;
@@ -25,7 +25,7 @@ constexpr uint32_t mostCoopmatLoopWithBias = 172;
 constexpr uint32_t mostCoopmatGathering = 90;
 constexpr uint32_t mostDecode = 136;
 constexpr uint32_t mostDecodeOutput = 64;
-constexpr uint32_t mostDecodeWide = 180;
+constexpr uint32_t mostLatent = 180;
 
 // Registers of one 16-bit operand of 16 x 16 elements.
 constexpr uint32_t operandRegisters = 8;
@@ -79,10 +79,10 @@ Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
         {beyond(tile.registers(), mostDecode, caps), beyond(tile.outputRegisters(), mostDecodeOutput, caps)});
 }
 
-Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps) {
-    const uint32_t dimTiles = VKF_WIDE_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
+Objection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
+    const uint32_t dimTiles = VKF_LATENT_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
     const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
-    return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostDecodeWide, caps);
+    return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostLatent, caps);
 }
 
 } // namespace vkf

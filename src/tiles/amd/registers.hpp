@@ -15,7 +15,7 @@
 #include "device/caps.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode/decode_tile.hpp"
-#include "tiles/decode/decode_wide_tile.hpp"
+#include "tiles/decode/latent_tile.hpp"
 #include "tiles/objections.hpp"
 #include "tiles/scalar_tile.hpp"
 
@@ -28,6 +28,6 @@ bool isAmd(const Caps& caps);
 Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps);
 Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps);
 Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps);
-Objection spillsOnAmd(const DecodeWideTile& tile, const Caps& caps);
+Objection spillsOnAmd(const LatentTile& tile, const Caps& caps);
 
 } // namespace vkf

@@ -51,7 +51,7 @@ DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, cons
                               ConsideredTiles* considered) {
     DecodeSearch search;
     if (layout != nullptr && layout->rows != 0) {
-        const auto considerMatrices = problem.wide() ? considerDecodeWideTiles : considerDecodeMatrixTile;
+        const auto considerMatrices = problem.wide() ? considerLatentTiles : considerDecodeMatrixTile;
         considerMatrices(caps, *layout, problem, search);
     }
     considerDecodeTiles(caps, problem, search);

@@ -10,14 +10,14 @@
 #include "tiles/decode/decode_matrix_tile.hpp"
 #include "tiles/decode/decode_problem.hpp"
 #include "tiles/decode/decode_tile.hpp"
-#include "tiles/decode/decode_wide_tile.hpp"
+#include "tiles/decode/latent_tile.hpp"
 #include "tiles/occupancy.hpp"
 #include "tiles/tile_search.hpp"
 
 namespace vkf {
 
 // The alternative is the kernel. A DecodePlan without a tile means that no tile can be used.
-using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan, DecodeWidePlan>;
+using DecodeChoice = std::variant<DecodePlan, DecodeMatrixPlan, LatentPlan>;
 using DecodeSearch = TileSearch<DecodeChoice>;
 
 // Takes cooperative matrices where they are faster and the device has them. layout is null where the problem cannot
@@ -38,8 +38,8 @@ uint32_t decodeSplits(const DecodeProblem& problem, uint64_t workgroups, uint32_
 void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeSearch& search);
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                               DecodeSearch& search);
-void considerDecodeWideTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
-                             DecodeSearch& search);
+void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
+                         DecodeSearch& search);
 
 template <KernelTile Tile>
 void considerWithSplits(const Tile& tile, const DecodeProblem& problem, const Objection& objection,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/decode/decode_wide_tile.hpp"
+#include "tiles/decode/latent_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ constexpr std::array<Candidate, 3> candidates = {{{2, 2}, {1, 2}, {1, 1}}};
 constexpr uint64_t pairsOfTwoRowTiles = 1 << 20;
 
 // The invocations of a row are neighbours in a subgroup. The kernel stages q in the shared memory of keys.
-bool suits(const DecodeWideTile& tile) {
+bool suits(const LatentTile& tile) {
     const MatrixLayout& layout = tile.layout;
     const bool square = layout.columns == layout.depth && layout.depth % 8 == 0;
     return square && layout.elements() % (2 * tile.rowTiles) == 0 && std::has_single_bit(tile.keys()) &&
@@ -45,7 +45,7 @@ bool suits(const DecodeWideTile& tile) {
 }
 
 // The problem has too few rows for several matrices of rows.
-Objection fewRows(const DecodeWideTile& tile, const DecodeProblem& problem) {
+Objection fewRows(const LatentTile& tile, const DecodeProblem& problem) {
     const uint64_t keys = std::max<uint64_t>(problem.kvHeads * problem.keys, 1);
     const uint64_t limit = std::max<uint64_t>(tile.layout.rows, (pairsOfTwoRowTiles - 1) / keys);
     return objectionIf(tile.rowTiles > 1 && problem.rows <= limit, {VKF_TILE_FEW_ROWS, problem.rows, limit});
@@ -53,29 +53,30 @@ Objection fewRows(const DecodeWideTile& tile, const DecodeProblem& problem) {
 
 } // namespace
 
-uint32_t DecodeWideTile::sharedBytes() const {
-    const uint32_t words = keys() * VKF_WIDE_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
+uint32_t LatentTile::sharedBytes() const {
+    const uint32_t words =
+        keys() * VKF_LATENT_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
     const uint32_t matrixFloats = layout.rows * layout.columns;
     const uint32_t floats = subgroups() * matrixFloats + rows() * keys() / 2 + keys() + 1;
     return words * wordBytes + floats * wordBytes / 4;
 }
 
-uint32_t DecodeWideTile::registers() const {
+uint32_t LatentTile::registers() const {
     const uint32_t fetched = (keys() * headDim / 8 + workgroupSize() - 1) / workgroupSize();
     const uint32_t halves = layout.rows * layout.depth / layout.lanes; // of a left operand
-    return 4 * fetched + VKF_WIDE_TILES(headDim, layout.depth, depthSubgroups()) * halves / 2 +
-           (rowTiles * VKF_WIDE_TILES(valueDim, layout.columns, subgroups()) + 1) * layout.elements();
+    return 4 * fetched + VKF_LATENT_TILES(headDim, layout.depth, depthSubgroups()) * halves / 2 +
+           (rowTiles * VKF_LATENT_TILES(valueDim, layout.columns, subgroups()) + 1) * layout.elements();
 }
 
-std::string DecodeWideTile::text(uint32_t splits) const {
+std::string LatentTile::text(uint32_t splits) const {
     return tileText(
         {{"rowTiles", rowTiles}, {"keyMatrices", keyMatrices}, {"subgroups", subgroups()}, {"splits", splits}});
 }
 
-void considerDecodeWideTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
-                             DecodeSearch& search) {
+void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
+                         DecodeSearch& search) {
     for (const auto& [rowTiles, keyMatrices] : candidates) {
-        const DecodeWideTile tile{layout, rowTiles, keyMatrices, problem.headDim, problem.valueDim};
+        const LatentTile tile{layout, rowTiles, keyMatrices, problem.headDim, problem.valueDim};
         if (tile.subgroups() == 0) {
             continue; // matrices of few elements for each invocation leave no pair of scores
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel for wide heads (shaders/decode/attention_decode_wide.comp).
+// The tile of the latent kernel (shaders/latent/attention_latent.comp).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace vkf {
 
-// shaders/decode/attention_decode_wide.comp explains the numbers.
-struct DecodeWideTile {
+// shaders/latent/attention_latent.comp explains the numbers.
+struct LatentTile {
     MatrixLayout layout;      // the kernel uses its shape alone
     uint32_t rowTiles = 1;    // matrices of rows
     uint32_t keyMatrices = 0; // 0 = no tile
@@ -31,6 +31,6 @@ struct DecodeWideTile {
     std::string text(uint32_t splits) const;
 };
 
-using DecodeWidePlan = TilePlan<DecodeWideTile>;
+using LatentPlan = TilePlan<LatentTile>;
 
 } // namespace vkf

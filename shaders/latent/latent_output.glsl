@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode_wide.comp): finishes and stores o and lse.
+// Lines 12 to 15 of the algorithm (attention_latent.comp): finishes and stores o and lse.
 //
-// Needs: decode/decode_wide_softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
+// Needs: latent/latent_softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
 // scores/final_score.glsl, scores/finish.glsl, matrix/special_values.glsl.
 // Provides: finishRows, storeOutput.
-#ifndef VKF_DECODE_WIDE_OUTPUT_GLSL
-#define VKF_DECODE_WIDE_OUTPUT_GLSL
+#ifndef VKF_LATENT_OUTPUT_GLSL
+#define VKF_LATENT_OUTPUT_GLSL
 
 // Lines 12, 13 and 15: divides o by l and stores lse.
 void finishRows() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_decode_wide.comp), and the last step of line 8: adds up partial scores and
+// Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and
 // finishes them.
 //
-// Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, scores/final_score.glsl, scores/score_terms.glsl,
+// Needs: latent/latent_state.glsl, decode/decode_item.glsl, scores/final_score.glsl, scores/score_terms.glsl,
 // masks/mask.glsl, masks/keep.glsl, scores/dropout.glsl.
 // Provides: firstPartial, packedRow, placeFactor, updateSoftmax.
-#ifndef VKF_DECODE_WIDE_SOFTMAX_GLSL
-#define VKF_DECODE_WIDE_SOFTMAX_GLSL
+#ifndef VKF_LATENT_SOFTMAX_GLSL
+#define VKF_LATENT_SOFTMAX_GLSL
 
 // Where the partial sums of a matrix of rows begin in s_stage. Their first matrix later holds the factors of the rows.
 uint firstPartial(const uint r) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 7 of the algorithm (attention_decode_wide.comp): moves v to the shared memory of k.
+// Line 7 of the algorithm (attention_latent.comp): moves v to the shared memory of k.
 //
-// Needs: decode/decode_wide_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: fetchValues, placeValues.
-#ifndef VKF_DECODE_WIDE_VALUES_GLSL
-#define VKF_DECODE_WIDE_VALUES_GLSL
+// Needs: latent/latent_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: fetchValues, placeValues.
+#ifndef VKF_LATENT_VALUES_GLSL
+#define VKF_LATENT_VALUES_GLSL
 
 // Loads v into the registers of k. At that time k is in shared memory, and the next k is not on its way yet.
 void fetchValues(const uint key_begin) {

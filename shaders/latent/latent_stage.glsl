@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 7 of the algorithm (attention_decode_wide.comp): moves q and k from device memory through shared memory.
+// Lines 4 and 7 of the algorithm (attention_latent.comp): moves q and k from device memory through shared memory.
 //
-// Needs: decode/decode_wide_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
+// Needs: latent/latent_state.glsl, decode/decode_item.glsl, common/address.glsl, cache/paging.glsl.
 // Provides: isView, existingKey, fetchPage, placePage, fetchedWord, fetchKeys, forgetKeys, placeKeys, rowTile,
 // keyMatrix, firstDepth, loadQueries.
-#ifndef VKF_DECODE_WIDE_STAGE_GLSL
-#define VKF_DECODE_WIDE_STAGE_GLSL
+#ifndef VKF_LATENT_STAGE_GLSL
+#define VKF_LATENT_STAGE_GLSL
 
 #include "matrix/query_words.glsl"
 

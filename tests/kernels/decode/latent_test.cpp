@@ -116,7 +116,7 @@ VkfProblem latent(uint32_t heads, uint32_t rows, uint32_t keys) {
 
 } // namespace
 
-TEST_CASE("wide heads agree with the reference, v a view of k or not", "[wide_heads]") {
+TEST_CASE("wide heads agree with the reference, v a view of k or not", "[latent]") {
     for (uint32_t seed = 1; seed <= 30; seed++) {
         Dice dice(seed);
         Data data;
@@ -132,7 +132,7 @@ TEST_CASE("wide heads agree with the reference, v a view of k or not", "[wide_he
     }
 }
 
-TEST_CASE("wide heads agree with the reference in plain arithmetic", "[wide_heads]") {
+TEST_CASE("wide heads agree with the reference in plain arithmetic", "[latent]") {
     for (uint32_t seed = 100; seed < 108; seed++) {
         Dice dice(seed);
         Data data;
@@ -150,7 +150,7 @@ TEST_CASE("wide heads agree with the reference in plain arithmetic", "[wide_head
     check(largeDevice(), blocks, vkf::test::makeInputs(blocks, {}));
 }
 
-TEST_CASE("block types of wide heads agree with the reference on matrices", "[wide_heads]") {
+TEST_CASE("block types of wide heads agree with the reference on matrices", "[latent]") {
     constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
     constexpr std::array<uint32_t, 3> rowCounts = {1, 6, 40};
     for (uint32_t seed = 0; seed < 15; seed++) {
@@ -191,7 +191,7 @@ TEST_CASE("block types of wide heads agree with the reference on matrices", "[wi
     }
 }
 
-TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that see it", "[wide_heads]") {
+TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that see it", "[latent]") {
     for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         VkfProblem problem = problemOf({1, 1, 1, 5, 50, 320, 320, VKF_TYPE_F32});
         problem.v.type = VKF_TYPE_Q8_0;
@@ -207,7 +207,7 @@ TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that
     }
 }
 
-TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[wide_heads]") {
+TEST_CASE("latent attention runs on matrices, in the tile that fits the shared memory", "[latent]") {
     vkf::test::skipWithoutDevice();
     const VkfProblem problem = latent(16, 1, 300);
     CHECK(vkf::host::Plan(largeDevice(), problem).info().productType == VKF_TYPE_F16);
@@ -220,7 +220,7 @@ TEST_CASE("latent attention runs on matrices, in the tile that fits the shared m
     }
 }
 
-TEST_CASE("v at the address of k with other strides is no view of it", "[wide_heads]") {
+TEST_CASE("v at the address of k with other strides is no view of it", "[latent]") {
     // The value of key j is the first columns of key 2 j.
     VkfProblem problem = latent(16, 2, 60);
     problem.v.rowStride = 2 * 576;
@@ -232,7 +232,7 @@ TEST_CASE("v at the address of k with other strides is no view of it", "[wide_he
     check(largeDevice(), problem, inputs);
 }
 
-TEST_CASE("a value that is not finite reaches only the rows that see it", "[wide_heads]") {
+TEST_CASE("a value that is not finite reaches only the rows that see it", "[latent]") {
     constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
     for (const double value : {quietNaN, std::numeric_limits<double>::infinity()}) {
         for (const bool view : {true, false}) {
@@ -257,7 +257,7 @@ TEST_CASE("a value that is not finite reaches only the rows that see it", "[wide
     }
 }
 
-TEST_CASE("wide heads without keys, and with sequences without keys", "[wide_heads]") {
+TEST_CASE("wide heads without keys, and with sequences without keys", "[latent]") {
     VkfProblem problem = problemOf({2, 16, 1, 2, 0, 576, 512, VKF_TYPE_F16});
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {}));
     problem = problemOf({2, 16, 1, 2, 40, 576, 512, VKF_TYPE_F16});
@@ -267,7 +267,7 @@ TEST_CASE("wide heads without keys, and with sequences without keys", "[wide_hea
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {.keyLengths = {0, 1}}));
 }
 
-TEST_CASE("wide heads go to path decode whatever the rows, and are refused elsewhere", "[wide_heads]") {
+TEST_CASE("wide heads go to path decode whatever the rows, and are refused elsewhere", "[latent]") {
     vkf::test::skipWithoutDevice();
     VkfProblem problem = latent(16, 40, 50);
     problem.path = VKF_PATH_AUTO;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the decode kernel for wide heads. decode_wide_tile.glsl has its shared memory.
+// All mutable state of the latent kernel. latent_tile.glsl has its shared memory.
 //
-// Needs: common/params.glsl (Item), decode/decode_wide_tile.glsl, scores/dropout.glsl.
+// Needs: common/params.glsl (Item), latent/latent_tile.glsl, scores/dropout.glsl.
 // Provides: the variables below.
-#ifndef VKF_DECODE_WIDE_STATE_GLSL
-#define VKF_DECODE_WIDE_STATE_GLSL
+#ifndef VKF_LATENT_STATE_GLSL
+#define VKF_LATENT_STATE_GLSL
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;

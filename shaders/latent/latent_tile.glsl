@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel for wide heads, and its shared memory.
+// The tile of the latent kernel, and its shared memory.
 //
 // Needs: common/params.glsl, common/element.glsl, matrix/matrix_layout.glsl, KEY_MATRICES, ROW_TILES.
 // Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, page_stage.
-#ifndef VKF_DECODE_WIDE_TILE_GLSL
-#define VKF_DECODE_WIDE_TILE_GLSL
+#ifndef VKF_LATENT_TILE_GLSL
+#define VKF_LATENT_TILE_GLSL
 
 #include "matrix/loaded_words.glsl"
 
@@ -14,8 +14,8 @@ const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_TILES);
 const uint TILE_ROWS = ROW_TILES * MATRIX_ROWS;
 const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
 const uint ROW_THREADS = TILE_KEYS / 2;
-const uint DIM_TILES = VKF_WIDE_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
-const uint VALUE_TILES = VKF_WIDE_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS); // of each matrix of rows
+const uint DIM_TILES = VKF_LATENT_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
+const uint VALUE_TILES = VKF_LATENT_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS); // of each matrix of rows
 const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
@@ -24,7 +24,7 @@ const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
 const uint SIDE_WORDS = MATRIX_DEPTH / 8;
 const uint K_WORDS = HEAD_DIM / 8;
 const uint V_WORDS = VALUE_DIM / 8;
-const uint STAGE_ROW = VKF_WIDE_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
+const uint STAGE_ROW = VKF_LATENT_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
 // Loads of an invocation. The loads of q serve TILE_KEYS rows, which are at least TILE_ROWS.
 const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
