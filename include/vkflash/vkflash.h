@@ -148,7 +148,7 @@ VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application
- * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16_PARTS give right
+ * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16X3 give right
  * results on any device. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* Subgroup shuffles give wrong results. Kernels reduce in shared memory and use no cooperative matrices, so that
@@ -168,7 +168,7 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* For tests on drivers without bf16 matrices; no driver needs it. Path coopmat divides fp32 numbers into fp16
      * parts, not bf16 parts. fp16 has few exponents, so numbers far below 1 lose bits, and results may be outside the
      * bound of fp32. */
-    VKF_QUIRK_FP16_PARTS = 1 << 4,
+    VKF_QUIRK_FP16X3 = 1 << 4,
     /* Loads of cooperative matrices from shared memory give wrong elements. Kernels use no cooperative matrices, so
      * that path coopmat is not available. Mesa's driver does so on Intel's Xe3 GPUs. The library has no queue to find
      * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.

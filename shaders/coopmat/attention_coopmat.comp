@@ -69,15 +69,15 @@
 #include "scores/finish.glsl"
 #include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
 #include "matrix/special_values.glsl"
 #endif
 #include "matrix/half_rows.glsl"
 #include "coopmat/subgroup_rows.glsl"
 #include "coopmat/sizes.glsl"
 #include "coopmat/state.glsl"
-#ifdef VKF_FP32_PARTS
-#include "coopmat/parts_stage.glsl"
+#ifdef VKF_BF16X3
+#include "coopmat/bf16x3_stage.glsl"
 #else
 #include "coopmat/matrix_stage.glsl"
 #include "coopmat/query_stage.glsl"
@@ -96,8 +96,8 @@
 #include "coopmat/matrix_scores.glsl"
 #include "coopmat/matrix_masks.glsl"
 #include "coopmat/running_maximum.glsl"
-#ifdef VKF_FP32_PARTS
-#include "coopmat/parts_products.glsl"
+#ifdef VKF_BF16X3
+#include "coopmat/bf16x3_products.glsl"
 #endif
 
 // Line 8: the scores of one tile of keys, before masks. Most tiles defer ALiBi to the exponent (deferred_scores.glsl).
@@ -177,7 +177,7 @@ void computeBoundedScores() {
     }
 }
 
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
 // The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
 // order depends on it (docs/tuning.md, "probabilities of the next 16 keys").
 const uint LAST_COLUMN_BEFORE = ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1;
@@ -292,7 +292,7 @@ void main() {
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
     largest_size = 0u;
 #else
     if (thread == 0) {
@@ -339,7 +339,7 @@ void main() {
             attend(walk, tiles.x, tiles.y - 1, fetched, NO_TILE, !FULL_TILES_FIRST);
         }
     }
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
     askForPlainArithmetic();
 #endif
     writeResults(); // 12 to 15

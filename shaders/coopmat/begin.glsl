@@ -7,15 +7,15 @@
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
 // Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES matrices
 // at a time.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     signQueries();
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * PARTS; i++) {
-        const uint chunk = i / PARTS;
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * BF16X3_PARTS; i++) {
+        const uint chunk = i / BF16X3_PARTS;
         subgroupBarrier(); // the readers of the last part are done
         placeQueries(chunk, begin, lane);
         subgroupMemoryBarrierShared();
@@ -23,7 +23,7 @@ void loadQueries() {
         UNROLL for (uint tile = 0; tile < VKF_MATRIX_STAGED_TILES; tile++) {
             const uint d = chunk % Q_CHUNKS * VKF_MATRIX_STAGED_TILES + tile;
             if (d < DIM_TILES) {
-                coopMatLoad(q_tile[(chunk / Q_CHUNKS * DIM_TILES + d) * PARTS + i % PARTS], stage,
+                coopMatLoad(q_tile[(chunk / Q_CHUNKS * DIM_TILES + d) * BF16X3_PARTS + i % BF16X3_PARTS], stage,
                             begin + tile * TILE_WORDS, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
         }

@@ -79,7 +79,7 @@ void writeResults() {
     }
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     uint begin = subgroup * STAGE_WORDS;
-#ifdef VKF_FP32_PARTS
+#ifdef VKF_BF16X3
     const bool special = false; // such values make another kernel compute all again
 #else
     bool special = special_values != 0u;

@@ -13,7 +13,7 @@
 // Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
 
-#ifndef VKF_FP32_PARTS // parts_products.glsl makes probabilities in parts
+#ifndef VKF_BF16X3 // bf16x3_products.glsl makes probabilities in parts
 // Rounds a probability to nearest.
 Half roundToHalf(const float p) {
     return MATRICES_ARE_BF16 ? UPPER_HALF(BF16_BITS(p)) : Half(p);

@@ -20,7 +20,7 @@ void beginScores() {
     }
 }
 
-#ifndef VKF_FP32_PARTS // parts_products.glsl makes products of parts
+#ifndef VKF_BF16X3 // bf16x3_products.glsl makes products of parts
 // s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
 void computeProducts(const uint first_matrix) {
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {

@@ -124,7 +124,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
                 if (special) {
                     Item of_row = item;
                     of_row.head = queryHead(item, row);

@@ -9,8 +9,8 @@
 #ifndef VKF_COOPMAT_SIZES_GLSL
 #define VKF_COOPMAT_SIZES_GLSL
 
-#ifdef VKF_FP32_PARTS
-#include "coopmat/parts.glsl"
+#ifdef VKF_BF16X3
+#include "coopmat/bf16x3.glsl"
 #else
 #include "matrix/loaded_words.glsl"
 #endif
@@ -20,11 +20,11 @@ const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
-#ifdef VKF_FP32_PARTS // two loads bring the eight elements of a word
+#ifdef VKF_BF16X3 // two loads bring the eight elements of a word
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
-const uint KV_WORDS = PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-const uint V_STAGE = PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
+const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
+const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
 #else
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
@@ -33,7 +33,7 @@ const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMN
 const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS); // words of a subgroup
 const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, or in a column of a matrix of k^T
 const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // words in a row of a matrix of v
-#ifndef VKF_FP32_PARTS
+#ifndef VKF_BF16X3
 const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
 #endif
 // Whether rows of k or v have columns past their last word. No tile overwrites these columns. A choice joins the two

@@ -22,12 +22,12 @@ float rescaleThreshold() {
     return RESCALE_THRESHOLD * unitOfLog2();
 }
 
-// fp32 numbers in parts: each part has a matrix, and a word of eight elements of q takes two loads.
-#ifdef VKF_FP32_PARTS
-#define VKF_IN_PARTS(matrices) ((matrices) * PARTS)
+// fp32 numbers as bf16x3: each part has a matrix, and a word of eight elements of q takes two loads.
+#ifdef VKF_BF16X3
+#define VKF_BF16X3_MATRICES(matrices) ((matrices) * BF16X3_PARTS)
 #define VKF_Q_LOADS(words) ((words) * 2)
 #else
-#define VKF_IN_PARTS(matrices) (matrices)
+#define VKF_BF16X3_MATRICES(matrices) (matrices)
 #define VKF_Q_LOADS(words) (words)
 #endif
 
@@ -45,7 +45,7 @@ bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane lo
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_tile[VKF_IN_PARTS(ROW_TILES * HELD_DEPTHS)];
+LeftMatrix q_tile[VKF_BF16X3_MATRICES(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
@@ -56,7 +56,7 @@ uint first_key;      // the lane's first key in it
 ivec2 matrix_keys[ROW_TILES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
-LeftMatrix p_tile[VKF_IN_PARTS(ROW_TILES * KEY_DEPTHS)];
+LeftMatrix p_tile[VKF_BF16X3_MATRICES(ROW_TILES * KEY_DEPTHS)];
 #ifdef VKF_MATRIX_EXCHANGE
 float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
 #endif

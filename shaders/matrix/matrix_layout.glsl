@@ -55,8 +55,8 @@ const uint ELEMENT_COLUMNS =
 
 // Shaders are written for fp16 matrices, and src/pipelines/bfloat16_matrices.hpp turns fp16 into bf16 in their SPIR-V.
 // Code that rounds or computes differently for bf16 asks this constant.
-#ifdef VKF_FP32_PARTS
-layout(constant_id = VKF_ID_BF16_PARTS) const bool MATRICES_ARE_BF16 = true;
+#ifdef VKF_BF16X3
+layout(constant_id = VKF_ID_PARTS_ARE_BF16) const bool MATRICES_ARE_BF16 = true;
 #else
 const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_STORED_BF16;
 #endif

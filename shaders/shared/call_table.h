@@ -45,9 +45,9 @@ struct CallTable {
     Uint dropout_repeats[2];
 };
 
-/* The table of a call whose first kernel multiplies fp32 numbers in parts (coopmat/parts.glsl). It begins with the table
+/* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the table
  * that all kernels read. */
-struct PartsTable {
+struct Bf16x3Table {
     CallTable call;
     Uint again; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
     Uint padding;
@@ -75,7 +75,7 @@ struct SequenceList {
 
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);
-static_assert(sizeof(PartsTable) == sizeof(CallTable) + 2 * sizeof(Uint));
+static_assert(sizeof(Bf16x3Table) == sizeof(CallTable) + 2 * sizeof(Uint));
 static_assert(sizeof(TablePiece) == 128);
 } // namespace vkf::shared
 #endif

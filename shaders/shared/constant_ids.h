@@ -156,8 +156,8 @@
 /* Kernels that run before or after attention, continued. */
 #define VKF_ID_EXPANDED_KEYS 107     /* expand_keys.comp: keys that a workgroup converts */
 
-/* fp32 numbers in parts on cooperative matrices (coopmat/parts.glsl). */
-#define VKF_ID_BF16_PARTS 108        /* bool: parts are bf16; else fp16 */
+/* fp32 numbers as bf16x3 on cooperative matrices (coopmat/bf16x3.glsl). */
+#define VKF_ID_PARTS_ARE_BF16 108        /* bool: parts are bf16; else fp16 */
 
 /* Path decode on cooperative matrices, continued. */
 #define VKF_ID_NEAR_KEYS 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */

@@ -34,8 +34,8 @@
 /* The depths of q that lie in shared memory during the loop over keys. */
 #define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                      \
     ((depths) == 0 ? 0 : (tile_rows) * VKF_MATRIX_ROW_WORDS(depths, depth))
-/* The parts of an fp32 number on cooperative matrices (coopmat/parts.glsl). Each part of k and v has rows of its own. */
-#define VKF_FP32_PARTS_COUNT 3
+/* The parts of an fp32 number on cooperative matrices (coopmat/bf16x3.glsl). Each part of k and v has rows of its own. */
+#define VKF_BF16X3_PARTS 3
 /* The memory of one subgroup if scores and probabilities pass through shared memory: the fp32 scores of one row of
  * matrices. The 16-bit probabilities need less. Rows have two words of padding, because subgroups store and load
  * half rows of fp32. */

@@ -95,8 +95,8 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     const Phase& phase = plan.schedule.phases[index];
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        if (plan.schedule.inParts) {
-            recorder.table(index, wordsOf(shared::PartsTable{addresses.table, 0, 0}), addresses.tableAddress);
+        if (plan.schedule.bf16x3) {
+            recorder.table(index, wordsOf(shared::Bf16x3Table{addresses.table, 0, 0}), addresses.tableAddress);
         } else {
             recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
         }

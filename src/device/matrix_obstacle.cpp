@@ -8,8 +8,8 @@
 namespace vkf {
 namespace {
 
-// q in parts takes three registers for every two columns.
-constexpr uint32_t mostPartsDim = 128;
+// q as bf16x3 takes three registers for every two columns.
+constexpr uint32_t mostBf16x3Dim = 128;
 
 struct Obstacle {
     bool applies;
@@ -56,22 +56,22 @@ const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem) {
     return ofProblem != nullptr ? ofProblem : matrixObstacle(caps, type);
 }
 
-bool isInParts(const VkfProblem& p) {
+bool usesBf16x3(const VkfProblem& p) {
     return p.q.type == VKF_TYPE_F32 && p.k.type == VKF_TYPE_F32 && p.v.type == VKF_TYPE_F32;
 }
 
-VkfType partsType(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16_PARTS) != 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16; }
+VkfType bf16x3Type(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16X3) != 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16; }
 
 const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    if (!isInParts(p)) {
+    if (!usesBf16x3(p)) {
         return matrixObstacle(caps, problem);
     }
-    if (const char* obstacle = matrixObstacle(caps, partsType(caps)); obstacle != nullptr) {
+    if (const char* obstacle = matrixObstacle(caps, bf16x3Type(caps)); obstacle != nullptr) {
         return obstacle;
     }
     return firstOf(std::array{
-        Obstacle{std::max(p.headDim, p.valueDim) > mostPartsDim,
+        Obstacle{std::max(p.headDim, p.valueDim) > mostBf16x3Dim,
                  "headDim and valueDim must be at most 128 if q, k and v are f32"},
         Obstacle{has(p, VKF_ARRAY_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
         Obstacle{coopmatMatrices(caps, p).exchanged,
@@ -80,7 +80,7 @@ const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem) {
 }
 
 const MatrixLayout& coopmatMatrices(const Caps& caps, const VkfProblem& problem) {
-    return caps.matrixOf(isInParts(problem) ? partsType(caps) : matrixType(problem));
+    return caps.matrixOf(usesBf16x3(problem) ? bf16x3Type(caps) : matrixType(problem));
 }
 
 } // namespace vkf

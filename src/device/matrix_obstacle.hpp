@@ -17,11 +17,12 @@ const char* matrixObstacle(const Caps& caps, VkfType type);
 // Why the device cannot do the problem on cooperative matrices of a 16-bit type of the problem, or null.
 const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem);
 
-// Whether path coopmat multiplies the problem's q, k and v in parts: all of them are fp32 (shaders/coopmat/parts.glsl).
-bool isInParts(const VkfProblem& problem);
+// Whether path coopmat multiplies the problem's q, k and v as bf16x3: all of them are fp32
+// (shaders/coopmat/bf16x3.glsl).
+bool usesBf16x3(const VkfProblem& problem);
 
 // The type of these parts.
-VkfType partsType(const Caps& caps);
+VkfType bf16x3Type(const Caps& caps);
 
 // Why path coopmat cannot do the problem on the device, or null.
 const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem);

@@ -16,7 +16,7 @@ enum class Kernel : uint32_t {
     attentionScalarAgain,
     attentionCoopmat,
     attentionNarrow,
-    attentionParts,
+    attentionBf16x3,
     attentionDecode,
     attentionDecodeMatrix,
     attentionLatent,
@@ -78,7 +78,7 @@ inline constexpr std::array kernelTable = {
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both,
                  .subgroups = Built::both},
-    KernelTraits{.kernel = Kernel::attentionScalarAgain, // after attentionParts, if that asks for it
+    KernelTraits{.kernel = Kernel::attentionScalarAgain, // after attentionBf16x3, if that asks for it
                  .name = "attention_scalar_again",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
@@ -100,8 +100,8 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::attentionParts, // fp32 q, k and v
-                 .name = "attention_parts",
+    KernelTraits{.kernel = Kernel::attentionBf16x3, // fp32 q, k and v
+                 .name = "attention_bf16x3",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with,

@@ -56,7 +56,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
         if (operands[VKF_K] == Operand::expandedK) {
             setExpandedConstants(schedule_->productType, &phase.variant.constants);
         }
-        if (schedule_->inParts) {
+        if (schedule_->bf16x3) {
             setTableSlot(problem_, phase.variant.constants);
         }
     }
@@ -91,7 +91,7 @@ void ScheduleBuilder::writeLse(Operand lse) {
         writer.variant.constants[merges ? VKF_MERGE_ID_LSE : VKF_ID_LSE] = 1;
     };
     write(softmax != schedule_->phases.end() ? *softmax : schedule_->phases.back());
-    if (schedule_->inParts) { // the last phase may do nothing; the one before it finishes rows too
+    if (schedule_->bf16x3) { // the last phase may do nothing; the one before it finishes rows too
         write(*(schedule_->phases.end() - 2));
     }
 }
@@ -107,10 +107,10 @@ void ScheduleBuilder::setMatrices(const MatrixLayout& layout) {
     schedule_->productType = matrixType(problem_.given);
 }
 
-void ScheduleBuilder::setPartMatrices(const MatrixLayout& layout) {
-    setLayout(layout, partsType(caps_));
-    schedule_->inParts = true;
-    tileConstants_[VKF_ID_BF16_PARTS] = matrices_ == VKF_TYPE_BF16 ? 1 : 0;
+void ScheduleBuilder::setBf16x3Matrices(const MatrixLayout& layout) {
+    setLayout(layout, bf16x3Type(caps_));
+    schedule_->bf16x3 = true;
+    tileConstants_[VKF_ID_PARTS_ARE_BF16] = matrices_ == VKF_TYPE_BF16 ? 1 : 0;
 }
 
 void ScheduleBuilder::setWholeWords(bool wholeWords) {

@@ -49,7 +49,7 @@ public:
     // Sets the cooperative matrices of the phases that follow. Their 16-bit type is matrixType, and p has it too.
     void setMatrices(const MatrixLayout& layout);
     // Sets the cooperative matrices of the phases that follow, which hold parts of fp32 numbers.
-    void setPartMatrices(const MatrixLayout& layout);
+    void setBf16x3Matrices(const MatrixLayout& layout);
     // Sets whether the kernels load rows of q, k and v in whole words, or element by element.
     void setWholeWords(bool wholeWords);
     // Sets whether the kernels store rows of o in whole words.

@@ -26,7 +26,7 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
 }
 
 void addTable(const CheckedProblem& problem, Schedule* schedule) {
-    if ((windowSlot(problem.given) != VKF_SLOT_HAS_TABLE && !schedule->inParts) || schedule->phases.empty()) {
+    if ((windowSlot(problem.given) != VKF_SLOT_HAS_TABLE && !schedule->bf16x3) || schedule->phases.empty()) {
         return;
     }
     Phase write;
@@ -35,7 +35,7 @@ void addTable(const CheckedProblem& problem, Schedule* schedule) {
     write.itemsPerStep = 1;
     schedule->phases.insert(schedule->phases.begin(), write);
     schedule->tableOffset =
-        schedule->reserveScratch(schedule->inParts ? sizeof(shared::PartsTable) : sizeof(shared::CallTable));
+        schedule->reserveScratch(schedule->bf16x3 ? sizeof(shared::Bf16x3Table) : sizeof(shared::CallTable));
 }
 
 uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {

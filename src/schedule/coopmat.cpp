@@ -16,7 +16,7 @@ namespace {
 // Whether the kernel can store rows of o in words of 16 bytes. It can for fp32 and for the type of its matrices, if a
 // row consists of such words, and if it knows which invocation holds which element.
 bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
-    const bool ofMatrices = !isInParts(p) && stored == matrixType(p);
+    const bool ofMatrices = !usesBf16x3(p) && stored == matrixType(p);
     return !layout.exchanged && (stored == VKF_TYPE_F32 || ofMatrices) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
@@ -34,7 +34,7 @@ bool placesApart(const CheckedProblem& problem, const MatrixLayout& layout) {
 }
 
 Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
-    return tile.inParts                        ? Kernel::attentionParts
+    return tile.bf16x3                         ? Kernel::attentionBf16x3
            : placesApart(problem, tile.layout) ? Kernel::attentionNarrow
                                                : Kernel::attentionCoopmat;
 }
@@ -57,7 +57,7 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
             tile.keyMatrices(), sharedDepths, outputWords};
 }
 
-// Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers in parts asks for it.
+// Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers as bf16x3 asks for it.
 VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                         VkfMessage* message) {
     const ScalarTile tile = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
@@ -104,8 +104,8 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
         builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
     }
     builder.packHeads(packedHeads(builder.path(), problem));
-    if (tile.inParts) {
-        builder.setPartMatrices(tile.layout);
+    if (tile.bf16x3) {
+        builder.setBf16x3Matrices(tile.layout);
     } else {
         builder.setMatrices(tile.layout);
     }
@@ -115,8 +115,8 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
         builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
     }
     const VkfResult result = scheduleFused(caps, kernelOf(problem, tile), splits, problem, builder, message);
-    return result == VKF_SUCCESS && tile.inParts && !problem.empty ? scheduleAgain(device, problem, builder, message)
-                                                                   : result;
+    return result == VKF_SUCCESS && tile.bf16x3 && !problem.empty ? scheduleAgain(device, problem, builder, message)
+                                                                  : result;
 }
 
 } // namespace vkf

@@ -28,11 +28,11 @@ bool holdsMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     return tile.subgroups != 0 && spillsOnAmd(tile, device.caps).reason == VKF_TILE_SUITS;
 }
 
-// The software driver llvmpipe has no matrix units, so that the portable kernel is faster there. fp32 numbers in parts
+// The software driver llvmpipe has no matrix units, so that the portable kernel is faster there. fp32 numbers as bf16x3
 // were not measured on AMD chips.
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
-    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (isInParts(problem.given) && isAmd(caps));
+    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (usesBf16x3(problem.given) && isAmd(caps));
     return !avoided && caps.storage16() && coopmatObstacle(caps, problem) == nullptr && holdsMatrices(device, problem);
 }
 
@@ -62,7 +62,7 @@ VkfPath chosenPath(const TunedDevice& device, const CheckedProblem& problem) {
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
     const bool few = device.caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
-    if (wide || (few && (!isCrowded(problem) || isInParts(p)))) { // fp32 in parts was not measured for few rows
+    if (wide || (few && (!isCrowded(problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
         return VKF_PATH_DECODE;
     }
     if (prefersMatrices(device, problem)) {

@@ -111,7 +111,7 @@ struct Schedule {
     TileShape tile;
     VkfType productType = VKF_TYPE_F32; // the type of products: of p, and of an fp32 q
     MatrixLayout matrix;                // empty without cooperative matrices
-    bool inParts = false;               // matrices hold parts of fp32 numbers (shaders/coopmat/parts.glsl)
+    bool bf16x3 = false;                // matrices hold parts of fp32 numbers (shaders/coopmat/bf16x3.glsl)
     uint32_t inputAlignment = 1;        // bytes; q, k and v need it besides the alignment of their elements
     uint32_t outputAlignment = 1;       // bytes; the same for o
     uint64_t scratchBytes = 0;

@@ -70,16 +70,16 @@ constexpr std::array amdCandidates = {
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
 };
 
-// Best first, for fp32 numbers in parts. A tile has as many keys as a matrix, because the parts of k and v fill the
+// Best first, for fp32 numbers as bf16x3. A tile has as many keys as a matrix, because the parts of k and v fill the
 // shared memory. No measurement has chosen between them yet.
-constexpr std::array partsCandidates = {
+constexpr std::array bf16x3Candidates = {
     Candidate{4, 2, 1, 64},  Candidate{4, 1, 1, 64},  Candidate{8, 1, 1, 128},
     Candidate{4, 1, 1, 128}, Candidate{2, 1, 1, 128}, Candidate{1, 1, 1, 128},
 };
 
-std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout, bool inParts) {
-    if (inParts) {
-        return partsCandidates;
+std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& layout, bool bf16x3) {
+    if (bf16x3) {
+        return bf16x3Candidates;
     }
     if (!layout.exchanged) {
         return registerCandidates;
@@ -139,7 +139,7 @@ CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLay
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
-    tile.inParts = problem.inParts;
+    tile.bf16x3 = problem.bf16x3;
     tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
     tile.sharedDepths = sharedDepthsOf(tile, caps, problem);
     return tile;
@@ -223,7 +223,7 @@ uint64_t wantedSplits(const CoopmatTile& tile, const TileProblem& problem, uint6
 
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
-    for (const Candidate& candidate : candidatesFor(caps, layout, problem.inParts)) {
+    for (const Candidate& candidate : candidatesFor(caps, layout, problem.bf16x3)) {
         const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(problem), wantedSplits(tile, problem, count));
@@ -264,7 +264,7 @@ uint32_t CoopmatTile::registers() const {
 // 16 heads, D = 128, and 4.59 ms with shared depths. One whose tiles are mostly plain takes 0.87 and 0.84 ms.
 uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const MatrixLayout& layout = tile.layout;
-    if (problem.inParts || problem.keyMask || layout.exchanged || tile.registers() <= crowdedRegisters) {
+    if (problem.bf16x3 || problem.keyMask || layout.exchanged || tile.registers() <= crowdedRegisters) {
         return 0;
     }
     const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;

@@ -25,7 +25,7 @@ struct CoopmatTile {
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     uint32_t biasBits = 0;      // of one element; 0 = no bias
-    bool inParts = false;       // three matrices hold the parts of fp32 numbers
+    bool bf16x3 = false;        // three matrices hold the parts of fp32 numbers
     uint32_t sharedDepths = 0;  // depths of q that lie in shared memory instead of registers
     bool gathersPacked = false; // elements are loaded one by one, and rows of several heads share the tile
 
@@ -35,7 +35,7 @@ struct CoopmatTile {
     uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     // Matrices that hold a matrix of q, k, v or p. There are as many accumulators of scores.
-    uint32_t parts() const { return inParts ? VKF_FP32_PARTS_COUNT : 1; }
+    uint32_t parts() const { return bf16x3 ? VKF_BF16X3_PARTS : 1; }
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of q, s, o and the bias of the next tile, if all of q is in registers.
     uint32_t registers() const;

@@ -40,7 +40,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             p.blockMask.blockSize,
             packedHeads(path, problem),
             has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
-            path == VKF_PATH_COOPMAT && isInParts(p),
+            path == VKF_PATH_COOPMAT && usesBf16x3(p),
             has(p, VKF_ARRAY_MASK),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};

@@ -357,13 +357,13 @@ const std::vector<Design>& designs() {
         {.name = "decode", .variations = {6}, .onMatrices = true},
         {.name = "decode in plain arithmetic", .variations = {7, 8}},
         {.name = "key_outer", .variations = {9}},
-        {.name = "parts", .variations = {partsVariation}, .inParts = true},
+        {.name = "bf16x3", .variations = {bf16x3Variation}, .bf16x3 = true},
     };
     return all;
 }
 
 size_t levelsOn(const Design& design, size_t feature) {
-    if (design.inParts && (feature == typesFeature || feature == blockTypesFeature)) {
+    if (design.bf16x3 && (feature == typesFeature || feature == blockTypesFeature)) {
         return 1;
     }
     return feature == typesFeature && design.onMatrices ? matrixTypes : table[feature].levels.size();
@@ -390,7 +390,7 @@ Caps capsFor(const Variation& variation) {
 
 PairedCall callOf(const Design& design, const Levels& levels) {
     PairedCall call;
-    call.problem = problemOf({3, 2, 2, 77, 131, 64, 64, design.inParts ? VKF_TYPE_F32 : VKF_TYPE_F16});
+    call.problem = problemOf({3, 2, 2, 77, 131, 64, 64, design.bf16x3 ? VKF_TYPE_F32 : VKF_TYPE_F16});
     call.data.seed = std::accumulate(levels.begin(), levels.end(), 1U, [](uint32_t seed, size_t level) {
         return seed * 7 + static_cast<uint32_t>(level);
     });
@@ -470,7 +470,7 @@ std::vector<Levels> fewCallsOf(const Design& design) {
     }
     // Plain calls in one other type on each variation, because these have their own shaders.
     Levels plain(table.size(), 0);
-    plain[typesFeature] = design.inParts ? 0 : design.onMatrices ? 1 : f32Types;
+    plain[typesFeature] = design.bf16x3 ? 0 : design.onMatrices ? 1 : f32Types;
     std::vector<Levels> few(design.variations.size(), plain);
     while (!missing.empty()) {
         const size_t variation = few.size() % design.variations.size(); // the variation on which the call runs

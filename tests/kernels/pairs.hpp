@@ -36,7 +36,7 @@ struct Design {
     const char* name;
     std::vector<size_t> variations; // numbers of variations
     bool onMatrices = false;        // only fp16 and bf16, and an fp32 q beside them
-    bool inParts = false;           // only fp32 q, k and v
+    bool bf16x3 = false;            // only fp32 q, k and v
 };
 const std::vector<Design>& designs();
 

@@ -67,7 +67,7 @@ void runDesign(const Design& design) {
         for (size_t turn = 0; turn < design.variations.size(); turn++) {
             if (vkf::test::wholeSweeps() || turn == i % design.variations.size()) {
                 run(design, design.variations[turn], calls[i]);
-                if (design.inParts) { // NaN makes plain arithmetic compute all again
+                if (design.bf16x3) { // NaN makes plain arithmetic compute all again
                     run(design, design.variations[turn], calls[i], false);
                 }
             }
@@ -114,7 +114,7 @@ TEST_CASE("each pair of features on path decode in plain arithmetic", "[pairs_de
     runDesign(designs()[4]);
 }
 TEST_CASE("each pair of features on path key_outer", "[pairs_key_outer]") { runDesign(designs()[5]); }
-TEST_CASE("each pair of features of fp32 in parts on path coopmat", "[pairs_parts]") { runDesign(designs()[6]); }
+TEST_CASE("each pair of features of fp32 as bf16x3 on path coopmat", "[pairs_bf16x3]") { runDesign(designs()[6]); }
 
 namespace {
 
@@ -135,7 +135,7 @@ constexpr Refusal refusals[] = {
     {"standard", "sequences", nullptr},       {"standard", "first keys", nullptr},
     {"standard", "documents", nullptr},       {"standard", "mask", nullptr},
     {"standard", "block mask", nullptr},      {"standard", "key splits", nullptr},
-    {"parts", "sequences", nullptr},          {"parts", "pages", "block mask"},
+    {"bf16x3", "sequences", nullptr},         {"bf16x3", "pages", "block mask"},
     {"key_outer", "k and v", nullptr},        {"key_outer", "pages", nullptr},
     {"key_outer", "sequences", nullptr},      {"key_outer", "key splits", nullptr},
 };

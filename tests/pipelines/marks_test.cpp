@@ -208,7 +208,7 @@ TEST_CASE("the kernels that set marks have atomic stores, and elect one invocati
             CHECK(stores.elected > 0);
         }
     }
-    for (const char* const name : {"attention_parts_subgroups_storage16", "gradient_sums_subgroups_storage16"}) {
+    for (const char* const name : {"attention_bf16x3_subgroups_storage16", "gradient_sums_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {
             CHECK(MarkStores(binary->words()).atomic > 0);

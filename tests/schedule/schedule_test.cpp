@@ -105,10 +105,10 @@ TEST_CASE("the type of matrices is q's, or that of k and v beside an fp32 q", "[
         problem.k.type = row.k;
         problem.v.type = row.v;
         const vkf::Schedule prefill = schedule(caps, problem);
-        const bool inParts = row.q == none && row.k == none && row.v == none; // a test of its own has this
-        CHECK(prefill.path == (row.matrices == none && !inParts ? VKF_PATH_SCALAR : VKF_PATH_COOPMAT));
+        const bool bf16x3 = row.q == none && row.k == none && row.v == none; // a test of its own has this
+        CHECK(prefill.path == (row.matrices == none && !bf16x3 ? VKF_PATH_SCALAR : VKF_PATH_COOPMAT));
         CHECK(prefill.productType == row.matrices);
-        CHECK((inParts || prefill.phases[0].variant.bf16 == (row.matrices == VKF_TYPE_BF16)));
+        CHECK((bf16x3 || prefill.phases[0].variant.bf16 == (row.matrices == VKF_TYPE_BF16)));
         problem.queryRows = 4;
         const vkf::Schedule decode = schedule(caps, problem);
         const bool blocks = vkfBlockElements(row.k) != 1 || vkfBlockElements(row.v) != 1;

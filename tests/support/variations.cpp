@@ -16,7 +16,7 @@
 
 namespace vkf::test {
 
-bool hasBf16Parts() {
+bool hasBf16x3() {
     static const bool has = [] {
         VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64, 0, VKF_TYPE_F32});
         problem.path = VKF_PATH_COOPMAT;
@@ -26,7 +26,7 @@ bool hasBf16Parts() {
 }
 
 host::Device& deviceOf(const Variation& variation) {
-    const bool real = (variation.quirks & VKF_QUIRK_FP16_PARTS) != 0 && hasBf16Parts();
+    const bool real = (variation.quirks & VKF_QUIRK_FP16X3) != 0 && hasBf16x3();
     return testDevice(real ? 0 : variation.quirks, variation.maxSharedMemoryBytes);
 }
 
@@ -44,7 +44,7 @@ bool isMaskedByKey(const VkfProblem& problem) {
 }
 
 // The variations by number. Three neighbours are of three paths.
-constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8, partsVariation};
+constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8, bf16x3Variation};
 
 size_t nextTurn = 0;
 
@@ -74,11 +74,11 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     VkfProblem onMatrices = problem;
     onMatrices.path = variation.path;
     const bool supported = vkfCheckSupport(deviceOf(variation).context(), &onMatrices, nullptr) == VKF_SUCCESS;
-    const bool inParts = (variation.quirks & VKF_QUIRK_FP16_PARTS) != 0;
-    if (inParts != isInParts(problem)) {
+    const bool bf16x3 = (variation.quirks & VKF_QUIRK_FP16X3) != 0;
+    if (bf16x3 != usesBf16x3(problem)) {
         return false;
     }
-    if (inParts) {
+    if (bf16x3) {
         return supported;
     }
     const VkfType type = problem.k.type; // an fp32 q is rounded to it

@@ -32,14 +32,14 @@ inline constexpr Variation variations[] = {
     {"decode in plain arithmetic", VKF_PATH_DECODE, 0, 0, VKF_PRECISION_FP32},
     {"decode without shuffles in 16 KiB of shared memory", VKF_PATH_DECODE, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 16384},
     {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
-    {"coopmat with fp32 in parts", VKF_PATH_COOPMAT, VKF_QUIRK_FP16_PARTS, 0}, // bf16 where the device has it
+    {"coopmat with fp32 as bf16x3", VKF_PATH_COOPMAT, VKF_QUIRK_FP16X3, 0}, // bf16 where the device has it
 };
 
-// Number of the variation for fp32 in parts. All its tensors but o are fp32.
-inline constexpr size_t partsVariation = 10;
+// Number of the variation for fp32 as bf16x3. All its tensors but o are fp32.
+inline constexpr size_t bf16x3Variation = 10;
 
-// True if the device multiplies fp32 numbers in bf16 parts, without VKF_QUIRK_FP16_PARTS.
-bool hasBf16Parts();
+// True if the device multiplies fp32 numbers in bf16 parts, without VKF_QUIRK_FP16X3.
+bool hasBf16x3();
 
 // The device of a variation. It is opened once. fp32 numbers are divided into bf16 parts, as applications get them,
 // where the device can.

@@ -48,7 +48,7 @@ constexpr std::array<Choice<VkfQuirkBits>, 6> quirks = {{{"no-subgroup-shuffle",
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
                                                          {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
                                                          {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS},
-                                                         {"fp16-parts", VKF_QUIRK_FP16_PARTS},
+                                                         {"fp16x3", VKF_QUIRK_FP16X3},
                                                          {"wrong-matrix-loads", VKF_QUIRK_WRONG_MATRIX_LOADS}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
@@ -213,7 +213,7 @@ void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
     command
         .add_option("--quirk", flags.quirks,
                     "list of driver faults to work around, known on this driver or not: no-subgroup-shuffle, "
-                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups, fp16-parts, wrong-matrix-loads")
+                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups, fp16x3, wrong-matrix-loads")
         ->delimiter(',');
 }
 

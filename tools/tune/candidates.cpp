@@ -40,8 +40,8 @@ constexpr std::array matrixTiles = {
     CoopmatTile{1, 1, 1, 256},
 };
 
-// For fp32 numbers in parts, whose tiles of k and v take three times as much shared memory.
-constexpr std::array partsTiles = {
+// For fp32 numbers as bf16x3, whose tiles of k and v take three times as much shared memory.
+constexpr std::array bf16x3Tiles = {
     CoopmatTile{4, 2, 1, 64},  CoopmatTile{8, 2, 1, 64},  CoopmatTile{8, 1, 2, 64},  CoopmatTile{4, 1, 2, 64},
     CoopmatTile{8, 1, 1, 128}, CoopmatTile{4, 1, 1, 128}, CoopmatTile{2, 1, 1, 128}, CoopmatTile{1, 1, 1, 128},
 };
@@ -82,7 +82,7 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
                     builtIn, tiles);
     if (builtIn.path == VKF_PATH_COOPMAT)
         for (const CoopmatTile& t :
-             problem.k.type == VKF_TYPE_F32 ? std::span<const CoopmatTile>(partsTiles) : matrixTiles)
+             problem.k.type == VKF_TYPE_F32 ? std::span<const CoopmatTile>(bf16x3Tiles) : matrixTiles)
             if (std::max(problem.headDim, problem.valueDim) <= t.mostDim)
                 addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
                         builtIn, tiles);

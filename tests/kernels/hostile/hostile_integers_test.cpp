@@ -79,7 +79,7 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
     VkfProblem p = vkf::test::randomProblem(dice, data, packed ? together(shape, lengths) : shape);
     if (blocks) {
         makeBlocks(dice, p);
-    } else if ((variation.quirks & VKF_QUIRK_FP16_PARTS) != 0) {
+    } else if ((variation.quirks & VKF_QUIRK_FP16X3) != 0) {
         p.q.type = p.k.type = p.v.type = VKF_TYPE_F32;
     } else if (dice.oneIn(2) || variation.path == VKF_PATH_COOPMAT) {
         p.q.type = p.k.type = p.v.type = VKF_TYPE_F16;

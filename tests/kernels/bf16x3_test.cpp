@@ -23,10 +23,10 @@ using vkf::test::Outcome;
 using vkf::test::problemOf;
 using Bytes = std::vector<std::byte>;
 
-const vkf::test::Variation& parts = vkf::test::variations[vkf::test::partsVariation];
+const vkf::test::Variation& parts = vkf::test::variations[vkf::test::bf16x3Variation];
 
 // Skips the test case on a device that cannot divide fp32 numbers into parts.
-vkf::host::Device& partsDevice() {
+vkf::host::Device& bf16x3Device() {
     vkf::test::skipWithoutDevice();
     vkf::host::Device& device = vkf::test::deviceOf(parts);
     VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64});
@@ -39,7 +39,7 @@ vkf::host::Device& partsDevice() {
 
 Outcome check(VkfProblem problem, const Data& data = {}) {
     problem.path = VKF_PATH_COOPMAT;
-    Outcome outcome = vkf::test::runCall(partsDevice(), problem, data);
+    Outcome outcome = vkf::test::runCall(bf16x3Device(), problem, data);
     INFO(vkf::test::describe(problem));
     INFO(outcome.text());
     CHECK(outcome.passed());
@@ -108,12 +108,12 @@ Data withElement(Tensor tensor, uint64_t row, uint32_t bits) {
 bool isPlain(const VkfProblem& problem, const Data& data, const Outcome& outcome) {
     VkfProblem plain = problem;
     plain.path = VKF_PATH_SCALAR;
-    return vkf::test::runCall(partsDevice(), plain, data).o == outcome.o;
+    return vkf::test::runCall(bf16x3Device(), plain, data).o == outcome.o;
 }
 
 } // namespace
 
-TEST_CASE("fp32 in parts: dimensions, rows and keys of every remainder", "[fp32_parts]") {
+TEST_CASE("fp32 as bf16x3: dimensions, rows and keys of every remainder", "[bf16x3]") {
     const std::pair<uint32_t, uint32_t> dims[] = {{1, 3}, {4, 12}, {7, 64}, {8, 20}, {33, 128}, {100, 31}, {128, 127}};
     const std::pair<uint32_t, uint32_t> lengths[] = {{1, 1}, {15, 17}, {64, 7}, {131, 16}, {3, 300}};
     for (size_t i = 0; i < std::size(dims); i++) {
@@ -126,7 +126,7 @@ TEST_CASE("fp32 in parts: dimensions, rows and keys of every remainder", "[fp32_
     }
 }
 
-TEST_CASE("fp32 in parts: rows that are no whole words, and other types of o", "[fp32_parts]") {
+TEST_CASE("fp32 as bf16x3: rows that are no whole words, and other types of o", "[bf16x3]") {
     for (const uint64_t gap : {4U, 3U}) {
         for (const VkfType ofO : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
             VkfProblem problem = problemOf({2, 4, 2, 33, 70, 72, 36});
@@ -143,7 +143,7 @@ TEST_CASE("fp32 in parts: rows that are no whole words, and other types of o", "
     }
 }
 
-TEST_CASE("fp32 in parts: many keys, in splits too, whose scores raise m again and again", "[fp32_parts]") {
+TEST_CASE("fp32 as bf16x3: many keys, in splits too, whose scores raise m again and again", "[bf16x3]") {
     for (const uint32_t splits : {1U, 5U}) {
         VkfProblem problem = problemOf({1, 2, 2, 40, 1500, 64, 64});
         problem.kvSplits = splits;
@@ -160,7 +160,7 @@ TEST_CASE("fp32 in parts: many keys, in splits too, whose scores raise m again a
     }
 }
 
-TEST_CASE("numbers that do not fit into parts, seen and unseen, in q, k and v", "[fp32_parts]") {
+TEST_CASE("numbers that do not fit into parts, seen and unseen, in q, k and v", "[bf16x3]") {
     for (const Special& special : specials) {
         for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) {
             for (const uint64_t row : {uint64_t{5}, uint64_t{rows - 1}, uint64_t{rows}, uint64_t{rows + 30}}) {
@@ -174,7 +174,7 @@ TEST_CASE("numbers that do not fit into parts, seen and unseen, in q, k and v", 
     }
 }
 
-TEST_CASE("plain arithmetic computes again if a number does not fit, and only then", "[fp32_parts]") {
+TEST_CASE("plain arithmetic computes again if a number does not fit, and only then", "[bf16x3]") {
     const VkfProblem problem = causalProblem();
     for (const Special& special : specials) {
         for (const Tensor tensor : {Tensor::q, Tensor::k, Tensor::v}) {
@@ -186,7 +186,7 @@ TEST_CASE("plain arithmetic computes again if a number does not fit, and only th
     }
 }
 
-TEST_CASE("scores of any size have the accuracy of fp32", "[fp32_parts]") {
+TEST_CASE("scores of any size have the accuracy of fp32", "[bf16x3]") {
     // From 2^27 on, in units of log2, an exponent in one fma would have too few bits.
     for (const float scale : {1.0F, 1e3F, 1e5F, 1e7F, 1e9F, 1e36F}) {
         VkfProblem problem = causalProblem();
@@ -197,7 +197,7 @@ TEST_CASE("scores of any size have the accuracy of fp32", "[fp32_parts]") {
     }
 }
 
-TEST_CASE("each call computes again for its own numbers, also in steps, in the same scratch memory", "[fp32_parts]") {
+TEST_CASE("each call computes again for its own numbers, also in steps, in the same scratch memory", "[bf16x3]") {
     VkfProblem problem = causalProblem();
     problem.maxStepOperations = 200000;
     vkf::enable(problem, VKF_ARRAY_LSE);
@@ -209,7 +209,7 @@ TEST_CASE("each call computes again for its own numbers, also in steps, in the s
     CHECK_FALSE(isPlain(problem, ordinary(), check(problem, ordinary())));
 }
 
-TEST_CASE("probabilities of a call that computes again come from its own lse", "[fp32_parts]") {
+TEST_CASE("probabilities of a call that computes again come from its own lse", "[bf16x3]") {
     VkfProblem problem = causalProblem();
     vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     for (const bool lse : {false, true}) {
@@ -220,7 +220,7 @@ TEST_CASE("probabilities of a call that computes again come from its own lse", "
     }
 }
 
-TEST_CASE("masked keys may hold anything", "[fp32_parts]") {
+TEST_CASE("masked keys may hold anything", "[bf16x3]") {
     VkfProblem problem = problemOf({2, 4, 2, 50, 120, 64, 64});
     vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
     Data data;
@@ -231,9 +231,9 @@ TEST_CASE("masked keys may hold anything", "[fp32_parts]") {
     check(problem, data); // keys that the mask drops are NaN too
 }
 
-TEST_CASE("bf16 parts keep the accuracy of fp32 at every magnitude", "[fp32_parts]") {
+TEST_CASE("bf16 parts keep the accuracy of fp32 at every magnitude", "[bf16x3]") {
     vkf::test::skipWithoutDevice();
-    if (!vkf::test::hasBf16Parts()) {
+    if (!vkf::test::hasBf16x3()) {
         SKIP("this device divides fp32 numbers into fp16 parts, which have few exponents");
     }
     for (const double magnitude : {1e-12, 1e-4, 30.0, 1e6, 1e15}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 8 to 10 of the algorithm (attention_coopmat.comp) for fp32 numbers in parts (parts.glsl).
+// Lines 8 to 10 of the algorithm (attention_coopmat.comp) for fp32 numbers as bf16x3 (bf16x3.glsl).
 //
 // NVIDIA's matrix unit truncates each sum, relative to the size of the sum. Two rules keep what that loses as small as
 // the roundings of plain fp32 arithmetic:
@@ -9,10 +9,10 @@
 //   - o is never an accumulator of the matrix unit. The products of each depth start from zeros, the smallest ones
 //     first, and o takes their sum by one addition, which rounds to nearest.
 //
-// Needs: coopmat/state.glsl, coopmat/parts.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/matrix_registers.glsl.
+// Needs: coopmat/state.glsl, coopmat/bf16x3.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/matrix_registers.glsl.
 // Provides: computeProducts, makeProbabilities, accumulateOutput, askForPlainArithmetic.
-#ifndef VKF_PARTS_PRODUCTS_GLSL
-#define VKF_PARTS_PRODUCTS_GLSL
+#ifndef VKF_BF16X3_PRODUCTS_GLSL
+#define VKF_BF16X3_PRODUCTS_GLSL
 
 #include "common/marks.glsl"
 
@@ -32,15 +32,15 @@ void computeProducts(const uint first_matrix) {
     }
     UNROLL for (uint d = 0; d < DIM_TILES; d++) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            RightMatrix k_part[PARTS];
-            UNROLL for (uint part = 0; part < PARTS; part++) {
+            RightMatrix k_part[BF16X3_PARTS];
+            UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
                 coopMatLoad(k_part[part], stage,
                             (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS, K_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
             }
             UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 const uint s = r * KEY_TILES + key;
-                const uint q_part = (r * DIM_TILES + d) * PARTS;
+                const uint q_part = (r * DIM_TILES + d) * BF16X3_PARTS;
                 s_tile[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[HIGH], s_tile[s]);
                 s_middle[s] = coopMatMulAdd(q_tile[q_part + MIDDLE], k_part[HIGH], s_middle[s]);
                 s_low[s] = coopMatMulAdd(q_tile[q_part + LOW], k_part[HIGH], s_low[s]);
@@ -66,7 +66,7 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * SLOTS + e / SLOT_ELEMENTS;
             const uint key = elementKey(depth, e);
-            const uint part = (r * KEY_DEPTHS + depth) * PARTS;
+            const uint part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
             float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
             float p = takeProbability(x, row, key);
             float high = partOf(p);
@@ -83,14 +83,14 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
 void accumulateOutput(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            RightMatrix v_part[PARTS];
-            UNROLL for (uint part = 0; part < PARTS; part++) {
+            RightMatrix v_part[BF16X3_PARTS];
+            UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
                 coopMatLoad(v_part[part], stage,
                             V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
                             gl_CooperativeMatrixLayoutRowMajor);
             }
             UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                const uint p_part = (r * KEY_DEPTHS + depth) * PARTS;
+                const uint p_part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
                 ResultMatrix sum = ResultMatrix(0.0);
                 sum = coopMatMulAdd(p_tile[p_part + LOW], v_part[HIGH], sum);
                 sum = coopMatMulAdd(p_tile[p_part + MIDDLE], v_part[MIDDLE], sum);
@@ -118,7 +118,7 @@ void askForPlainArithmetic() {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
     }
     if (unfit) {
-        VKF_MARK_BUFFER(PartsTableAt(optionalInputs()).table.again, 1u);
+        VKF_MARK_BUFFER(Bf16x3TableAt(optionalInputs()).table.again, 1u);
     }
 }
 

@@ -43,17 +43,18 @@ std::vector<Kernel> kernelsOf(const vkf::Schedule& made) {
 
 } // namespace
 
-TEST_CASE("fp32 q, k and v run on bf16 matrices in parts, with any precision", "[schedule]") {
+TEST_CASE("fp32 q, k and v run on bf16 matrices as bf16x3, with any precision", "[schedule]") {
     for (const VkfPrecision precision : {VKF_PRECISION_DEFAULT, VKF_PRECISION_FP32}) {
         VkfProblem problem = prefill();
         problem.precision = precision;
         const vkf::Schedule made = schedule(bf16Caps(), problem);
         CHECK(made.path == VKF_PATH_COOPMAT);
         CHECK(made.productType == VKF_TYPE_F32);
-        CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionParts, Kernel::attentionScalarAgain});
-        CHECK(made.scratchBytes == sizeof(vkf::shared::PartsTable));
+        CHECK(kernelsOf(made) ==
+              std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::attentionScalarAgain});
+        CHECK(made.scratchBytes == sizeof(vkf::shared::Bf16x3Table));
         CHECK(made.phases[1].variant.bf16);
-        CHECK(made.phases[1].variant.constants[VKF_ID_BF16_PARTS] == 1);
+        CHECK(made.phases[1].variant.constants[VKF_ID_PARTS_ARE_BF16] == 1);
         for (const size_t phase : {1U, 2U}) { // both find the table, though the problem has no optional input
             CHECK(made.phases[phase].variant.constants[VKF_ID_WINDOW_SLOT] == VKF_SLOT_HAS_TABLE);
         }
@@ -106,7 +107,7 @@ TEST_CASE("AUTO leaves fp32 to plain arithmetic where parts have no matrices, or
         CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
         problem.path = VKF_PATH_COOPMAT;
         if (row.refused == nullptr) {
-            CHECK(kernelsOf(schedule(caps, problem))[1] == Kernel::attentionParts);
+            CHECK(kernelsOf(schedule(caps, problem))[1] == Kernel::attentionBf16x3);
         } else {
             VkfMessage message{};
             CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
@@ -123,11 +124,11 @@ TEST_CASE("path decode stays the default for few rows of fp32", "[schedule]") {
 TEST_CASE("fp16 parts are for tests, and need no bf16", "[schedule]") {
     vkf::Caps caps = matrixCaps();
     CHECK(schedule(caps, prefill()).path == VKF_PATH_SCALAR);
-    caps.quirks = VKF_QUIRK_FP16_PARTS;
+    caps.quirks = VKF_QUIRK_FP16X3;
     const vkf::Schedule made = schedule(caps, prefill());
     REQUIRE(made.path == VKF_PATH_COOPMAT);
     CHECK_FALSE(made.phases[1].variant.bf16);
-    CHECK(made.phases[1].variant.constants[VKF_ID_BF16_PARTS] == 0);
+    CHECK(made.phases[1].variant.constants[VKF_ID_PARTS_ARE_BF16] == 0);
     CHECK(made.productType == VKF_TYPE_F32);
 }
 
@@ -137,7 +138,7 @@ TEST_CASE("the kernel that computes again is the last one that writes o and lse"
     vkf::enable(problem, VKF_ARRAY_LSE, false);
     vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     const vkf::Schedule made = schedule(bf16Caps(), problem);
-    CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionParts, Kernel::mergeSplits,
+    CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::mergeSplits,
                                          Kernel::attentionScalarAgain, Kernel::attentionProbabilities});
     CHECK(made.phases[2].lse == vkf::Operand::scratchLse);
     CHECK(made.phases[3].lse == vkf::Operand::scratchLse);

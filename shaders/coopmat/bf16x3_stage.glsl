@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves q and tiles of k and v from device memory to shared memory, where each part of their fp32 numbers (parts.glsl)
+// Moves q and tiles of k and v from device memory to shared memory, where each part of their fp32 numbers (bf16x3.glsl)
 // has rows of its own. Tiles move in two steps, as in matrix_stage.glsl:
 //   - Fetch: the kernel loads fp32 numbers into registers, with all loads in flight at once.
 //   - Place: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
@@ -8,10 +8,10 @@
 // Rows that are not whole words skip the first step. Columns past the last one, up to a whole number of matrices, are
 // zeros or elements of the row. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
 //
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/parts.glsl, coopmat/state.glsl.
+// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/bf16x3.glsl, coopmat/state.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage; fetchQueries, signQueries, placeQueries.
-#ifndef VKF_PARTS_STAGE_GLSL
-#define VKF_PARTS_STAGE_GLSL
+#ifndef VKF_BF16X3_STAGE_GLSL
+#define VKF_BF16X3_STAGE_GLSL
 
 #include "coopmat/tile_rows.glsl"
 
@@ -122,7 +122,7 @@ void placeParts(const uvec4 first, const uvec4 second, const uint to, const uint
     uvec4 high = second;
     noticeSizes(low);
     noticeSizes(high);
-    UNROLL for (uint part = 0; part < PARTS; part++) {
+    UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
         stage[to + part * area] = takeParts(low, high);
     }
 }

@@ -14,25 +14,25 @@
 // Numbers of size TOO_LARGE and more, infinity and NaN do not fit: h could round to infinity, products of parts could
 // overflow with different signs, and infinity times a part of 0 is NaN. The kernel notices such numbers on their way to
 // shared memory, also where a mask drops them. Then the results of this kernel do not count. attention_scalar.comp
-// follows in the same call, and computes all again if PartsTable::again says so.
+// follows in the same call, and computes all again if Bf16x3Table::again says so.
 //
-// Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16_PARTS). These have 8 bits too, so that the tests
+// Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16X3). These have 8 bits too, so that the tests
 // need every product. But fp16 has few exponents, so small numbers lose bits.
 //
 // Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16, BF16_BITS), common/call_table.glsl.
-// Provides: PARTS, TOO_LARGE, PartsTableAt, takeParts, partOf, noticeSizes, largest_size.
-#ifndef VKF_PARTS_GLSL
-#define VKF_PARTS_GLSL
+// Provides: BF16X3_PARTS, TOO_LARGE, Bf16x3TableAt, takeParts, partOf, noticeSizes, largest_size.
+#ifndef VKF_BF16X3_GLSL
+#define VKF_BF16X3_GLSL
 
 #include "common/call_table.glsl"
 
-const uint PARTS = VKF_FP32_PARTS_COUNT;
+const uint BF16X3_PARTS = VKF_BF16X3_PARTS;
 
 // Bits of 2^60 for bf16: 128 products of smaller numbers stay below the largest fp32. Bits of 2^15 for fp16.
 const uint TOO_LARGE = MATRICES_ARE_BF16 ? 0x5d800000u : 0x47000000u;
 
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer PartsTableAt {
-    PartsTable table;
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Bf16x3TableAt {
+    Bf16x3Table table;
 };
 
 uint largest_size; // bits of the largest size of a number that the invocation placed; a NaN counts as the largest
