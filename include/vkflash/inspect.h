@@ -49,7 +49,7 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_INVOCATIONS = 4,   /* a workgroup has `value` invocations; the device takes `limit` */
     VKF_TILE_SHARED_MEMORY = 5, /* the tile takes `value` bytes of shared memory; there are `limit` */
     VKF_TILE_SUBGROUPS = 6,     /* `value` invocations are not whole subgroups of `limit`, or not within one */
-    VKF_TILE_PARTS = 7,         /* tuning data asks for `value` parts of rows; `limit` is the largest number */
+    VKF_TILE_PARTIALS = 7,      /* tuning data asks for `value` partial results; `limit` is the largest number */
     VKF_TILE_BLOCKS = 8,        /* the tile does not fit the blocks of the block mask: it splits blocks of `limit` rows,
                                    or its `value` rows are far fewer. If no tile fits better, the library looks at the
                                    list a second time with weaker limits. */

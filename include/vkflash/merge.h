@@ -35,17 +35,18 @@ extern "C" {
  *
  *     the second call's o      is bound 2 * 8 * 1 * 128 elements behind the first call's o
  *     the second call's lse    is bound 2 * 8 * 1 floats behind the first call's lse
- *     the merge                has parts = 2, batch = 2, heads = 8, rows = 1, dim = 128, structSize; all else is zero
+ *     the merge                has partials = 2, batch = 2, heads = 8, rows = 1, dim = 128, structSize; all else is
+ * zero
  *
  * Types other than F32 need storageBuffer16BitAccess: vkfCreateMerge returns UNSUPPORTED without it.
  *
- * The types of part and o, and `arrays`, are specialization constants: another value leads to a new pipeline. `dim` and
- * `parts` do so only in large steps: the kernel's shape takes dim / 4 and parts / 8, rounded up to powers of two. All
- * other fields are push constants. */
+ * The types of partial and o, and `arrays`, are specialization constants: another value leads to a new pipeline. `dim`
+ * and `partials` do so only in large steps: the kernel's shape takes dim / 4 and partials / 8, rounded up to powers of
+ * two. All other fields are push constants. */
 typedef struct VkfMergeProblem {
     size_t structSize; /* sizeof(VkfMergeProblem) */
     /* Number of partial results. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
-    uint32_t parts;
+    uint32_t partials;
     /* Number of sequences. 0 makes an empty output, which is no error. batch * heads * rows is at most 2^30 - 65536,
      * else UNSUPPORTED. */
     uint32_t batch;
@@ -56,16 +57,16 @@ typedef struct VkfMergeProblem {
     uint32_t dim;
     VkfArrays arrays; /* VKF_ARRAY_LSE = lse is an output too; 0 = it is not */
     /* Each o_k: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. */
-    VkfTensor part;
+    VkfTensor partial;
     /* The merged o: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. The type may differ from
-     * that of `part`. Elements must not overlap, else INVALID_ARGUMENT. */
+     * that of `partial`. Elements must not overlap, else INVALID_ARGUMENT. */
     VkfTensor o;
     /* Elements from one o_k to the next. 0 = as many as one o_k reaches over. All of them together reach over at most
      * 2^62 - 1 elements, else INVALID_ARGUMENT. */
-    uint64_t partStride;
+    uint64_t partialStride;
     /* Floats from one lse_k to the next. Each lse_k is fp32, dense [batch, heads, rows]. 0 = batch * heads * rows.
-     * Limit as for partStride. */
-    uint64_t lsePartStride;
+     * Limit as for partialStride. */
+    uint64_t lsePartialStride;
 } VkfMergeProblem;
 
 /* All functions of this header are thread-safe, need no device, allocate nothing and do not block. */
@@ -78,8 +79,8 @@ VKF_API VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* mess
 
 /* One of the merge's tensors. */
 typedef enum VkfMergeRole VKF_INT32_ENUM {
-    VKF_MERGE_PART = 0, /* one o_k */
-    VKF_MERGE_O = 1,    /* the merged o */
+    VKF_MERGE_PARTIAL = 0, /* one o_k */
+    VKF_MERGE_O = 1,       /* the merged o */
     VKF_MERGE_FORCE_INT32 = 0x7fffffff
 } VkfMergeRole;
 
@@ -93,10 +94,10 @@ VKF_API VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMer
 /* How all partial results of a merge lie in memory, defaults filled in. */
 typedef struct VkfMergeLayout {
     size_t structSize;
-    uint64_t partStride;    /* elements from one o_k to the next */
-    uint64_t lsePartStride; /* floats from one lse_k to the next */
-    uint64_t partElements;  /* elements from the first of all o_k to one past the last; 0 if empty */
-    uint64_t lseElements;   /* floats from the first of all lse_k to one past the last; 0 if empty */
+    uint64_t partialStride;    /* elements from one o_k to the next */
+    uint64_t lsePartialStride; /* floats from one lse_k to the next */
+    uint64_t partialElements;  /* elements from the first of all o_k to one past the last; 0 if empty */
+    uint64_t lseElements;      /* floats from the first of all lse_k to one past the last; 0 if empty */
 } VkfMergeLayout;
 
 /* Fills *layout. The caller sets its structSize.

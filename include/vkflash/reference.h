@@ -266,15 +266,15 @@ VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint3
 
 /* Merges partial results in fp64. merge.h says what a merge computes.
  *
- * - parts, partLse: laid out as the problem says. Must not be NULL unless they are empty.
+ * - partials, partialLse: laid out as the problem says. Must not be NULL unless they are empty.
  * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL unless it is empty.
  * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VKF_ARRAY_LSE does not matter.
  *
  * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
  *
  * Errors: those at the top of this file. A problem that vkfCheckMerge refuses is refused with the same code. */
-VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
-                                    double* lse, VkfMessage* message);
+VKF_API VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* partials, const float* partialLse,
+                                    double* o, double* lse, VkfMessage* message);
 
 /* ---- Append ---------------------------------------------------------------------------------- */
 

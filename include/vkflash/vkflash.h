@@ -473,10 +473,10 @@ VKF_API void vkfDestroyMerge(VkfMerge merge);
 /* Device memory of one merge. Outputs must overlap neither inputs nor each other. */
 typedef struct VkfMergeBindings {
     size_t structSize;
-    /* The partial outputs o_k, as VkfMergeProblem::part and partStride say. Alignment: the element size. */
-    VkfBinding parts;
-    /* The partial lse_k: fp32, dense [batch, heads, rows] each, lsePartStride apart. Alignment: 4 bytes. */
-    VkfBinding partLse;
+    /* The partial outputs o_k, as VkfMergeProblem::partial and partialStride say. Alignment: the element size. */
+    VkfBinding partials;
+    /* The partial lse_k: fp32, dense [batch, heads, rows] each, lsePartialStride apart. Alignment: 4 bytes. */
+    VkfBinding partialLse;
     /* Output, as VkfMergeProblem::o says. Alignment: the element size. */
     VkfBinding o;
     /* Output. With VKF_ARRAY_LSE. fp32, dense [batch, heads, rows]. Alignment: 4 bytes. */
@@ -485,7 +485,7 @@ typedef struct VkfMergeBindings {
 
 /* Records a merge. The number of partial results fixes the order in which they are added up, so that the same inputs
  * give the same bits each time. Allocates nothing and does not block. Threads, command buffer, disturbed state and
- * barriers are as for vkfCmdAttention. Inputs are parts and partLse, outputs are o and lse.
+ * barriers are as for vkfCmdAttention. Inputs are partials and partialLse, outputs are o and lse.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
  * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. */

@@ -11,21 +11,21 @@
 namespace vkf::shared {
 #endif
 
-/* Push constants of merge_parts.comp, which merges partial results of any origin. A part is a partial result. */
+/* Push constants of merge_partials.comp, which merges partial results of any origin. */
 struct MergeParams {
-    Address parts;    /* o of all partial results */
-    Address part_lse; /* fp32 */
+    Address partials;    /* o of all partial results */
+    Address partial_lse; /* fp32 */
     Address o;
     Address lse;
-    Address part_stride;
-    Address part_batch_stride;
-    Address part_head_stride;
-    Address part_row_stride;
+    Address partial_stride;
+    Address partial_batch_stride;
+    Address partial_head_stride;
+    Address partial_row_stride;
     Address o_batch_stride;
     Address o_head_stride;
     Address o_row_stride;
-    Address lse_part_stride;
-    Uint part_count;
+    Address lse_partial_stride;
+    Uint partial_count;
     Uint heads;
     Uint rows;
     Uint row_count; /* rows of all heads of all sequences */
@@ -58,8 +58,8 @@ struct SplitMergeParams {
 #define VKF_MERGE_ID_AT_ONCE 3 /* partial results that an invocation loads at once */
 #define VKF_MERGE_ID_TYPE_O 4
 #define VKF_MERGE_ID_LSE 5    /* bool */
-/* merge_parts.comp: */
-#define VKF_MERGE_ID_TYPE_PART 6
+/* merge_partials.comp: */
+#define VKF_MERGE_ID_TYPE_PARTIAL 6
 /* merge_splits.comp: */
 #define VKF_MERGE_ID_DIM 7    /* columns of o */
 #define VKF_MERGE_ID_KEY_SPLITS 8

@@ -37,9 +37,9 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
         return result;
     }
     const VkfMergeProblem& p = *problem;
-    if (p.parts == 0 || p.dim == 0) {
+    if (p.partials == 0 || p.dim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0; it must be at least 1",
-                    p.parts == 0 ? "parts" : "dim");
+                    p.partials == 0 ? "partials" : "dim");
     }
     if (const VkfResult result = checkArrayBits(p.arrays, VKF_ARRAY_LSE, "a merge", message); result != VKF_SUCCESS) {
         return result;
@@ -49,7 +49,7 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
         uint64_t limit;
         const char* name;
     } limits[] = {
-        {p.parts, VKF_MAX_ROWS, "parts"},
+        {p.partials, VKF_MAX_ROWS, "partials"},
         {p.dim, VKF_MAX_MERGE_DIM, "dim"},
         {uint64_t{p.batch} * p.heads, VKF_MAX_ROWS, "batch * heads"},
         {std::min<uint64_t>(uint64_t{p.batch} * p.heads, VKF_MAX_ROWS) * p.rows, VKF_MAX_ROWS, "batch * heads * rows"},
@@ -61,11 +61,11 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
         }
     }
     MergeLayouts made{};
-    made.part.batch = made.o.batch = p.batch;
-    made.part.heads = made.o.heads = p.heads;
-    made.part.rows = made.o.rows = p.rows;
-    made.part.dim = made.o.dim = p.dim;
-    VkfResult result = layOut("part", p.part, TensorUse::input, &made.part, message);
+    made.partial.batch = made.o.batch = p.batch;
+    made.partial.heads = made.o.heads = p.heads;
+    made.partial.rows = made.o.rows = p.rows;
+    made.partial.dim = made.o.dim = p.dim;
+    VkfResult result = layOut("partial", p.partial, TensorUse::input, &made.partial, message);
     if (result == VKF_SUCCESS) {
         result = layOut("o", p.o, TensorUse::output, &made.o, message);
     }
@@ -73,13 +73,13 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
         return result;
     }
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
-    made.all.partStride = p.partStride != 0 ? p.partStride : made.part.elements;
-    made.all.lsePartStride = p.lsePartStride != 0 ? p.lsePartStride : rows;
-    made.all.partElements = reachOf(made.part.elements, made.all.partStride, p.parts);
-    made.all.lseElements = reachOf(rows, made.all.lsePartStride, p.parts);
-    if (std::max(made.all.partElements, made.all.lseElements) > mostElements) {
+    made.all.partialStride = p.partialStride != 0 ? p.partialStride : made.partial.elements;
+    made.all.lsePartialStride = p.lsePartialStride != 0 ? p.lsePartialStride : rows;
+    made.all.partialElements = reachOf(made.partial.elements, made.all.partialStride, p.partials);
+    made.all.lseElements = reachOf(rows, made.all.lsePartialStride, p.partials);
+    if (std::max(made.all.partialElements, made.all.lseElements) > mostElements) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s reaches past 2^62 - 1 elements",
-                    made.all.partElements > mostElements ? "partStride" : "lsePartStride");
+                    made.all.partialElements > mostElements ? "partialStride" : "lsePartialStride");
     }
     *layout = made;
     return VKF_SUCCESS;
@@ -87,18 +87,18 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
 
 // Returns the push constants of the merge, all but addresses and first_item.
 shared::MergeParams baseParams(const VkfMergeProblem& p, const MergeLayouts& layout) {
-    const uint64_t partBytes = vkfTypeBytes(layout.part.type);
+    const uint64_t partialBytes = vkfTypeBytes(layout.partial.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     shared::MergeParams params{};
-    params.part_stride = layout.all.partStride * partBytes;
-    params.part_batch_stride = layout.part.batchStride * partBytes;
-    params.part_head_stride = layout.part.headStride * partBytes;
-    params.part_row_stride = layout.part.rowStride * partBytes;
+    params.partial_stride = layout.all.partialStride * partialBytes;
+    params.partial_batch_stride = layout.partial.batchStride * partialBytes;
+    params.partial_head_stride = layout.partial.headStride * partialBytes;
+    params.partial_row_stride = layout.partial.rowStride * partialBytes;
     params.o_batch_stride = layout.o.batchStride * oBytes;
     params.o_head_stride = layout.o.headStride * oBytes;
     params.o_row_stride = layout.o.rowStride * oBytes;
-    params.lse_part_stride = layout.all.lsePartStride * sizeof(float);
-    params.part_count = p.parts;
+    params.lse_partial_stride = layout.all.lsePartialStride * sizeof(float);
+    params.partial_count = p.partials;
     params.heads = p.heads;
     params.rows = p.rows;
     params.row_count = p.batch * p.heads * p.rows;
@@ -108,7 +108,7 @@ shared::MergeParams baseParams(const VkfMergeProblem& p, const MergeLayouts& lay
 
 // Chooses the workgroup's shape, and fills in the shader variant for it.
 VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, VkfMessage* message) {
-    const bool wide = merge.layout.part.type == VKF_TYPE_F32 && merge.layout.o.type == VKF_TYPE_F32;
+    const bool wide = merge.layout.partial.type == VKF_TYPE_F32 && merge.layout.o.type == VKF_TYPE_F32;
     if (!wide) {
         if (const VkfResult result = requireStorage16(caps, "f16 and bf16 tensors need", message);
             result != VKF_SUCCESS) {
@@ -116,14 +116,14 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
         }
     }
     const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), mostMergeLanes);
-    const MergeTile tile = chooseMergeTile(merge.params.part_count, lanes, caps.maxInvocations);
+    const MergeTile tile = chooseMergeTile(merge.params.partial_count, lanes, caps.maxInvocations);
     merge.rowsOfWorkgroup = tile.rows;
     merge.columnsOfWorkgroup = 4 * lanes;
-    variant->kernel = Kernel::mergeParts;
+    variant->kernel = Kernel::mergePartials;
     variant->storage16 = !wide;
     variant->rolled = traitsOf(variant->kernel).unrolledLoops && (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     tile.setConstants(variant->constants);
-    variant->constants[VKF_MERGE_ID_TYPE_PART] = static_cast<uint32_t>(merge.layout.part.type);
+    variant->constants[VKF_MERGE_ID_TYPE_PARTIAL] = static_cast<uint32_t>(merge.layout.partial.type);
     variant->constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(merge.layout.o.type);
     variant->constants[VKF_MERGE_ID_LSE] = merge.lse ? 1 : 0;
     return VKF_SUCCESS;
@@ -165,12 +165,13 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
     }
     shared::MergeParams params = merge.params;
     const MergeLayouts& layout = merge.layout;
-    const uint64_t partBytes = vkfTypeBytes(layout.part.type);
+    const uint64_t partialBytes = vkfTypeBytes(layout.partial.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     const uint64_t lseBytes = merge.lse ? params.row_count * sizeof(float) : 0;
     const std::array needs = {
-        Need{"parts", &bindings.parts, &params.parts, layout.all.partElements * partBytes, partBytes},
-        Need{"partLse", &bindings.partLse, &params.part_lse, layout.all.lseElements * sizeof(float), sizeof(float)},
+        Need{"partials", &bindings.partials, &params.partials, layout.all.partialElements * partialBytes, partialBytes},
+        Need{"partialLse", &bindings.partialLse, &params.partial_lse, layout.all.lseElements * sizeof(float),
+             sizeof(float)},
         Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes},
         Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float)},
     };
@@ -212,10 +213,10 @@ VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole r
     if (const VkfResult result = vkf::checkMerge(problem, &read, &layouts, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (role != VKF_MERGE_PART && role != VKF_MERGE_O) {
+    if (role != VKF_MERGE_PARTIAL && role != VKF_MERGE_O) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role, VKF_MERGE_O);
     }
-    return vkf::writeVersioned(role == VKF_MERGE_PART ? layouts.part : layouts.o, layout, "layout", message);
+    return vkf::writeVersioned(role == VKF_MERGE_PARTIAL ? layouts.partial : layouts.o, layout, "layout", message);
 }
 
 VkfResult vkfGetMergeLayout(const VkfMergeProblem* problem, VkfMergeLayout* layout, VkfMessage* message) {

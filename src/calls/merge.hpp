@@ -10,7 +10,7 @@ namespace vkf {
 
 // How the tensors of a merge lie in memory, defaults filled in.
 struct MergeLayouts {
-    VkfTensorLayout part;
+    VkfTensorLayout partial;
     VkfTensorLayout o;
     VkfMergeLayout all; // the partial results together
 };

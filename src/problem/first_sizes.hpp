@@ -17,7 +17,7 @@ VKF_FIRST_SIZE(VkfProblem, dropout);
 VKF_FIRST_SIZE(VkfTensorLayout, elements);
 VKF_FIRST_SIZE(VkfBlockMaskLayout, words);
 VKF_FIRST_SIZE(VkfAppendProblem, rotary);
-VKF_FIRST_SIZE(VkfMergeProblem, lsePartStride);
+VKF_FIRST_SIZE(VkfMergeProblem, lsePartialStride);
 VKF_FIRST_SIZE(VkfMergeLayout, lseElements);
 VKF_FIRST_SIZE(VkfGradientProblem, reserved2);
 

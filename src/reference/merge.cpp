@@ -19,9 +19,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Returns lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
 std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse, uint64_t row) {
-    std::vector<double> of(p.parts);
-    for (uint32_t k = 0; k < p.parts; k++) {
-        const double x = lse[k * layout.lsePartStride + row];
+    std::vector<double> of(p.partials);
+    for (uint32_t k = 0; k < p.partials; k++) {
+        const double x = lse[k * layout.lsePartialStride + row];
         of[k] = std::isinf(x) ? -infinity : x;
     }
     return of;
@@ -42,21 +42,21 @@ double logSumExp(const std::vector<double>& lse) {
     return maximum + std::log(sum);
 }
 
-void mergeRow(const VkfMergeProblem& p, uint64_t partStride, const void* parts, uint64_t firstElement,
+void mergeRow(const VkfMergeProblem& p, uint64_t partialStride, const void* partials, uint64_t firstElement,
               const std::vector<double>& lse, double merged, double* o) {
     std::fill_n(o, p.dim, 0.0);
-    for (uint32_t k = 0; k < p.parts; k++) {
+    for (uint32_t k = 0; k < p.partials; k++) {
         if (lse[k] == -infinity) {
             continue;
         }
         const double weight = std::exp(lse[k] - merged);
         for (uint32_t d = 0; d < p.dim; d++) {
-            o[d] += weight * vkfLoadElement(p.part.type, parts, k * partStride + firstElement + d);
+            o[d] += weight * vkfLoadElement(p.partial.type, partials, k * partialStride + firstElement + d);
         }
     }
 }
 
-VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o, double* lse,
+VkfResult merge(const VkfMergeProblem* problem, const void* partials, const float* partialLse, double* o, double* lse,
                 VkfMessage* message) {
     if (const VkfResult result = vkfCheckMerge(problem, message); result != VKF_SUCCESS) {
         return result;
@@ -66,18 +66,18 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
         return result;
     }
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
-    if (rows != 0 && (parts == nullptr || partLse == nullptr || o == nullptr)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "parts, partLse or o is null");
+    if (rows != 0 && (partials == nullptr || partialLse == nullptr || o == nullptr)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "partials, partialLse or o is null");
     }
     const VkfMergeLayout layout = mergeLayoutOf(p);
-    const VkfTensorLayout part = layoutOf(p, VKF_MERGE_PART);
+    const VkfTensorLayout partial = layoutOf(p, VKF_MERGE_PARTIAL);
     for (uint64_t row = 0; row < rows; row++) {
-        const std::vector<double> ofParts = partialLse(p, layout, partLse, row);
-        const double merged = logSumExp(ofParts);
+        const std::vector<double> ofPartials = partialLse(p, layout, partialLse, row);
+        const double merged = logSumExp(ofPartials);
         const uint64_t head = row / p.rows;
-        const uint64_t element =
-            head / p.heads * part.batchStride + head % p.heads * part.headStride + row % p.rows * part.rowStride;
-        mergeRow(p, layout.partStride, parts, element, ofParts, merged, o + row * p.dim);
+        const uint64_t element = head / p.heads * partial.batchStride + head % p.heads * partial.headStride +
+                                 row % p.rows * partial.rowStride;
+        mergeRow(p, layout.partialStride, partials, element, ofPartials, merged, o + row * p.dim);
         if (lse != nullptr) {
             lse[row] = merged;
         }
@@ -88,7 +88,7 @@ VkfResult merge(const VkfMergeProblem* problem, const void* parts, const float* 
 } // namespace
 } // namespace vkf::reference
 
-VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* parts, const float* partLse, double* o,
+VkfResult vkfReferenceMerge(const VkfMergeProblem* problem, const void* partials, const float* partialLse, double* o,
                             double* lse, VkfMessage* message) {
-    return vkf::guarded(message, [&] { return vkf::reference::merge(problem, parts, partLse, o, lse, message); });
+    return vkf::guarded(message, [&] { return vkf::reference::merge(problem, partials, partialLse, o, lse, message); });
 }

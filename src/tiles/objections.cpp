@@ -54,7 +54,7 @@ Objection fewWorkgroups(uint64_t workgroups, uint64_t least) {
 Objection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps) {
     const uint64_t rows = problem.heads * problem.queryRows;
     const uint64_t most = caps.storage16() ? mostCount : rows;
-    return objectionIf(rows > most / splits, {VKF_TILE_PARTS, rows * splits, most});
+    return objectionIf(rows > most / splits, {VKF_TILE_PARTIALS, rows * splits, most});
 }
 
 Objection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {

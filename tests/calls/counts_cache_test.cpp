@@ -28,15 +28,15 @@ uint32_t narrow(uint64_t x) { return static_cast<uint32_t>(x); }
 const std::vector<Count<VkfMergeProblem>>& mergeCounts() {
     using P = VkfMergeProblem;
     static const std::vector<Count<P>> counts = {
-        {"parts", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.parts = narrow(x); }},
+        {"partials", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.partials = narrow(x); }},
         {"batch", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.batch = narrow(x); }},
         {"heads", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.heads = narrow(x); }},
         {"rows", upTo(VKF_MAX_ROWS), [](P& p, uint64_t x) { p.rows = narrow(x); }},
         {"dim", upTo(65536), [](P& p, uint64_t x) { p.dim = narrow(x); }},
-        {"partStride", distances(), [](P& p, uint64_t x) { p.partStride = x; }},
-        {"lsePartStride", distances(), [](P& p, uint64_t x) { p.lsePartStride = x; }},
-        {"part.batchStride", distances(), [](P& p, uint64_t x) { p.part.batchStride = x; }},
-        {"part.rowStride", distances(), [](P& p, uint64_t x) { p.part.rowStride = x; }},
+        {"partialStride", distances(), [](P& p, uint64_t x) { p.partialStride = x; }},
+        {"lsePartialStride", distances(), [](P& p, uint64_t x) { p.lsePartialStride = x; }},
+        {"partial.batchStride", distances(), [](P& p, uint64_t x) { p.partial.batchStride = x; }},
+        {"partial.rowStride", distances(), [](P& p, uint64_t x) { p.partial.rowStride = x; }},
         {"o.headStride", distances(), [](P& p, uint64_t x) { p.o.headStride = x; }},
     };
     return counts;
@@ -56,20 +56,20 @@ void checkMerge(FakeContext& context, const VkfMergeProblem& p) {
     auto layout = vkf::make<VkfTensorLayout>();
     auto all = vkf::make<VkfMergeLayout>();
     vkf::Merge merge;
-    if (vkfGetMergeTensorLayout(&p, VKF_MERGE_PART, &layout, nullptr) != result ||
+    if (vkfGetMergeTensorLayout(&p, VKF_MERGE_PARTIAL, &layout, nullptr) != result ||
         vkfGetMergeTensorLayout(&p, VKF_MERGE_O, &layout, nullptr) != result ||
         vkfGetMergeLayout(&p, &all, nullptr) != result ||
         vkfCreateMerge(context.get(), &p, merge.put(), &message) != result) {
         FAIL_CHECK("the functions of merges do not agree: " << message.text);
     }
     if (result != VKF_SUCCESS) {
-        if (merge.get() != nullptr || layout.dim != 0 || all.partStride != 0) {
+        if (merge.get() != nullptr || layout.dim != 0 || all.partialStride != 0) {
             FAIL_CHECK("a refused merge was written in part");
         }
         return;
     }
     auto bindings = vkf::make<VkfMergeBindings>();
-    for (VkfBinding* binding : {&bindings.parts, &bindings.partLse, &bindings.o, &bindings.lse}) {
+    for (VkfBinding* binding : {&bindings.partials, &bindings.partialLse, &bindings.o, &bindings.lse}) {
         binding->address = 0x1000;
     }
     FakeContext::takeRecord();
@@ -89,14 +89,14 @@ TEST_CASE("any counts of a merge make a merge, an empty one, or a refusal in wor
     FakeContext contexts[] = {FakeContext(vkf::test::capsOf(32, 49152, 1024)),
                               FakeContext(vkf::test::capsOf(32, 16384, 128))};
     std::vector<VkfMergeProblem> bases;
-    const auto add = [&](uint32_t parts, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
+    const auto add = [&](uint32_t partials, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
         auto p = vkf::make<VkfMergeProblem>();
-        p.parts = parts;
+        p.partials = partials;
         p.batch = batch;
         p.heads = heads;
         p.rows = rows;
         p.dim = dim;
-        p.part.type = dim % 2 == 0 ? VKF_TYPE_F16 : VKF_TYPE_F32;
+        p.partial.type = dim % 2 == 0 ? VKF_TYPE_F16 : VKF_TYPE_F32;
         vkf::enable(p, VKF_ARRAY_LSE);
         bases.push_back(p);
     };
@@ -107,7 +107,7 @@ TEST_CASE("any counts of a merge make a merge, an empty one, or a refusal in wor
     for (const VkfMergeProblem& base : bases) {
         vkf::test::forEachCount<VkfMergeProblem>(
             base, mergeCounts(), [&](const VkfMergeProblem& p, const std::string& text, uint32_t turn) {
-                INFO("parts " << base.parts << ", rows " << base.rows << ": " << text);
+                INFO("partials " << base.partials << ", rows " << base.rows << ": " << text);
                 checkMerge(contexts[turn % 2], p);
             });
     }

@@ -104,7 +104,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     char nothingBehind = 0;
     const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
     auto mergeProblem = vkf::make<VkfMergeProblem>();
-    mergeProblem.parts = mergeProblem.heads = mergeProblem.dim = 8;
+    mergeProblem.partials = mergeProblem.heads = mergeProblem.dim = 8;
     mergeProblem.batch = 1;
     mergeProblem.rows = 10'000'000; // several dispatches where one takes 65535 workgroups
     vkf::Merge merge;
@@ -120,7 +120,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     VkfBinding made{};
     made.address = 4096;
     auto mergeBindings = vkf::make<VkfMergeBindings>();
-    mergeBindings.parts = mergeBindings.partLse = mergeBindings.o = made;
+    mergeBindings.partials = mergeBindings.partialLse = mergeBindings.o = made;
     auto appendBindings = vkf::make<VkfAppendBindings>();
     for (VkfBinding* binding : {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v,
                                 &appendBindings.lengths, &appendBindings.q, &appendBindings.rotatedQ}) {
@@ -156,13 +156,13 @@ TEST_CASE("merges and appends of the most rows have a workgroup for each row", "
     made.address = 4096;
 
     auto mergeProblem = vkf::make<VkfMergeProblem>();
-    mergeProblem.parts = mergeProblem.batch = mergeProblem.heads = 1;
+    mergeProblem.partials = mergeProblem.batch = mergeProblem.heads = 1;
     mergeProblem.dim = 256; // 64 invocations for each row
     mergeProblem.rows = VKF_MAX_ROWS;
     vkf::Merge merge;
     REQUIRE(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), nullptr) == VKF_SUCCESS);
     auto mergeBindings = vkf::make<VkfMergeBindings>();
-    mergeBindings.parts = mergeBindings.partLse = mergeBindings.o = made;
+    mergeBindings.partials = mergeBindings.partialLse = mergeBindings.o = made;
     workgroups = 0;
     REQUIRE(vkfCmdMerge(commands, merge.get(), &mergeBindings, nullptr) == VKF_SUCCESS);
     CHECK(workgroups == VKF_MAX_ROWS / 2);

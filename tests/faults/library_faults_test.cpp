@@ -140,7 +140,7 @@ VkfResult createGradient(Application& to, VkfMessage* message) {
 
 VkfResult createMerge(Application& to, VkfMessage* message) {
     auto problem = vkf::make<VkfMergeProblem>();
-    problem.parts = problem.heads = problem.dim = problem.batch = problem.rows = 2;
+    problem.partials = problem.heads = problem.dim = problem.batch = problem.rows = 2;
     return make(&to.merge, [&](VkfMerge* merge) { return vkfCreateMerge(to.context, &problem, merge, message); });
 }
 

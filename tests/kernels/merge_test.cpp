@@ -31,9 +31,9 @@ using vkf::test::testDevice;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
 
-VkfMergeProblem mergeOf(uint32_t parts, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
+VkfMergeProblem mergeOf(uint32_t partials, uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim) {
     auto problem = vkf::make<VkfMergeProblem>();
-    problem.parts = parts;
+    problem.partials = partials;
     problem.batch = batch;
     problem.heads = heads;
     problem.rows = rows;
@@ -42,36 +42,36 @@ VkfMergeProblem mergeOf(uint32_t parts, uint32_t batch, uint32_t heads, uint32_t
     return problem;
 }
 
-struct Parts {
+struct Partials {
     std::vector<std::byte> o;
     std::vector<float> lse;
 };
 
 // Some partial results of some rows are empty: their lse is an infinity of either sign, and their o is NaN. Row 0 has
 // only empty ones.
-Parts randomParts(const VkfMergeProblem& p, uint32_t seed, float spread) {
+Partials randomPartials(const VkfMergeProblem& p, uint32_t seed, float spread) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
-    const VkfTensorLayout part = vkf::layoutOf(p, VKF_MERGE_PART);
-    Parts parts{std::vector<std::byte>(layout.partElements * vkfTypeBytes(p.part.type), std::byte{0xff}),
-                std::vector<float>(layout.lseElements, std::numeric_limits<float>::quiet_NaN())};
+    const VkfTensorLayout partial = vkf::layoutOf(p, VKF_MERGE_PARTIAL);
+    Partials partials{std::vector<std::byte>(layout.partialElements * vkfTypeBytes(p.partial.type), std::byte{0xff}),
+                      std::vector<float>(layout.lseElements, std::numeric_limits<float>::quiet_NaN())};
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal(0.0F, 1.0F);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
-    for (uint32_t k = 0; k < p.parts; k++) {
+    for (uint32_t k = 0; k < p.partials; k++) {
         for (uint64_t row = 0; row < rows; row++) {
             const bool empty = row == 0 || random() % 4 == 0;
-            parts.lse[k * layout.lsePartStride + row] = !empty              ? spread * normal(random)
-                                                        : random() % 2 == 0 ? infinity
-                                                                            : -infinity;
+            partials.lse[k * layout.lsePartialStride + row] = !empty              ? spread * normal(random)
+                                                              : random() % 2 == 0 ? infinity
+                                                                                  : -infinity;
             const uint64_t head = row / p.rows;
-            const uint64_t first = k * layout.partStride + head / p.heads * part.batchStride +
-                                   head % p.heads * part.headStride + row % p.rows * part.rowStride;
+            const uint64_t first = k * layout.partialStride + head / p.heads * partial.batchStride +
+                                   head % p.heads * partial.headStride + row % p.rows * partial.rowStride;
             for (uint32_t d = 0; d < p.dim && !empty; d++) {
-                vkfStoreElement(p.part.type, parts.o.data(), first + d, static_cast<double>(normal(random)));
+                vkfStoreElement(p.partial.type, partials.o.data(), first + d, static_cast<double>(normal(random)));
             }
         }
     }
-    return parts;
+    return partials;
 }
 
 struct Merged {
@@ -80,15 +80,15 @@ struct Merged {
     bool guardsIntact = false;
 };
 
-Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
+Merged runMerge(const VkfMergeProblem& problem, const Partials& partials) {
     vkf::host::Device& device = testDevice();
     const uint64_t rows = uint64_t{problem.batch} * problem.heads * problem.rows;
-    const Guarded partBuffer(device, parts.o.size());
-    const Guarded partLse(device, parts.lse.size() * sizeof(float));
+    const Guarded partialBuffer(device, partials.o.size());
+    const Guarded partialLse(device, partials.lse.size() * sizeof(float));
     const Guarded o(device, vkf::layoutOf(problem, VKF_MERGE_O).elements * vkfTypeBytes(problem.o.type));
     const Guarded lse(device, vkf::has(problem, VKF_ARRAY_LSE) ? rows * sizeof(float) : 0);
-    device.upload(partBuffer.buffer, parts.o.data(), partBuffer.bytes, partBuffer.offset);
-    device.upload(partLse.buffer, parts.lse.data(), partLse.bytes, partLse.offset);
+    device.upload(partialBuffer.buffer, partials.o.data(), partialBuffer.bytes, partialBuffer.offset);
+    device.upload(partialLse.buffer, partials.lse.data(), partialLse.bytes, partialLse.offset);
 
     vkf::Merge merge;
     VkfMessage message{};
@@ -96,8 +96,8 @@ Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
     INFO(message.text);
     REQUIRE(created == VKF_SUCCESS);
     auto bindings = vkf::make<VkfMergeBindings>();
-    bindings.parts = partBuffer.binding();
-    bindings.partLse = partLse.binding();
+    bindings.partials = partialBuffer.binding();
+    bindings.partialLse = partialLse.binding();
     bindings.o = o.binding();
     bindings.lse = lse.binding();
     device.submit([&](VkCommandBuffer commandBuffer) {
@@ -116,21 +116,21 @@ Merged runMerge(const VkfMergeProblem& problem, const Parts& parts) {
 }
 
 // The kernel's arithmetic in its simplest order: fp32, then o rounded. It gives the size of an honest error.
-double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const Parts& parts, uint64_t row,
+double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const Partials& partials, uint64_t row,
                  uint64_t firstElement, uint32_t column) {
-    const auto lseOf = [&](uint32_t k) { return parts.lse[k * layout.lsePartStride + row]; };
+    const auto lseOf = [&](uint32_t k) { return partials.lse[k * layout.lsePartialStride + row]; };
     float m = -infinity;
-    for (uint32_t k = 0; k < p.parts; k++) {
+    for (uint32_t k = 0; k < p.partials; k++) {
         m = std::isinf(lseOf(k)) ? m : std::max(m, lseOf(k));
     }
     float l = 0.0F;
     float o = 0.0F;
-    for (uint32_t k = 0; k < p.parts; k++) {
+    for (uint32_t k = 0; k < p.partials; k++) {
         if (!std::isinf(lseOf(k))) {
             const float weight = std::exp2((lseOf(k) - m) * 1.44269504F);
             l += weight;
-            o += weight * static_cast<float>(vkfLoadElement(p.part.type, parts.o.data(),
-                                                            k * layout.partStride + firstElement + column));
+            o += weight * static_cast<float>(vkfLoadElement(p.partial.type, partials.o.data(),
+                                                            k * layout.partialStride + firstElement + column));
         }
     }
     float stored{};
@@ -139,14 +139,15 @@ double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const P
 }
 
 // Checks every element of o and lse, and that no other byte of o's span was written.
-void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& merged) {
+void checkMerged(const VkfMergeProblem& p, const Partials& partials, const Merged& merged) {
     const VkfMergeLayout layout = vkf::mergeLayoutOf(p);
-    const VkfTensorLayout part = vkf::layoutOf(p, VKF_MERGE_PART);
+    const VkfTensorLayout partial = vkf::layoutOf(p, VKF_MERGE_PARTIAL);
     const VkfTensorLayout oLayout = vkf::layoutOf(p, VKF_MERGE_O);
     const uint64_t rows = uint64_t{p.batch} * p.heads * p.rows;
     std::vector<double> o(rows * p.dim);
     std::vector<double> lse(rows);
-    REQUIRE(vkfReferenceMerge(&p, parts.o.data(), parts.lse.data(), o.data(), lse.data(), nullptr) == VKF_SUCCESS);
+    REQUIRE(vkfReferenceMerge(&p, partials.o.data(), partials.lse.data(), o.data(), lse.data(), nullptr) ==
+            VKF_SUCCESS);
 
     double error = 0.0;
     double honestError = 0.0;
@@ -158,15 +159,15 @@ void checkMerged(const VkfMergeProblem& p, const Parts& parts, const Merged& mer
         const uint64_t head = row / p.rows;
         const uint64_t at = head / p.heads * oLayout.batchStride + head % p.heads * oLayout.headStride +
                             row % p.rows * oLayout.rowStride;
-        const uint64_t from =
-            head / p.heads * part.batchStride + head % p.heads * part.headStride + row % p.rows * part.rowStride;
+        const uint64_t from = head / p.heads * partial.batchStride + head % p.heads * partial.headStride +
+                              row % p.rows * partial.rowStride;
         for (uint32_t d = 0; d < p.dim; d++) {
             const double exact = o[row * p.dim + d];
             const double value = vkfLoadElement(p.o.type, merged.o.data(), at + d);
             const bool isNumber = lse[row] == -static_cast<double>(infinity) ? value == 0.0 : std::isfinite(value);
             wrongRows += isNumber ? 0 : 1;
             error = std::max(error, std::abs(value - exact));
-            honestError = std::max(honestError, std::abs(fp32Merge(p, layout, parts, row, from, d) - exact));
+            honestError = std::max(honestError, std::abs(fp32Merge(p, layout, partials, row, from, d) - exact));
             largest = std::max(largest, std::abs(exact));
         }
         std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at * bytes), p.dim * bytes, true);
@@ -201,9 +202,9 @@ TEST_CASE("two partial results of a row merge as computed by hand, and empty one
     CHECK(merged == Catch::Approx(7.0).epsilon(1e-7));
     CHECK(mergedLse == Catch::Approx(std::log(4.0)).epsilon(1e-7));
 
-    Parts parts{std::vector<std::byte>(sizeof o), std::vector<float>(std::begin(lse), std::end(lse))};
-    std::memcpy(parts.o.data(), o, sizeof o);
-    const Merged onDevice = runMerge(problem, parts);
+    Partials partials{std::vector<std::byte>(sizeof o), std::vector<float>(std::begin(lse), std::end(lse))};
+    std::memcpy(partials.o.data(), o, sizeof o);
+    const Merged onDevice = runMerge(problem, partials);
     float value{};
     std::memcpy(&value, onDevice.o.data(), sizeof value);
     CHECK(value == Catch::Approx(7.0F).epsilon(1e-6));
@@ -217,23 +218,23 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
     for (uint32_t seed = 0; seed < 60; seed++) {
         VkfMergeProblem p = mergeOf(1 + below(seed % 5 == 0 ? 150 : 9), 1 + below(3), 1 + below(5), 1 + below(7),
                                     1 + below(seed % 7 == 0 ? 700 : 140));
-        p.part.type = storedTypes[below(3) % types];
+        p.partial.type = storedTypes[below(3) % types];
         p.o.type = storedTypes[below(3) % types];
         vkf::enable(p, VKF_ARRAY_LSE, below(4) != 0);
         if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
-            p.part = vkf::rowsFirst(p.part.type, p.rows, p.heads, p.dim + below(4));
-            p.partStride = vkf::layoutOf(p, VKF_MERGE_PART).elements + below(5);
-            p.lsePartStride = uint64_t{p.batch} * p.heads * p.rows + below(3);
+            p.partial = vkf::rowsFirst(p.partial.type, p.rows, p.heads, p.dim + below(4));
+            p.partialStride = vkf::layoutOf(p, VKF_MERGE_PARTIAL).elements + below(5);
+            p.lsePartialStride = uint64_t{p.batch} * p.heads * p.rows + below(3);
         }
         if (below(2) != 0) {
             p.o = vkf::rowsFirst(p.o.type, p.rows, p.heads, p.dim + below(4));
         }
-        INFO("seed " << seed << ": " << p.parts << " parts of " << p.batch << "x" << p.heads << "x" << p.rows << "x"
-                     << p.dim << ", " << vkfTypeName(p.part.type) << " to " << vkfTypeName(p.o.type));
-        const Parts parts = randomParts(p, seed, seed % 3 == 0 ? 100.0F : 3.0F);
-        const Merged merged = runMerge(p, parts);
-        checkMerged(p, parts, merged);
-        const Merged again = runMerge(p, parts);
+        INFO("seed " << seed << ": " << p.partials << " partials of " << p.batch << "x" << p.heads << "x" << p.rows
+                     << "x" << p.dim << ", " << vkfTypeName(p.partial.type) << " to " << vkfTypeName(p.o.type));
+        const Partials partials = randomPartials(p, seed, seed % 3 == 0 ? 100.0F : 3.0F);
+        const Merged merged = runMerge(p, partials);
+        checkMerged(p, partials, merged);
+        const Merged again = runMerge(p, partials);
         CHECK((again.o == merged.o));
         CHECK(std::ranges::equal(std::as_bytes(std::span(again.lse)), std::as_bytes(std::span(merged.lse))));
     }
@@ -241,9 +242,9 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
 
 TEST_CASE("a NaN in a partial result that counts reaches only its row", "[merge][slice]") {
     const VkfMergeProblem p = mergeOf(3, 1, 1, 2, 4);
-    Parts parts{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
-    parts.lse[2] = NAN; // partial result 1, row 0
-    const Merged merged = runMerge(p, parts);
+    Partials partials{std::vector<std::byte>(sizeof(float) * 24), std::vector<float>(6, 0.0F)};
+    partials.lse[2] = NAN; // partial result 1, row 0
+    const Merged merged = runMerge(p, partials);
     if (!vkf::test::losesNan(testDevice())) {
         CHECK(std::isnan(merged.lse[0]));
         CHECK(std::isnan(vkfLoadElement(VKF_TYPE_F32, merged.o.data(), 0)));
@@ -264,37 +265,37 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
     const Guarded q(device, inputs.q.size());
     const Guarded k(device, inputs.k.size());
     const Guarded v(device, inputs.v.size());
-    const Guarded partO(device, 2 * rows * whole.headDim * sizeof(float));
-    const Guarded partLse(device, 2 * rows * sizeof(float));
+    const Guarded partialO(device, 2 * rows * whole.headDim * sizeof(float));
+    const Guarded partialLse(device, 2 * rows * sizeof(float));
     device.upload(q.buffer, inputs.q.data(), q.bytes, q.offset);
     device.upload(k.buffer, inputs.k.data(), k.bytes, k.offset);
     device.upload(v.buffer, inputs.v.data(), v.bytes, v.offset);
     const uint32_t begins[] = {0, 37, whole.keys};
-    for (uint32_t part = 0; part < 2; part++) {
+    for (uint32_t partial = 0; partial < 2; partial++) {
         VkfProblem half = whole;
-        half.keys = begins[part + 1] - begins[part];
+        half.keys = begins[partial + 1] - begins[partial];
         half.k = half.v = vkf::dense(VKF_TYPE_F32);
         half.k.rowStride = half.v.rowStride = whole.headDim;
         half.k.headStride = half.v.headStride = uint64_t{whole.keys} * whole.headDim;
         half.k.batchStride = half.v.batchStride = half.k.headStride * whole.kvHeads;
         const vkf::host::Plan plan(device, half);
-        const uint64_t keyBytes = uint64_t{begins[part]} * whole.headDim * sizeof(float);
+        const uint64_t keyBytes = uint64_t{begins[partial]} * whole.headDim * sizeof(float);
         auto bindings = vkf::make<VkfBindings>();
         bindings.q = q.binding();
         bindings.k = k.buffer.binding(k.offset + keyBytes);
         bindings.v = v.buffer.binding(v.offset + keyBytes);
-        bindings.o = partO.buffer.binding(partO.offset + part * rows * whole.headDim * sizeof(float));
-        bindings.lse = partLse.buffer.binding(partLse.offset + part * rows * sizeof(float));
+        bindings.o = partialO.buffer.binding(partialO.offset + partial * rows * whole.headDim * sizeof(float));
+        bindings.lse = partialLse.buffer.binding(partialLse.offset + partial * rows * sizeof(float));
         const vkf::host::Buffer scratch = device.createBuffer(plan.info().scratchBytes);
         bindings.scratch = scratch.binding();
         device.submit([&](VkCommandBuffer commandBuffer) {
             CHECK(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
         });
     }
-    Parts parts{std::vector<std::byte>(partO.bytes), std::vector<float>(2 * rows)};
-    device.download(parts.o.data(), partO.buffer, partO.bytes, partO.offset);
-    device.download(parts.lse.data(), partLse.buffer, partLse.bytes, partLse.offset);
-    const Merged merged = runMerge(p, parts);
+    Partials partials{std::vector<std::byte>(partialO.bytes), std::vector<float>(2 * rows)};
+    device.download(partials.o.data(), partialO.buffer, partialO.bytes, partialO.offset);
+    device.download(partials.lse.data(), partialLse.buffer, partialLse.bytes, partialLse.offset);
+    const Merged merged = runMerge(p, partials);
 
     const VkfReferenceInputs reference = inputs.reference();
     auto verdict = vkf::make<VkfVerdict>();
@@ -307,16 +308,17 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
 TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
     // 16 groups of one lane share 57 partial results, so 8 rows fill a workgroup. The partial results overlap in
     // memory: partial result k is number k for every row. It counts in row i if k + i is a multiple of 57.
-    constexpr uint32_t parts = 57;
-    VkfMergeProblem p = mergeOf(parts, 1, 1, 65535 * 8 + 100, 1);
-    p.part.headStride = 1; // and none from row to row
-    p.partStride = 1;
-    p.lsePartStride = 1;
-    std::vector<float> numbers(parts);
+    constexpr uint32_t partials = 57;
+    VkfMergeProblem p = mergeOf(partials, 1, 1, 65535 * 8 + 100, 1);
+    p.partial.headStride = 1; // and none from row to row
+    p.partialStride = 1;
+    p.lsePartialStride = 1;
+    std::vector<float> numbers(partials);
     std::iota(numbers.begin(), numbers.end(), 0.0F);
-    Parts given{std::vector<std::byte>(sizeof(float) * parts), std::vector<float>(p.rows + parts - 1, -infinity)};
+    Partials given{std::vector<std::byte>(sizeof(float) * partials),
+                   std::vector<float>(p.rows + partials - 1, -infinity)};
     std::memcpy(given.o.data(), numbers.data(), given.o.size());
-    for (size_t i = 0; i < given.lse.size(); i += parts) {
+    for (size_t i = 0; i < given.lse.size(); i += partials) {
         given.lse[i] = 2.0F;
     }
     const Merged merged = runMerge(p, given);
@@ -324,7 +326,7 @@ TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]")
     std::memcpy(o.data(), merged.o.data(), merged.o.size());
     uint64_t wrong = 0;
     for (uint32_t i = 0; i < p.rows; i++) {
-        wrong += o[i] == static_cast<float>((parts - i % parts) % parts) && merged.lse[i] == 2.0F ? 0 : 1;
+        wrong += o[i] == static_cast<float>((partials - i % partials) % partials) && merged.lse[i] == 2.0F ? 0 : 1;
     }
     CHECK(wrong == 0);
     CHECK(merged.guardsIntact);
@@ -339,30 +341,30 @@ TEST_CASE("errors of a merge are named", "[merge]") {
         CHECK(vkfCheckMerge(&problem, &message) != VKF_SUCCESS);
         return std::string(message.text);
     };
-    CHECK(refusal([](VkfMergeProblem& p) { p.parts = 0; }) == "parts is 0; it must be at least 1");
+    CHECK(refusal([](VkfMergeProblem& p) { p.partials = 0; }) == "partials is 0; it must be at least 1");
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 0; }) == "dim is 0; it must be at least 1");
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
           "batch * heads * rows is 2147483648, over the limit of 1073676288");
     CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }) ==
           "arrays has VKF_ARRAY_SINKS, which a merge does not have");
-    CHECK(refusal([](VkfMergeProblem& p) { p.part.type = VKF_TYPE_Q8_0; }) ==
-          "type of part is 4 (q8_0); this version takes f32, f16, bf16");
+    CHECK(refusal([](VkfMergeProblem& p) { p.partial.type = VKF_TYPE_Q8_0; }) ==
+          "type of partial is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");
-    CHECK(refusal([](VkfMergeProblem& p) { p.partStride = uint64_t{1} << 62; }) ==
-          "partStride reaches past 2^62 - 1 elements");
+    CHECK(refusal([](VkfMergeProblem& p) { p.partialStride = uint64_t{1} << 62; }) ==
+          "partialStride reaches past 2^62 - 1 elements");
     CHECK(refusal([](VkfMergeProblem& p) { p.structSize = 7; }).starts_with("structSize of problem is 7"));
 
     const VkfMergeProblem problem = mergeOf(2, 1, 2, 3, 8);
     vkf::Merge merge;
     REQUIRE(vkfCreateMerge(testDevice().context(), &problem, merge.put(), nullptr) == VKF_SUCCESS);
     auto bindings = vkf::make<VkfMergeBindings>();
-    bindings.parts.address = bindings.partLse.address = bindings.o.address = 4096;
+    bindings.partials.address = bindings.partialLse.address = bindings.o.address = 4096;
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
         CHECK(std::string(message.text) == "lse has neither address nor buffer");
         bindings.lse.address = 4096;
-        bindings.parts.size = 2 * 2 * 3 * 8 * sizeof(float) - 1;
+        bindings.partials.size = 2 * 2 * 3 * 8 * sizeof(float) - 1;
         CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);
     });
 }

@@ -167,8 +167,8 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
 // merge_test.cpp, append_test.cpp, latent_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
 // few rows to convert block types before attention: expanded_keys_test.cpp.
-const std::set<std::string> shadersTestedElsewhere = {"merge_parts",
-                                                      "merge_parts_storage16",
+const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
+                                                      "merge_partials_storage16",
                                                       "append_rows",
                                                       "append_rows_storage16",
                                                       "advance_lengths",

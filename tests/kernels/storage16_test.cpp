@@ -102,7 +102,7 @@ TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit
     checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device",
                  [&](VkfType type, VkfMessage* message) {
                      auto problem = vkf::make<VkfMergeProblem>();
-                     problem.parts = problem.batch = problem.heads = problem.rows = problem.dim = 2;
+                     problem.partials = problem.batch = problem.heads = problem.rows = problem.dim = 2;
                      problem.o.type = type;
                      vkf::Merge merge;
                      return vkfCreateMerge(device.context(), &problem, merge.put(), message);

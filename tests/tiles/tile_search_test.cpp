@@ -100,11 +100,11 @@ TEST_CASE("an objection says which value is beyond which limit", "[tiles]") {
 
     vkf::TileProblem problem = {64, 64, 1U << 30, 1, true};
     CHECK(same(vkf::tooManyPartialResults(problem, 3, caps), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::tooManyPartialResults(problem, 4, caps), VKF_TILE_PARTS, uint64_t{1} << 32, 4294901760));
+    CHECK(same(vkf::tooManyPartialResults(problem, 4, caps), VKF_TILE_PARTIALS, uint64_t{1} << 32, 4294901760));
     vkf::Caps withoutMerge = caps;
     withoutMerge.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     CHECK(same(vkf::tooManyPartialResults(problem, 1, withoutMerge), VKF_TILE_SUITS, 0, 0));
-    CHECK(same(vkf::tooManyPartialResults(problem, 2, withoutMerge), VKF_TILE_PARTS, 1U << 31, 1U << 30));
+    CHECK(same(vkf::tooManyPartialResults(problem, 2, withoutMerge), VKF_TILE_PARTIALS, 1U << 31, 1U << 30));
 
     problem.maskBlock = 64;
     CHECK(same(vkf::spansBlocks(problem, 48, 64), VKF_TILE_BLOCKS, 48, 64));

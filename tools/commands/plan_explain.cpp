@@ -210,7 +210,7 @@ std::string objectionText(const VkfTileCandidate& c) {
         return c.value > c.limit && c.value < c.workgroupSize
                    ? fmt::format("{} invocations share a row, a subgroup has {}", c.value, c.limit)
                    : fmt::format("{} invocations are not a multiple of the subgroup size {}", c.value, c.limit);
-    case VKF_TILE_PARTS:
+    case VKF_TILE_PARTIALS:
         return fmt::format("{} partial results, over the limit of {}", c.value, c.limit);
     case VKF_TILE_BLOCKS:
         return fmt::format("does not fit blocks of {} of the block mask", c.limit);

@@ -34,7 +34,7 @@ void describeProblems(const VkfProblem* problem);
 void verify(const Call* call);
 void backward(void);
 void backwardOnDevice(const Gpu* gpu, VkfContext context);
-void mergeParts(const Gpu* gpu, VkfContext context);
+void mergePartials(const Gpu* gpu, VkfContext context);
 void appendRow(const Gpu* gpu, VkfContext context);
 
 VkfMergeProblem smallMerge(void);

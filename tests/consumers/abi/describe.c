@@ -43,17 +43,17 @@ static void describeAppend(void) {
 static void describeMerge(void) {
     const VkfMergeProblem problem = smallMerge();
     VkfMessage message;
-    VkfTensorLayout* part = poisonedOutput(sizeof *part);
+    VkfTensorLayout* partial = poisonedOutput(sizeof *partial);
     checkVkflash(vkfCheckMerge(&problem, &message), &message);
-    checkVkflash(vkfGetMergeTensorLayout(&problem, VKF_MERGE_PART, part, &message), &message);
-    checkOutput(part, sizeof *part);
-    printTensorLayout("part", part);
+    checkVkflash(vkfGetMergeTensorLayout(&problem, VKF_MERGE_PARTIAL, partial, &message), &message);
+    checkOutput(partial, sizeof *partial);
+    printTensorLayout("partial", partial);
 
     VkfMergeLayout* all = poisonedOutput(sizeof *all);
     checkVkflash(vkfGetMergeLayout(&problem, all, &message), &message);
     checkOutput(all, sizeof *all);
-    printf("parts: strides %llu %llu, %llu and %llu elements\n", (unsigned long long)all->partStride,
-           (unsigned long long)all->lsePartStride, (unsigned long long)all->partElements,
+    printf("partials: strides %llu %llu, %llu and %llu elements\n", (unsigned long long)all->partialStride,
+           (unsigned long long)all->lsePartialStride, (unsigned long long)all->partialElements,
            (unsigned long long)all->lseElements);
 }
 

@@ -133,7 +133,7 @@ int main(void) {
     verify(&call);
     backward();
     backwardOnDevice(&gpu, context);
-    mergeParts(&gpu, context);
+    mergePartials(&gpu, context);
     appendRow(&gpu, context);
 #ifdef VKFLASH_LATER
     checkRefusals(&gpu, context, &call);

@@ -8,11 +8,11 @@
 
 #include <vkflash/reference.h>
 
-enum { dim = 4, parts = 2, rows = 2, cacheRows = 3 };
+enum { dim = 4, partials = 2, rows = 2, cacheRows = 3 };
 
 VkfMergeProblem smallMerge(void) {
     const VkfMergeProblem problem = {.structSize = sizeof problem,
-                                     .parts = parts,
+                                     .partials = partials,
                                      .batch = 1,
                                      .heads = 1,
                                      .rows = rows,
@@ -21,14 +21,14 @@ VkfMergeProblem smallMerge(void) {
     return problem;
 }
 
-static const float partOutputs[parts * rows * dim] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8};
-static const float partLse[parts * rows] = {0, 1, 2, -1};
+static const float partialOutputs[partials * rows * dim] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8};
+static const float partialLse[partials * rows] = {0, 1, 2, -1};
 
 static void compareMerged(const VkfMergeProblem* problem, const Array* o, const Array* lse) {
     double expected[rows * dim];
     double expectedLse[rows];
     VkfMessage message;
-    checkVkflash(vkfReferenceMerge(problem, partOutputs, partLse, expected, expectedLse, &message), &message);
+    checkVkflash(vkfReferenceMerge(problem, partialOutputs, partialLse, expected, expectedLse, &message), &message);
     for (int i = 0; i < rows * dim; i++) {
         require(fabs((double)((const float*)o->data)[i] - expected[i]) < 1e-5, "a merged o is wrong");
     }
@@ -37,20 +37,20 @@ static void compareMerged(const VkfMergeProblem* problem, const Array* o, const 
     }
 }
 
-void mergeParts(const Gpu* gpu, VkfContext context) {
+void mergePartials(const Gpu* gpu, VkfContext context) {
     const VkfMergeProblem problem = smallMerge();
     VkfMerge merge = NULL;
     VkfMessage message;
     checkVkflash(vkfCreateMerge(context, &problem, &merge, &message), &message);
-    Array inputs = arrayOf(gpu, partOutputs, sizeof partOutputs);
-    Array inputLse = arrayOf(gpu, partLse, sizeof partLse);
+    Array inputs = arrayOf(gpu, partialOutputs, sizeof partialOutputs);
+    Array inputLse = arrayOf(gpu, partialLse, sizeof partialLse);
     Array o, lse;
     createArray(gpu, sizeof(float) * rows * dim, &o);
     createArray(gpu, sizeof(float) * rows, &lse);
 
     const VkfMergeBindings bindings = {.structSize = sizeof bindings,
-                                       .parts = bindingOf(&inputs),
-                                       .partLse = bindingOf(&inputLse),
+                                       .partials = bindingOf(&inputs),
+                                       .partialLse = bindingOf(&inputLse),
                                        .o = bindingOf(&o),
                                        .lse = bindingOf(&lse)};
     beginCommands(gpu);

@@ -77,7 +77,8 @@ static void refuseRecording(const Gpu* gpu, VkfContext context, const Call* call
     const VkfBinding lengths = bindingOf(&call->keyLengths), o = bindingOf(&call->o), lse = bindingOf(&call->lse);
     VkfBindings bindings = {
         .structSize = sizeof bindings, .q = q, .k = k, .v = v, .keyLengths = lengths, .o = o, .lse = lse};
-    VkfMergeBindings mergeBindings = {.structSize = sizeof mergeBindings, .parts = k, .partLse = v, .o = o, .lse = lse};
+    VkfMergeBindings mergeBindings = {
+        .structSize = sizeof mergeBindings, .partials = k, .partialLse = v, .o = o, .lse = lse};
     VkfAppendBindings appendBindings = {
         .structSize = sizeof appendBindings, .newK = k, .newV = v, .k = o, .v = lse, .lengths = lengths};
     appendBindings.newLengths = q;

@@ -17,7 +17,7 @@ layout(constant_id = VKF_MERGE_ID_WORKGROUP_SIZE) const uint WORKGROUP_SIZE = 64
 layout(constant_id = VKF_MERGE_ID_LANES) const uint LANES = 8;
 layout(constant_id = VKF_MERGE_ID_GROUPS) const uint MERGE_GROUPS = 1;
 layout(constant_id = VKF_MERGE_ID_AT_ONCE) const uint AT_ONCE = 4;
-layout(constant_id = VKF_MERGE_ID_TYPE_PART) const uint TYPE_PART = VKF_STORED_F32;
+layout(constant_id = VKF_MERGE_ID_TYPE_PARTIAL) const uint TYPE_PARTIAL = VKF_STORED_F32;
 layout(constant_id = VKF_MERGE_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
 layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
 
@@ -41,16 +41,16 @@ struct Place {
 
 // Some libraries give a row without visible keys an lse of +infinity.
 vec2 loadState(const Place place, const uint i) {
-    float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(i, params.lse_part_stride))).value);
+    float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(i, params.lse_partial_stride))).value);
     return abs(lse) == INFINITY ? vec2(MINUS_INFINITY, 0.0) : vec2(lse, 1.0);
 }
 
 vec4 loadOutput(const Place place, const uint i) {
-    uvec2 row = add64(place.row, multiply64(i, params.part_stride));
-    if (isAligned4(row, 0, TYPE_PART) && place.column + 4 <= params.dim) {
-        return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PART), 0)), TYPE_PART);
+    uvec2 row = add64(place.row, multiply64(i, params.partial_stride));
+    if (isAligned4(row, 0, TYPE_PARTIAL) && place.column + 4 <= params.dim) {
+        return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PARTIAL), 0)), TYPE_PARTIAL);
     }
-    return loadRow4(row, place.column, params.dim, TYPE_PART);
+    return loadRow4(row, place.column, params.dim, TYPE_PARTIAL);
 }
 
 #include "merge/merge_rows.glsl"
@@ -70,10 +70,10 @@ void main() {
     uint column = (gl_WorkGroupID.y * LANES + gl_LocalInvocationIndex % LANES) * 4;
     bool exists = index < params.row_count && column < params.dim;
     Place place;
-    place.lse = add64(params.part_lse, multiply64(index, 4));
-    place.row = rowOf(params.parts, params.part_batch_stride, params.part_head_stride, params.part_row_stride, index);
+    place.lse = add64(params.partial_lse, multiply64(index, 4));
+    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride, params.partial_row_stride, index);
     place.column = column;
-    mergeRow(place, exists, group, params.part_count);
+    mergeRow(place, exists, group, params.partial_count);
     if (!exists || group != 0) {
         return;
     }
