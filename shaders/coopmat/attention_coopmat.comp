@@ -206,8 +206,8 @@ void accumulateOutput(const uint first_matrix) {
 
 #include "coopmat/tile_walk.glsl"
 
-#ifdef VKF_PLACES_APART
-#include "coopmat/attend_apart.glsl"
+#ifdef VKF_NARROW
+#include "coopmat/attend_narrow.glsl"
 #else
 
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.

@@ -17,7 +17,7 @@
 #ifndef VKF_SUBGROUP_ROWS_GLSL
 #define VKF_SUBGROUP_ROWS_GLSL
 
-#ifdef VKF_PLACES_APART
+#ifdef VKF_NARROW
 const bool SPREADS_ROWS = false;
 #else
 const bool SPREADS_ROWS = HAS_WINDOW && !HAS_ALIBI && ROW_TILES == 2;

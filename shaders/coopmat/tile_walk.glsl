@@ -21,7 +21,7 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
 // second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.
-#if defined(VKF_PLACES_APART) || defined(VKF_BF16X3)
+#if defined(VKF_NARROW) || defined(VKF_BF16X3)
 const bool FETCHES_AHEAD = false;
 #else
 const bool FETCHES_AHEAD = STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false;

@@ -21,10 +21,10 @@ bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layo
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
-// Whether the kernel for narrow heads takes the problem: it places k and v apart (shaders/coopmat/attend_apart.glsl).
+// Whether the narrow kernel takes the problem (shaders/coopmat/attend_narrow.glsl).
 // On an H100 it takes 2 to 5 % less time with D = 64. It was measured for dense 16-bit k and v, without terms and
 // per-key masks.
-bool placesApart(const CheckedProblem& problem, const MatrixLayout& layout) {
+bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     constexpr uint32_t mostColumns = 64;
     const VkfProblem& p = problem.given;
     const bool hasTerms = p.softcap > 0.0F || p.alibi != 0 || has(p, VKF_ARRAY_BIAS);
@@ -35,7 +35,7 @@ bool placesApart(const CheckedProblem& problem, const MatrixLayout& layout) {
 
 Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
     return tile.bf16x3                         ? Kernel::attentionBf16x3
-           : placesApart(problem, tile.layout) ? Kernel::attentionNarrow
+           : takesNarrow(problem, tile.layout) ? Kernel::attentionNarrow
                                                : Kernel::attentionCoopmat;
 }
 

@@ -17,8 +17,8 @@
 // Needs: coopmat/state.glsl, coopmat/matrix_stage.glsl, coopmat/tile_walk.glsl, and the functions of
 // attention_coopmat.comp.
 // Provides: attend.
-#ifndef VKF_ATTEND_APART_GLSL
-#define VKF_ATTEND_APART_GLSL
+#ifndef VKF_ATTEND_NARROW_GLSL
+#define VKF_ATTEND_NARROW_GLSL
 
 // Line 7: starts to load k of a tile.
 void fetchKeys(const uint key_begin, const bool full) {
