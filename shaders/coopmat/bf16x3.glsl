@@ -14,7 +14,7 @@
 // Numbers of size TOO_LARGE and more, infinity and NaN do not fit: h could round to infinity, products of parts could
 // overflow with different signs, and infinity times a part of 0 is NaN. The kernel notices such numbers on their way to
 // shared memory, also where a mask drops them. Then the results of this kernel do not count. attention_scalar.comp
-// follows in the same call, and computes all again if Bf16x3Table::again says so.
+// follows in the same call, and computes all again if Bf16x3Table::fallback says so.
 //
 // Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16X3). These have 8 bits too, so that the tests
 // need every product. But fp16 has few exponents, so small numbers lose bits.

@@ -118,7 +118,7 @@ void askForPlainArithmetic() {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
     }
     if (unfit) {
-        VKF_MARK_BUFFER(Bf16x3TableAt(optionalInputs()).table.again, 1u);
+        VKF_MARK_BUFFER(Bf16x3TableAt(optionalInputs()).table.fallback, 1u);
     }
 }
 

@@ -54,7 +54,7 @@
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "gradient_coopmat/matrix_pairs.glsl"
-layout(constant_id = VKF_ID_IF_AGAIN) const bool IF_AGAIN = false;
+layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -264,7 +264,7 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
-    if (IF_AGAIN && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.sums_again == 0)) {
+    if (FALLBACK && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.wants_fallback == 0)) {
         return;
     }
     if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5
@@ -296,6 +296,6 @@ void main() {
             full_places = uvec2(0);
         }
     }
-    askForSumsAgain(ds_factor != 1.0);
+    askForFallback(ds_factor != 1.0);
     storeSums(); // 18
 }

@@ -19,7 +19,7 @@
 //
 // Sums of dq over earlier bands come from scratch memory in fp32. They go back there until the last band that some row
 // of the tile sees. Infinity and NaN in k, q or dout make sums infinite or NaN even where p and ds are 0, and so does a
-// ds past the largest fp16. Then the kernels that keep p and ds to themselves take over (VKF_SUMS_AGAIN).
+// ds past the largest fp16. Then the kernels that keep p and ds to themselves take over (VKF_WANTS_FALLBACK).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -244,7 +244,7 @@ GradientRows writtenRows() {
 // Stores four columns of an owned row or key.
 void storeSum(const GradientRows rows, const uint owned, const uint column, const vec4 sum) {
     if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
-        VKF_MARK_BUFFER(VKF_SUMS_AGAIN, 1u);
+        VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
     }
     uvec2 address = gradientRow(rows, owned);
     storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum);

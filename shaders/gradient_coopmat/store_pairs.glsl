@@ -7,7 +7,7 @@
 //
 // Needs: gradient_coopmat/stored_matrices.glsl, gradient_coopmat/pair_state.glsl, gradient/walk.glsl,
 // gradient/gradient_table.glsl.
-// Provides: beginBand, beginPairs, storePairs, askForSumsAgain.
+// Provides: beginBand, beginPairs, storePairs, askForFallback.
 #ifndef VKF_STORE_PAIRS_GLSL
 #define VKF_STORE_PAIRS_GLSL
 
@@ -70,9 +70,9 @@ void storePairs(const uint step) {
     }
 }
 
-void askForSumsAgain(const bool needed) {
+void askForFallback(const bool needed) {
     if (STORES_DS && needed) {
-        VKF_MARK_BUFFER(VKF_SUMS_AGAIN, 1u);
+        VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
     }
 }
 

@@ -172,15 +172,15 @@ void writeResults() {
     }
 }
 
-#ifdef VKF_IF_AGAIN
+#ifdef VKF_FALLBACK
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bf16x3TableAt {
     Bf16x3Table table;
 };
 #endif
 
 void main() {
-#ifdef VKF_IF_AGAIN // the second kernel of a call whose first one multiplies parts of numbers (coopmat/bf16x3.glsl)
-    if (Bf16x3TableAt(optionalInputs()).table.again == 0u) {
+#ifdef VKF_FALLBACK // the second kernel of a call whose first one multiplies parts of numbers (coopmat/bf16x3.glsl)
+    if (Bf16x3TableAt(optionalInputs()).table.fallback == 0u) {
         return;
     }
 #endif

@@ -49,7 +49,7 @@ struct CallTable {
  * that all kernels read. */
 struct Bf16x3Table {
     CallTable call;
-    Uint again; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
+    Uint fallback; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
     Uint padding;
 };
 

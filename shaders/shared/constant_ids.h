@@ -150,7 +150,7 @@
 #define VKF_ID_BAND_TILE_KEYS 102    /* keys of such a tile */
 #define VKF_ID_STORES_P 103          /* bool: p is stored too, and other kernels make all sums */
 #define VKF_ID_PAIRS_BY_LANE 104     /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
-#define VKF_ID_IF_AGAIN 105          /* bool: the kernel does nothing unless sums must be computed again */
+#define VKF_ID_FALLBACK 105          /* bool: the kernel is the fallback, and does nothing unless the table asks for it */
 #define VKF_ID_BAND_PAIR_ROWS 106    /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
 
 /* Kernels that run before or after attention, continued. */

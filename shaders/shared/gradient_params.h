@@ -69,7 +69,7 @@ struct GradientTable {
     Address ds;           /* ds of a band, with VKF_ID_BAND_TILES */
     Address p;            /* p of a band, with VKF_ID_STORES_P */
     Address dq_sums;      /* the sums of dq over the bands so far, in fp32 */
-    Uint sums_again;      /* the device sets it to 1 if p and ds of some band cannot give the sums */
+    Uint wants_fallback;      /* the device sets it to 1 if p and ds of some band cannot give the sums */
     Uint padding;
 };
 

@@ -13,7 +13,7 @@ namespace vkf {
 
 enum class Kernel : uint32_t {
     attentionScalar,
-    attentionScalarAgain,
+    attentionScalarFallback,
     attentionCoopmat,
     attentionNarrow,
     attentionBf16x3,
@@ -78,8 +78,8 @@ inline constexpr std::array kernelTable = {
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::both,
                  .subgroups = Built::both},
-    KernelTraits{.kernel = Kernel::attentionScalarAgain, // after attentionBf16x3, if that asks for it
-                 .name = "attention_scalar_again",
+    KernelTraits{.kernel = Kernel::attentionScalarFallback, // after attentionBf16x3, if that asks for it
+                 .name = "attention_scalar_fallback",
                  .constants = ConstantFamily::tile,
                  .storage16 = Built::with,
                  .subgroups = Built::with},

@@ -58,8 +58,8 @@ MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, Tile
 }
 
 // Adds the phase that computes all again in plain arithmetic, if the attention of fp32 numbers as bf16x3 asks for it.
-VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
-                        VkfMessage* message) {
+VkfResult scheduleFallback(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
+                           VkfMessage* message) {
     const ScalarTile tile = chooseScalarTile(device, tileProblem(VKF_PATH_SCALAR, problem)).tile;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -68,9 +68,9 @@ VkfResult scheduleAgain(const TunedDevice& device, const CheckedProblem& problem
                     device.caps.maxSharedMemoryBytes);
     }
     builder.setPhaseTile(tile);
-    const VkfResult result = builder.add(Kernel::attentionScalarAgain, {Operand::q, Operand::k, Operand::v, Operand::o},
-                                         tilesOfRows(problem, 1, tile.rows()) * builder.heads(),
-                                         tileOperations(problem, tile.rows()), message);
+    const VkfResult result = builder.add(
+        Kernel::attentionScalarFallback, {Operand::q, Operand::k, Operand::v, Operand::o},
+        tilesOfRows(problem, 1, tile.rows()) * builder.heads(), tileOperations(problem, tile.rows()), message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
     }
@@ -115,7 +115,7 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
         builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
     }
     const VkfResult result = scheduleFused(caps, kernelOf(problem, tile), splits, problem, builder, message);
-    return result == VKF_SUCCESS && tile.bf16x3 && !problem.empty ? scheduleAgain(device, problem, builder, message)
+    return result == VKF_SUCCESS && tile.bf16x3 && !problem.empty ? scheduleFallback(device, problem, builder, message)
                                                                   : result;
 }
 

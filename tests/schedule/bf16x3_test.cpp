@@ -51,7 +51,7 @@ TEST_CASE("fp32 q, k and v run on bf16 matrices as bf16x3, with any precision", 
         CHECK(made.path == VKF_PATH_COOPMAT);
         CHECK(made.productType == VKF_TYPE_F32);
         CHECK(kernelsOf(made) ==
-              std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::attentionScalarAgain});
+              std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::attentionScalarFallback});
         CHECK(made.scratchBytes == sizeof(vkf::shared::Bf16x3Table));
         CHECK(made.phases[1].variant.bf16);
         CHECK(made.phases[1].variant.constants[VKF_ID_PARTS_ARE_BF16] == 1);
@@ -139,7 +139,7 @@ TEST_CASE("the kernel that computes again is the last one that writes o and lse"
     vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
     const vkf::Schedule made = schedule(bf16Caps(), problem);
     CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::mergeSplits,
-                                         Kernel::attentionScalarAgain, Kernel::attentionProbabilities});
+                                         Kernel::attentionScalarFallback, Kernel::attentionProbabilities});
     CHECK(made.phases[2].lse == vkf::Operand::scratchLse);
     CHECK(made.phases[3].lse == vkf::Operand::scratchLse);
     CHECK(made.phases[3].variant.constants[VKF_ID_LSE] == 1);

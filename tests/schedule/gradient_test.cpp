@@ -223,7 +223,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK(dq.passes == one.passes);
         CHECK(dq.items == one.passes * heads * 8192 / 128);
         CHECK(dq.alternates);
-        CHECK(again.variant.constants[VKF_ID_IF_AGAIN] == 1);
+        CHECK(again.variant.constants[VKF_ID_FALLBACK] == 1);
         CHECK_FALSE(again.joins);
         CHECK_FALSE(again.alternates);
     }

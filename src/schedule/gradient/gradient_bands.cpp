@@ -104,13 +104,13 @@ VkfResult addBandPhases(GradientBuilder& builder, const BandTiles& tiles, const 
 }
 
 // The last phase does nothing unless the device asks for sums again.
-void runIfAgain(GradientBuilder& builder, bool joins) {
-    builder.lastPhase().variant.constants[VKF_ID_IF_AGAIN] = 1;
+void makeFallback(GradientBuilder& builder, bool joins) {
+    builder.lastPhase().variant.constants[VKF_ID_FALLBACK] = 1;
     builder.lastPhase().joins = joins;
 }
 
 // Adds the phases that write dq, dk and dv, where ds, or p and ds, stay in scratch memory. Phases that keep them to
-// themselves come last: they have to, if stored ones cannot give the sums (VKF_SUMS_AGAIN).
+// themselves come last: they have to, if stored ones cannot give the sums (VKF_WANTS_FALLBACK).
 VkfResult addAll(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, const BandTiles& tiles,
                  const GradientBands& bands, VkfMessage* message) {
     VkfResult result = addBandPhases(builder, tiles, bands, message);
@@ -121,12 +121,12 @@ VkfResult addAll(GradientBuilder& builder, const std::vector<GradientMatrixTile>
     const std::string keyTileText = builder.schedule().keyTileText;
     if (result == VKF_SUCCESS) {
         result = addRowPhase(builder, message);
-        runIfAgain(builder, false);
+        makeFallback(builder, false);
     }
     for (const GradientMatrixTile& tile : keyTiles) {
         if (result == VKF_SUCCESS && tiles.store.storesP) {
             result = addKeyPhase(builder, tile, message);
-            runIfAgain(builder, true);
+            makeFallback(builder, true);
         }
     }
     builder.schedule().keyTileText = keyTileText;
