@@ -16,7 +16,7 @@
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
 // The kernel is bound by reading k and v once. Words go straight from memory to registers. Each group of lanes walks
-// over keys of its own (decode_tile.glsl), with its own (m, l, o). So no group waits for another until the end:
+// over keys of its own (decode/tile.glsl), with its own (m, l, o). So no group waits for another until the end:
 //
 //     s      partial sums over the words of k in a lane, then over the lanes of the group
 //     m, l   of each row; all lanes of a group have the same values
@@ -38,7 +38,7 @@
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
-#include "decode/decode_tile.glsl"
+#include "decode/tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -51,15 +51,15 @@
 #include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/dropped.glsl"
-#include "decode/decode_item.glsl"
-#include "decode/decode_load.glsl"
+#include "masks/key_split.glsl"
+#include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
-#include "decode/decode_state.glsl"
-#include "decode/decode_join.glsl"
-#include "decode/decode_reduce.glsl"
-#include "decode/decode_begin.glsl"
-#include "decode/decode_fetch.glsl"
+#include "decode/state.glsl"
+#include "decode/join.glsl"
+#include "decode/reduce.glsl"
+#include "decode/begin.glsl"
+#include "decode/fetch.glsl"
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
@@ -84,7 +84,7 @@ void computeProducts() {
     }
 }
 
-#include "decode/decode_softmax.glsl"
+#include "decode/softmax.glsl"
 
 // Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {

@@ -51,7 +51,7 @@
 #include "masks/block_mask.glsl"
 #include "cache/block_types.glsl"
 #include "cache/paging.glsl"
-#include "scalar/tensor_rows.glsl"
+#include "cache/tensor_rows.glsl"
 #include "scalar/row_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"

@@ -50,7 +50,7 @@
 layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 
-#include "latent/latent_tile.glsl"
+#include "latent/tile.glsl"
 
 #include "common/item.glsl"
 #include "masks/mask.glsl"
@@ -61,11 +61,11 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "scores/finish.glsl"
 #include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "decode/decode_item.glsl"
+#include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
 
-#include "latent/latent_state.glsl"
-#include "latent/latent_stage.glsl"
+#include "latent/state.glsl"
+#include "latent/stage.glsl"
 
 // Line 8: s = q k^T over the subgroup's depths, without the scale.
 void computeProducts() {
@@ -79,8 +79,8 @@ void computeProducts() {
     coopMatStore(s_tile, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
 }
 
-#include "latent/latent_softmax.glsl"
-#include "latent/latent_values.glsl"
+#include "latent/softmax.glsl"
+#include "latent/values.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
@@ -153,7 +153,7 @@ void attend() {
     }
 }
 
-#include "latent/latent_output.glsl"
+#include "latent/output.glsl"
 
 // Line 5, and what the rows of this invocation need in every tile.
 void beginRows() {

@@ -56,7 +56,7 @@
 #define VKF_DECODE_O_WORDS(workgroup_size, value_dim, type, lanes)                                               \
     ((workgroup_size) * VKF_LANE_WORDS(value_dim, type, lanes) * VKF_WORD_QUADS(type))
 
-/* Rows of block types in the decode kernel on cooperative matrices (decode_blocks.glsl). `lanes` invocations load a
+/* Rows of block types in the decode kernel on cooperative matrices (decode_matrix/lane_chunks.glsl). `lanes` invocations load a
  * row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load equally many.
  *
  * VKF_DEALS_BLOCKS                    whether that is possible
@@ -87,7 +87,7 @@
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
-/* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix_tile.glsl).
+/* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
  * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_DECODE_STATE_ROWS: query rows of one state,
  * where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the next. With
  * matrices of 16 keys, rows then are in different banks. */

@@ -45,7 +45,7 @@ struct MatrixLayout {
     // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
     bool pairsInLane() const { return elementBits[0] == Place{0, 1}; }
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
-    // Whether shaders/decode/decode_matrix_tile.glsl can fill operands from registers, and turn narrow results into
+    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn narrow results into
     // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
     // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;

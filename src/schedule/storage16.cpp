@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t quadBytes = 8; // four 16-bit elements
 
 // Whether all rows begin and end at a multiple of four elements. Kernels load rows that lie far apart one element at a
-// time: see rowsOf in shaders/scalar/tensor_rows.glsl.
+// time: see rowsOf in shaders/cache/tensor_rows.glsl.
 bool movesInQuads(const VkfTensorLayout& layout) {
     constexpr uint32_t mostTileRows = 1024; // no tile has more rows or keys
     return inWholeWords(layout, quadBytes) &&

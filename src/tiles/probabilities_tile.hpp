@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tile choice of the kernel that writes the probabilities (shaders/probabilities/attention_probabilities.comp).
+// Tile choice of the kernel that writes the probabilities (shaders/scalar/attention_probabilities.comp).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the decode kernel on cooperative matrices (shaders/decode/attention_decode_matrix.comp).
+// The tile of the decode kernel on cooperative matrices (shaders/decode_matrix/attention_decode_matrix.comp).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vkf {
 
-// shaders/decode/decode_matrix_tile.glsl explains the numbers.
+// shaders/decode_matrix/tile.glsl explains the numbers.
 struct DecodeMatrixTile {
     MatrixLayout layout;
     uint32_t columns = 0;      // of a result

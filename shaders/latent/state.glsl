@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the latent kernel. latent_tile.glsl has its shared memory.
+// All mutable state of the latent kernel. latent/tile.glsl has its shared memory.
 //
-// Needs: common/params.glsl (Item), latent/latent_tile.glsl, scores/dropout.glsl.
+// Needs: common/params.glsl (Item), latent/tile.glsl, scores/dropout.glsl.
 // Provides: the variables below.
 #ifndef VKF_LATENT_STATE_GLSL
 #define VKF_LATENT_STATE_GLSL

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The steps between the two products of the decode kernel on matrices. Maxima and sums run over keys, which are rows of
-// the transposed scores. p goes from the element layout of a result to the right operands of decode_matrix_tile.glsl,
+// the transposed scores. p goes from the element layout of a result to the right operands of decode_matrix/tile.glsl,
 // through the subgroup's own shared memory.
 //
-// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_tile.glsl. Provides: maxOverKeys, sumOverKeys,
+// Needs: decode_matrix/state.glsl, decode_matrix/tile.glsl. Provides: maxOverKeys, sumOverKeys,
 // turnProbabilities.
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL

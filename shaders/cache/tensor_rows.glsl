@@ -5,8 +5,8 @@
 // Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl, cache/block_types.glsl,
 // cache/paging.glsl, TILE_ROWS, TILE_KEYS.
 // Provides: Rows, rowsOf, isComplete, pieceAddress, fetchWord, fetchKeyWord, loadWord.
-#ifndef VKF_TENSOR_ROWS_GLSL
-#define VKF_TENSOR_ROWS_GLSL
+#ifndef VKF_CACHE_TENSOR_ROWS_GLSL
+#define VKF_CACHE_TENSOR_ROWS_GLSL
 
 // One head of a tensor, of one sequence.
 struct Rows {

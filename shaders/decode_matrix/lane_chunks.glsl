@@ -12,12 +12,12 @@
 // The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
 // unit, the first unit is not needed.
 //
-// Needs: decode/decode_matrix_state.glsl (lane), decode/decode_matrix_tile.glsl, cache/block_types.glsl,
+// Needs: decode_matrix/state.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
 // Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
-// fetched words, and places and rotations of chunks, for decode_block_codes.glsl and decode_block_columns.glsl.
-#ifndef VKF_DECODE_BLOCKS_GLSL
-#define VKF_DECODE_BLOCKS_GLSL
+// fetched words, and places and rotations of chunks, for decode_matrix/chunk_codes.glsl and decode_matrix/chunk_columns.glsl.
+#ifndef VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
+#define VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 
 layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 

@@ -2,7 +2,7 @@
 //
 // Line 7 of the algorithm (attention_latent.comp): moves v to the shared memory of k.
 //
-// Needs: latent/latent_stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: fetchValues, placeValues.
+// Needs: latent/stage.glsl, matrix/special_values.glsl (finiteHalves). Provides: fetchValues, placeValues.
 #ifndef VKF_LATENT_VALUES_GLSL
 #define VKF_LATENT_VALUES_GLSL
 

@@ -5,8 +5,8 @@
 //
 // Needs: common/address64.glsl, common/element.glsl, WHOLE_WORDS.
 // Provides: rowWord, wordQuad, quadColumn; halfAt and Words of common/row_words.glsl.
-#ifndef VKF_DECODE_LOAD_GLSL
-#define VKF_DECODE_LOAD_GLSL
+#ifndef VKF_CACHE_ROW_LOADS_GLSL
+#define VKF_CACHE_ROW_LOADS_GLSL
 
 #include "cache/block_types.glsl"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Turns codes of block types in registers (decode_blocks.glsl) into the words of eight elements that fill fp16
+// Turns codes of block types in registers (decode_matrix/lane_chunks.glsl) into the words of eight elements that fill fp16
 // matrices.
 //
 // A code in the low bits of 2^10 is an exact fp16. Its difference to 2^10 plus the code of zero is exact, too. So only
 // the element itself is rounded. An element past the largest fp16 becomes infinite. A code of iq4_nl becomes its number
 // first, which is exact too.
 //
-// Needs: decode/decode_blocks.glsl, cache/block_types.glsl, matrix/special_values.glsl (finiteHalves).
+// Needs: decode_matrix/lane_chunks.glsl, cache/block_types.glsl, matrix/special_values.glsl (finiteHalves).
 // Provides: keyWord, valueBlockPair.
-#ifndef VKF_DECODE_BLOCK_CODES_GLSL
-#define VKF_DECODE_BLOCK_CODES_GLSL
+#ifndef VKF_DECODE_MATRIX_CHUNK_CODES_GLSL
+#define VKF_DECODE_MATRIX_CHUNK_CODES_GLSL
 
 // Word number `word` of a chunk's codes, as the chunk is rotated. Words of the first unit are joined with the last
 // unit.

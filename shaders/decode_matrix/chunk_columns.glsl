@@ -2,9 +2,9 @@
 //
 // The depth of k, or the column of v, that an element of a word of a block type belongs to.
 //
-// Needs: decode/decode_blocks.glsl. Provides: keyColumn, valueColumn.
-#ifndef VKF_DECODE_BLOCK_COLUMNS_GLSL
-#define VKF_DECODE_BLOCK_COLUMNS_GLSL
+// Needs: decode_matrix/lane_chunks.glsl. Provides: keyColumn, valueColumn.
+#ifndef VKF_DECODE_MATRIX_CHUNK_COLUMNS_GLSL
+#define VKF_DECODE_MATRIX_CHUNK_COLUMNS_GLSL
 
 // The column of element 0 to 7 of eight elements of a chunk. Bytes count as the chunk lies in registers, rotated.
 uint elementColumn(const uint chunk, const uint eight, const uint element, const Dealt dealt) {

@@ -3,8 +3,8 @@
 // Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
 // subgroups, in their order, and stores (o, lse) of each row.
 //
-// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (sumOverKeys),
-// decode/decode_block_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
+// Needs: decode_matrix/state.glsl, decode_matrix/turn.glsl (sumOverKeys),
+// decode_matrix/chunk_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
 // scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
 // Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL

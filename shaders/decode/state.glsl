@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the decode kernel in plain arithmetic. decode_join.glsl has the shared memory of the kernel's
+// All mutable state of the decode kernel in plain arithmetic. decode/join.glsl has the shared memory of the kernel's
 // end. cache/paging.glsl and the masks have state of their own.
 //
-// Needs: common/params.glsl (Item), decode/decode_tile.glsl, scores/dropout.glsl (RowDropout).
+// Needs: common/params.glsl (Item), decode/tile.glsl, scores/dropout.glsl (RowDropout).
 // Provides: the variables below.
 #ifndef VKF_DECODE_STATE_GLSL
 #define VKF_DECODE_STATE_GLSL

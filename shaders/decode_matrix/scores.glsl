@@ -3,7 +3,7 @@
 // Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks. In
 // a partial tile, also removes values that must not be multiplied.
 //
-// Needs: decode/decode_matrix_state.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
+// Needs: decode_matrix/state.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
 // masks/keep.glsl, matrix/special_values.glsl.
 // Provides: finishScores, dropInvisible, finiteValues.
 #ifndef VKF_DECODE_MATRIX_SCORES_GLSL

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable state of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
-// decode_blocks.glsl has the state of block types. decode_matrix_turn.glsl and decode_matrix_join.glsl have their
+// decode_matrix/lane_chunks.glsl has the state of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
 // shared memory.
 //
-// Needs: common/params.glsl (Item), decode/decode_matrix_tile.glsl, scores/dropout.glsl (RowDropout).
+// Needs: common/params.glsl (Item), decode_matrix/tile.glsl, scores/dropout.glsl (RowDropout).
 // Provides: the variables below, splitColumn, ownsRows, stateRow, slotKey, valueKeyStep, valueKey,
 // scaleOutput.
 #ifndef VKF_DECODE_MATRIX_STATE_GLSL

@@ -17,7 +17,7 @@
 //
 // The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
 // and v go from device memory straight into the registers that make up their matrices, without shared memory
-// (decode_matrix_tile.glsl; decode_blocks.glsl for block types). Each subgroup owns ROW_TILES matrices of rows.
+// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of rows.
 // KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for another
 // until the end.
 //
@@ -29,7 +29,7 @@
 //      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
 //          ALiBi or bias the scale is deferred to the exponent.
 //      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
-//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix_turn.glsl). Where a
+//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix/turn.glsl). Where a
 //          matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column. If
 //          a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones, where
 //          such values become zeros (matrix/special_values.glsl).
@@ -53,7 +53,7 @@
 #include "common/params.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
-#include "decode/decode_matrix_tile.glsl"
+#include "decode_matrix/tile.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "masks/keep.glsl"
@@ -63,19 +63,19 @@
 #include "scores/finish.glsl"
 #include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "decode/decode_item.glsl"
-#include "decode/decode_load.glsl"
+#include "masks/key_split.glsl"
+#include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 #include "matrix/special_values.glsl"
 
-#include "decode/decode_matrix_state.glsl"
-#include "decode/decode_blocks.glsl"
-#include "decode/decode_block_codes.glsl"
-#include "decode/decode_block_columns.glsl"
-#include "decode/decode_matrix_turn.glsl"
-#include "decode/decode_matrix_join.glsl"
-#include "decode/decode_matrix_begin.glsl"
-#include "decode/decode_matrix_fetch.glsl"
+#include "decode_matrix/state.glsl"
+#include "decode_matrix/lane_chunks.glsl"
+#include "decode_matrix/chunk_codes.glsl"
+#include "decode_matrix/chunk_columns.glsl"
+#include "decode_matrix/turn.glsl"
+#include "decode_matrix/join.glsl"
+#include "decode_matrix/begin.glsl"
+#include "decode_matrix/fetch.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
@@ -99,8 +99,8 @@ void computeProducts() {
     }
 }
 
-#include "decode/decode_matrix_scores.glsl"
-#include "decode/decode_matrix_softmax.glsl"
+#include "decode_matrix/scores.glsl"
+#include "decode_matrix/softmax.glsl"
 
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.
 void accumulateOutput(const bool partial) {

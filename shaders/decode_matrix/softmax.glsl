@@ -2,7 +2,7 @@
 //
 // Line 9 of the algorithm (attention_decode_matrix.comp), and the factor of line 10.
 //
-// Needs: decode/decode_matrix_state.glsl, decode/decode_matrix_turn.glsl (maxOverKeys), scores/score_terms.glsl
+// Needs: decode_matrix/state.glsl, decode_matrix/turn.glsl (maxOverKeys), scores/score_terms.glsl
 // (deferredScale), scores/dropout.glsl.
 // Provides: updateSoftmax.
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL

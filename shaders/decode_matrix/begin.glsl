@@ -2,7 +2,7 @@
 //
 // Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the state.
 //
-// Needs: decode/decode_matrix_state.glsl, decode/decode_block_columns.glsl, decode/decode_load.glsl,
+// Needs: decode_matrix/state.glsl, decode_matrix/chunk_columns.glsl, cache/row_loads.glsl,
 // common/address.glsl, scores/score_terms.glsl.
 // Provides: loadQueries, clearState.
 #ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
