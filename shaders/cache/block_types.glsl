@@ -13,7 +13,7 @@
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
 // and the 8 elements 16 places later. The codes of the two share their bytes.
 //
-// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_DEALT_BLOCKS where the kernel has block types.
+// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_READS_LANE_CHUNKS where the kernel has block types.
 // Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
 // RowWords, VKF_CODE_OFFSET.
 #ifndef VKF_BLOCK_TYPES_GLSL
@@ -21,7 +21,7 @@
 
 #include "cache/code_numbers.glsl"
 
-#if defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
+#if defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
 #define VKF_PIECE_BYTES 8
 
 // Where the block and the codes of a piece begin, in bytes from the row. VKF_CODE_OFFSET: what codeBytes adds to a

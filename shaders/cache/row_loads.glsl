@@ -15,7 +15,7 @@
 // A word, loaded element by element; zeros past the end of the row.
 uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, const uint type) {
     uvec4 bits = uvec4(0);
-#ifndef VKF_DEALT_BLOCKS
+#ifndef VKF_READS_LANE_CHUNKS
     if (VKF_IS_BLOCK_TYPE(type)) {
         return word < VKF_ROW_WORDS(dim, type) ? gatherPiece(row_address, word, type) : bits;
     }
@@ -32,7 +32,7 @@ uvec4 gatheredWord(const uvec2 row_address, const uint word, const uint dim, con
 }
 
 uvec4 existingWord(const uvec2 row_address, const uint word, const uint type) {
-#ifndef VKF_DEALT_BLOCKS
+#ifndef VKF_READS_LANE_CHUNKS
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadPiece(row_address, word, type);
     }

@@ -44,7 +44,7 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
-#define VKF_DEALT_BLOCKS
+#define VKF_READS_LANE_CHUNKS
 #define VKF_PAGES
 #define VKF_VOTES
 

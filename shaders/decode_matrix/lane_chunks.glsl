@@ -14,7 +14,7 @@
 //
 // Needs: decode_matrix/state.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
-// Provides: K_BLOCKS, V_BLOCKS, Dealt, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
+// Provides: K_BLOCKS, V_BLOCKS, LaneChunks, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
 // fetched words, and places and rotations of chunks, for decode_matrix/chunk_codes.glsl and decode_matrix/chunk_columns.glsl.
 #ifndef VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 #define VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
@@ -22,7 +22,7 @@
 layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 
 // How rows of k or v are assigned to lanes.
-struct Dealt {
+struct LaneChunks {
     uint type;
     uint block_bytes;
     uint codes_at; // bytes from the start of the block to its codes
@@ -40,8 +40,8 @@ const uint K_UNIT = VKF_CHUNK_UNIT(TYPE_K, K_SHARES, BLOCK_UNIT);
 const uint V_UNIT = VKF_CHUNK_UNIT(TYPE_V, V_SHARES, BLOCK_UNIT);
 const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_SHARES);
 const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_SHARES);
-const uint K_HEADER = VKF_DEALT_HEADER_WORDS(TYPE_K, K_SHARES);
-const uint V_HEADER = VKF_DEALT_HEADER_WORDS(TYPE_V, V_SHARES);
+const uint K_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_K, K_SHARES);
+const uint V_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_V, V_SHARES);
 const uint K_FETCHED = K_HEADER + K_WORDS + K_UNIT;
 const uint V_FETCHED = V_HEADER + V_WORDS + V_UNIT;
 const uint K_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
@@ -50,8 +50,8 @@ const uint K_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_K);
 const uint V_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_V);
 const uint K_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_K);
 const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
-#define K_DEALT Dealt(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT, K_HEADER)
-#define V_DEALT Dealt(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
+#define K_LANE_CHUNKS LaneChunks(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT, K_HEADER)
+#define V_LANE_CHUNKS LaneChunks(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
 const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
@@ -85,42 +85,42 @@ uint valuePlace(const uint key, const uint number) {
 }
 
 // Where the codes of a chunk begin, in bytes from the start of the row.
-uint codesBegin(const uint chunk, const Dealt dealt) {
-    return chunk / dealt.shares * dealt.block_bytes + dealt.codes_at +
-           chunk % dealt.shares * (dealt.words * 4);
+uint codesBegin(const uint chunk, const LaneChunks chunks) {
+    return chunk / chunks.shares * chunks.block_bytes + chunks.codes_at +
+           chunk % chunks.shares * (chunks.words * 4);
 }
 
 // The rotation of a chunk in registers, in bytes.
-uint rotationOf(const uint chunk, const Dealt dealt) {
-    return (codesBegin(chunk, dealt) - 2) % (dealt.unit * 4) + 2;
+uint rotationOf(const uint chunk, const LaneChunks chunks) {
+    return (codesBegin(chunk, chunks) - 2) % (chunks.unit * 4) + 2;
 }
 
 // Whether the chunk's block starts in the middle of a word of 4 bytes.
-bool startsBetween(const uint chunk, const Dealt dealt) {
-    return dealt.block_bytes % 4 != 0 && chunk / dealt.shares % 2 != 0;
+bool startsBetween(const uint chunk, const LaneChunks chunks) {
+    return chunks.block_bytes % 4 != 0 && chunk / chunks.shares % 2 != 0;
 }
 
 // The unit of a row in which the loads of a chunk begin.
-uint firstUnit(const uint chunk, const Dealt dealt) {
-    return (codesBegin(chunk, dealt) - rotationOf(chunk, dealt)) / (dealt.unit * 4);
+uint firstUnit(const uint chunk, const LaneChunks chunks) {
+    return (codesBegin(chunk, chunks) - rotationOf(chunk, chunks)) / (chunks.unit * 4);
 }
 
 // Loads a chunk of the row that begins `row` units after the address.
-void fetchChunk(const uint place, const uvec2 address, const uint row, const uint chunk, const Dealt dealt) {
-    if (dealt.header_words != 0) {
-        const uint header = row * dealt.unit + chunk / dealt.shares * dealt.block_bytes / 4;
+void fetchChunk(const uint place, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
+    if (chunks.header_words != 0) {
+        const uint header = row * chunks.unit + chunk / chunks.shares * chunks.block_bytes / 4;
         fetched_blocks[place] = RowWords(address).word[header];
-        if (VKF_BLOCK_HAS_FIFTH_BITS(dealt.type)) {
+        if (VKF_BLOCK_HAS_FIFTH_BITS(chunks.type)) {
             fetched_blocks[place + 1] = RowWords(address).word[header + 1];
         }
     }
-    const uint first = place + dealt.header_words;
-    const uint unit = row + firstUnit(chunk, dealt);
+    const uint first = place + chunks.header_words;
+    const uint unit = row + firstUnit(chunk, chunks);
     UNROLL for (uint i = 0; i < MOST_CODE_WORDS; i++) {
-        if (i >= dealt.words + dealt.unit) {
+        if (i >= chunks.words + chunks.unit) {
             continue;
         }
-        if (dealt.unit == 1) {
+        if (chunks.unit == 1) {
             fetched_blocks[first + i] = RowWords(address).word[unit + i];
         } else if (i % 2 == 0) {
             const uvec2 pair = WordPairs(address).pair[unit + i / 2];
@@ -132,13 +132,13 @@ void fetchChunk(const uint place, const uvec2 address, const uint row, const uin
 
 void fetchKeyBlocks(const uint slot, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < K_CHUNKS; i++) {
-        fetchChunk(keyPlace(slot, i), address, row, keyChunk(i), K_DEALT);
+        fetchChunk(keyPlace(slot, i), address, row, keyChunk(i), K_LANE_CHUNKS);
     }
 }
 
 void fetchValueBlocks(const uint key, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < V_CHUNKS; i++) {
-        fetchChunk(valuePlace(key, i), address, row, valueChunk(i), V_DEALT);
+        fetchChunk(valuePlace(key, i), address, row, valueChunk(i), V_LANE_CHUNKS);
     }
 }
 

@@ -21,7 +21,7 @@
  *   - for some types: a word of fifth bits
  *   - codes of four or eight bits */
 #define VKF_BLOCK_ELEMENTS 32
-#if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_DEALT_BLOCKS)
+#if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
 #define VKF_IS_BLOCK_TYPE(type)                                                                                  \
     (((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1) || (type) == VKF_STORED_IQ4_NL)
 #else /* shaders for k and v of plain types omit the code for block types */

@@ -73,16 +73,16 @@
  * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
  * VKF_FETCHED_WORDS    all that is loaded for a chunk
  *
- * VKF_DEALT_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
+ * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
 #define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
 #define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
-#define VKF_DEALT_HEADER_WORDS(type, shares)                                                                     \
+#define VKF_CHUNK_HEADER_WORDS(type, shares)                                                                     \
     ((shares) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
 #define VKF_FETCHED_WORDS(type, shares, unit)                                                                    \
-    (VKF_DEALT_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+    (VKF_CHUNK_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */

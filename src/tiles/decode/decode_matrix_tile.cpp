@@ -40,8 +40,8 @@ uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t 
     return VKF_LANE_CHUNKS(dim, lanes, shares) * VKF_FETCHED_WORDS(stored, shares, unit);
 }
 
-// Whether the lanes that load rows of block types get equal parts.
-bool dealsBlocks(const DecodeMatrixTile& tile) {
+// Whether the lanes that load rows of block types get equally many chunks.
+bool dividesBlocks(const DecodeMatrixTile& tile) {
     const uint32_t depthLanes = tile.layout.columnLanes() + 1;
     return (!isBlockType(tile.keyType) || VKF_DEALS_BLOCKS(tile.headDim, depthLanes)) &&
            (!isBlockType(tile.valueType) || VKF_DEALS_BLOCKS(tile.valueDim, tile.layout.lanes / depthLanes));
@@ -96,7 +96,7 @@ bool hasManyKeys(const DecodeProblem& problem, const DecodeMatrixTile& tile) {
 // key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
 // took 317 us then instead of 198 without matrices.
 void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
-    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dealsBlocks(tile);
+    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dividesBlocks(tile);
     DecodeMatrixTile oneColumn = tile;
     oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
