@@ -62,7 +62,7 @@ void clearState() {
     UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
         m_row[i] = BEFORE_ANY_KEY;
         l_row[i] = 0.0;
     }

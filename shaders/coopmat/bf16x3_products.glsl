@@ -64,7 +64,7 @@ Half halfOfPart(const float part) {
 void makeProbabilities(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint row = r * SLOTS + e / SLOT_ELEMENTS;
+            const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
             const uint key = elementKey(depth, e);
             const uint part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
             float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);

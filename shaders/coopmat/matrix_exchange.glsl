@@ -2,7 +2,7 @@
 //
 // Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
 // to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
-// and row factors go back in the same way. In our layout a slot is as many consecutive columns as possible, at least
+// and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at least
 // four.
 //
 // Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
@@ -46,17 +46,17 @@ uvec2 packProbabilities4(const uint matrix, const uint e) {
                  packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
 }
 
-// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a slot has four
+// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a fragment row has four
 // elements.
 void placeProbabilities(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         uint matrix = r * KEY_TILES + key;
-        UNROLL for (uint e = 0; e < ELEMENTS; e += min(SLOT_ELEMENTS, 8)) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
             uvec2 step = elementPlace(e);
             uint word = begin + place.x * P_ROW + place.y / 8 +
                         (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
-            if (SLOT_ELEMENTS % 8 == 0) {
+            if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
                 exchange[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
             } else {
                 uvec2 half_word = packProbabilities4(matrix, e);
@@ -98,7 +98,7 @@ void makeFactors() {
     stageBarrier();
     UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
         uvec2 at = place + elementPlace(e);
-        exchange[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / SLOT_ELEMENTS]));
+        exchange[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
     }
     stageBarrier();
     coopMatLoad(factors, exchange, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);

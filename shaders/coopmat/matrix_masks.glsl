@@ -13,12 +13,12 @@
 void dropUnkept() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
             RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
+                UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
+                    uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
                     if (!keeps(keep, first_key + elementKey(key, e))) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
@@ -74,9 +74,9 @@ void dropInvisible() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
+            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -85,8 +85,8 @@ void dropInvisible() {
                     seen = visibleBits(visible - int(first));
                 }
                 bool dropped = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
-                UNROLL for (uint i = 0; i < SLOT_ELEMENTS; i++) {
-                    uint e = slot * SLOT_ELEMENTS + i;
+                UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
+                    uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
                     if (dropped || LACKS_BIT(seen, elementKey(key, e) % 32)) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }

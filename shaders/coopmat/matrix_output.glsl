@@ -9,12 +9,12 @@
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL
 
-FinishedRow finished_row[ROW_TILES * SLOTS];
+FinishedRow finished_row[ROW_TILES * FRAGMENT_ROWS];
 
 // Line 15: stores lse. For each row one lane does it.
 void storeLseOfRows() {
     uvec2 place = lanePlace(lane);
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
         uint row = first_row + place.x + laneRow(i);
         if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
@@ -40,12 +40,12 @@ uint outputAlignment(const uvec2 head) {
 void normalize() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint i = r * SLOTS + slot;
-            uint row = first_row + r * MATRIX_STEP + place.x + slotRow(slot);
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
+            uint i = r * FRAGMENT_ROWS + fragment_row;
+            uint row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
             finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
             float l = finished_row[i].l;
-            row_factor[slot] = scaledByDropout(l == 0.0 ? 0.0 : 1.0 / l);
+            row_factor[fragment_row] = scaledByDropout(l == 0.0 ? 0.0 : 1.0 / l);
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
@@ -70,7 +70,7 @@ bool exceedsF16() {
 
 // Lines 12 to 15. The sums l of the lanes are added up here, once.
 void writeResults() {
-    UNROLL for (uint i = 0; i < ROW_TILES * SLOTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
         l_row[i] = sumOverColumns(l_row[i]);
     }
     normalize();

@@ -23,7 +23,7 @@ Half roundToHalf(const float p) {
 void makeProbabilities(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint row = r * SLOTS + e / SLOT_ELEMENTS;
+            const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
             const uint key = elementKey(depth, e);
             float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
             p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(takeProbability(x, row, key));
@@ -36,7 +36,7 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {
     UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        factors[e] = row_factor[e / SLOT_ELEMENTS];
+        factors[e] = row_factor[e / FRAGMENT_ROW_ELEMENTS];
     }
 }
 

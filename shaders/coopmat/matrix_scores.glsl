@@ -12,7 +12,7 @@
 
 // Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                        \
-    SCORE((row) / SLOTS * KEY_TILES + (i) / SLOT_ELEMENTS, (row) % SLOTS * SLOT_ELEMENTS + (i) % SLOT_ELEMENTS)
+    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS, (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
 
 void beginScores() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {

@@ -39,8 +39,8 @@ bool hasOutgrown() {
 // all factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint slot = 0; slot < SLOTS; slot++) {
-            uint i = r * SLOTS + slot;
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
+            uint i = r * FRAGMENT_ROWS + fragment_row;
             // A comparison with a NaN is false, so m ignores it. The result of its row is lost, but the loop that calls
             // this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
@@ -48,7 +48,7 @@ void rescale() {
             float factor = power(m_row[i] - m);
             m_row[i] = m;
             l_row[i] *= factor;
-            row_factor[slot] = factor;
+            row_factor[fragment_row] = factor;
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {

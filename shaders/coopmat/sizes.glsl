@@ -51,7 +51,7 @@ layout(constant_id = VKF_ID_SHARED_DEPTHS) const uint SHARED_DEPTHS = 0;
 const uint HELD_DEPTHS = DIM_TILES - SHARED_DEPTHS;
 const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DEPTHS, MATRIX_DEPTH); // words from row to row
 
-const uint OWN_ROWS = ROW_TILES * SLOTS;                     // rows of which an invocation has elements
+const uint OWN_ROWS = ROW_TILES * FRAGMENT_ROWS;                     // rows of which an invocation has elements
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // bits of an element of the bias
 const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes in a bias row, for the lane's keys

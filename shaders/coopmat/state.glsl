@@ -40,15 +40,15 @@ uint lane;        // number in the subgroup
 uint first_row;   // the first packed row of the subgroup
 float slope_row[SLOPES]; // ALiBi: slopes of the rows' heads, in the unit of scores
 float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // bias factors of the rows' heads
-RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * SLOTS : 1];
+RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * FRAGMENT_ROWS : 1];
 bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane loads complete words
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
 LeftMatrix q_tile[VKF_BF16X3_MATRICES(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-float m_row[ROW_TILES * SLOTS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
-float l_row[ROW_TILES * SLOTS]; // running sum over this invocation's keys; lanes are added at the end
+float m_row[ROW_TILES * FRAGMENT_ROWS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
+float l_row[ROW_TILES * FRAGMENT_ROWS]; // running sum over this invocation's keys; lanes are added at the end
 
 // The present tile of keys.
 uint tile_begin;     // its first key
@@ -62,8 +62,8 @@ float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken
 #endif
 vec3 deferred;                         // factors that are deferred to the exponent (deferred_scores.glsl)
 float slope_step[SLOPES];              // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
-float tile_maximum[ROW_TILES * SLOTS]; // over this invocation's scores, in the unit of scores
-float row_factor[SLOTS];               // factors of the rows of o, for one row of matrices
+float tile_maximum[ROW_TILES * FRAGMENT_ROWS]; // over this invocation's scores, in the unit of scores
+float row_factor[FRAGMENT_ROWS];               // factors of the rows of o, for one row of matrices
 ResultMatrix factors;                  // row_factor as a matrix: each in all columns of its row
 
 // Words on their way from device memory to shared memory or, for the bias, to the scores.

@@ -83,14 +83,14 @@ void computeProducts() {
         s_tile[r] = ResultMatrix(0.0);
     }
     UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
-        uvec4 k_words[LEFT_SLOTS];
-        UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-            k_words[slot] = K_BLOCKS ? keyWord(slot, word) : fetched_k[slot * K_LANE_WORDS + word];
+        uvec4 k_words[LEFT_FRAGMENT_ROWS];
+        UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
+            k_words[fragment_row] = K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
         }
         UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
             LeftMatrix k_tile;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                k_tile[e] = halfOf(k_words[e / SLOT_ELEMENTS], i * SLOT_ELEMENTS + e % SLOT_ELEMENTS);
+                k_tile[e] = halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
             }
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
@@ -111,7 +111,7 @@ void accumulateOutput(const bool partial) {
         uint pairs[STEP_KEYS * TILE_PAIRS];
         UNROLL for (uint p = 0; p < STEP_KEYS * TILE_PAIRS; p++) {
             const uint key = step * STEP_KEYS + p % STEP_KEYS;
-            const uint pair = tile * LEFT_SLOTS * KEY_COLUMNS / 2 + p / STEP_KEYS;
+            const uint pair = tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / STEP_KEYS;
             pairs[p] = 0u;
             if (V_BLOCKS) {
                 pairs[p] = valueBlockPair(key, pair, partial);
@@ -121,9 +121,9 @@ void accumulateOutput(const bool partial) {
         }
         LeftMatrix v_tile;
         UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-            const uint key = e % SLOT_ELEMENTS / LANE_COLUMNS;
-            const uint column = (tile * LEFT_SLOTS + e / SLOT_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
-            const uint pair = column / 2 - tile * LEFT_SLOTS * KEY_COLUMNS / 2;
+            const uint key = e % FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
+            const uint column = (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            const uint pair = column / 2 - tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
             v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
         }
         UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {

@@ -35,10 +35,10 @@ uvec4 queryWord(const uvec2 row, const uint word) {
 
 // Line 4. Rows that do not exist are zeros.
 void loadQueries() {
-    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_SLOTS; i++) {
-        const uint first = i / QUERY_SLOTS * DIM_TILES;
-        const uint slot = i % QUERY_SLOTS;
-        uint packed_row = first_row + rowOfColumn(i / QUERY_SLOTS, slotKey(slot));
+    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_FRAGMENT_ROWS; i++) {
+        const uint first = i / QUERY_FRAGMENT_ROWS * DIM_TILES;
+        const uint fragment_row = i % QUERY_FRAGMENT_ROWS;
+        uint packed_row = first_row + rowOfColumn(i / QUERY_FRAGMENT_ROWS, fragmentKey(fragment_row));
         uint existing = min(packed_row, packedRows(item) - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
@@ -47,7 +47,7 @@ void loadQueries() {
             uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
-                q_tile[first + word * WORD_DEPTHS + e / SLOT_ELEMENTS][slot * SLOT_ELEMENTS + e % SLOT_ELEMENTS] =
+                q_tile[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS][fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] =
                     halfOf(loaded, e);
             }
         }

@@ -82,11 +82,11 @@ uint blockPair(const uint place, const uint chunk, const uint pair, const LaneCh
 }
 
 // Eight elements of one of this lane's keys, in the order of keyColumn.
-uvec4 keyWord(const uint slot, const uint word) {
+uvec4 keyWord(const uint fragment_row, const uint word) {
     const uint number = word / K_EIGHTS;
     uvec4 elements;
     UNROLL for (uint i = 0; i < 4; i++) {
-        elements[i] = blockPair(keyPlace(slot, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
+        elements[i] = blockPair(keyPlace(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
     }
     return elements;
 }

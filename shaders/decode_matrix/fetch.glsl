@@ -27,8 +27,8 @@ uint near_k, near_v; // rows of this lane's first keys in the next full tile, in
 
 // Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin, const bool partial) {
-    UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        pages_k[slot] = pageOf(item.batch, existingKey(key_begin + slotKey(slot), partial));
+    UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
+        pages_k[fragment_row] = pageOf(item.batch, existingKey(key_begin + fragmentKey(fragment_row), partial));
     }
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), partial));
@@ -45,17 +45,17 @@ uint valueRow(const uint key) {
 }
 
 void fetchKeys(const uint key_begin, const bool partial) {
-    UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-        uint key = existingKey(key_begin + slotKey(slot), partial);
-        uvec2 address = K_NEAR ? k_head : keyAddress(k_head, VKF_K, pages_k[slot], key);
-        uint row = partial ? keyRow(key) : near_k + keyRow(slotRow(slot));
+    UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
+        uint key = existingKey(key_begin + fragmentKey(fragment_row), partial);
+        uvec2 address = K_NEAR ? k_head : keyAddress(k_head, VKF_K, pages_k[fragment_row], key);
+        uint row = partial ? keyRow(key) : near_k + keyRow(fragmentRow(fragment_row));
         if (K_BLOCKS) {
-            fetchKeyBlocks(slot, address, row);
+            fetchKeyBlocks(fragment_row, address, row);
             continue;
         }
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
             const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
-            fetched_k[slot * K_LANE_WORDS + word] =
+            fetched_k[fragment_row * K_LANE_WORDS + word] =
                 K_NEAR ? Words(address).word[row + number] : rowWord(address, number, HEAD_DIM, TYPE_K, DEPTH_LANES);
         }
     }
@@ -82,7 +82,7 @@ void fetchValues(const uint key_begin, const bool partial) {
 
 // Sets where fetchKeys and fetchValues of full tiles begin.
 void beginFetching(const uint key_begin) {
-    near_k = keyRow(key_begin + slotKey(0));
+    near_k = keyRow(key_begin + fragmentKey(0));
     near_v = valueRow(key_begin + valueKey(0));
 }
 
@@ -91,7 +91,7 @@ void forgetKeys() {
         forgetKeyBlocks();
         return;
     }
-    FORGET(fetched_k, 0, LEFT_SLOTS * K_LANE_WORDS, uvec4(0))
+    FORGET(fetched_k, 0, LEFT_FRAGMENT_ROWS * K_LANE_WORDS, uvec4(0))
 }
 
 void forgetValues() {

@@ -93,8 +93,8 @@ void joinStates() {
 // o of a state, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
 // both.
 float outputOf(const uint state, const uint group, const uint column) {
-    const uint tile = state / OUTPUT_STATES * VALUE_TILES + group / LEFT_SLOTS;
-    return o_tile[tile][group % LEFT_SLOTS * ROW_ELEMENTS + state % OUTPUT_STATES * LANE_COLUMNS + column];
+    const uint tile = state / OUTPUT_STATES * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
+    return o_tile[tile][group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + state % OUTPUT_STATES * LANE_COLUMNS + column];
 }
 
 // Where element 0 to 7 of a word of this lane's is staged.

@@ -54,7 +54,7 @@ const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
 #define V_LANE_CHUNKS LaneChunks(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
-const uint V_PLACE = LEFT_SLOTS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
+const uint V_PLACE = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
 const uint FETCHED_END = V_PLACE + VALUE_KEYS * V_CHUNKS * V_FETCHED;
 const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
 
@@ -76,8 +76,8 @@ uint valueChunk(const uint number) {
 }
 
 // Where the words of chunk number `number` of k begin in fetched_blocks. valuePlace does the same for v.
-uint keyPlace(const uint slot, const uint number) {
-    return (slot * K_CHUNKS + number) * K_FETCHED;
+uint keyPlace(const uint fragment_row, const uint number) {
+    return (fragment_row * K_CHUNKS + number) * K_FETCHED;
 }
 
 uint valuePlace(const uint key, const uint number) {
@@ -130,9 +130,9 @@ void fetchChunk(const uint place, const uvec2 address, const uint row, const uin
     }
 }
 
-void fetchKeyBlocks(const uint slot, const uvec2 address, const uint row) {
+void fetchKeyBlocks(const uint fragment_row, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < K_CHUNKS; i++) {
-        fetchChunk(keyPlace(slot, i), address, row, keyChunk(i), K_LANE_CHUNKS);
+        fetchChunk(keyPlace(fragment_row, i), address, row, keyChunk(i), K_LANE_CHUNKS);
     }
 }
 

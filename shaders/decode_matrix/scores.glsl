@@ -23,7 +23,7 @@ void finishScores(const uint key_begin) {
         if (state < STATES) {
             float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s_tile[i / ELEMENTS][e] = withTerms(terms[state], slotKey(e / ROW_ELEMENTS), s);
+            s_tile[i / ELEMENTS][e] = withTerms(terms[state], fragmentKey(e / ROW_ELEMENTS), s);
         }
     }
 }
@@ -43,7 +43,7 @@ void dropInvisible(const uint key_begin) {
         const uint state = stateOf(i / ELEMENTS, e);
         if (state < STATES) {
             float s = s_tile[i / ELEMENTS][e];
-            uint key = key_begin + slotKey(e / ROW_ELEMENTS);
+            uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
             bool seen = isVisible(visible[state], key) && keeps(keep[state], key);
             s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }

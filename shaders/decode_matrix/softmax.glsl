@@ -44,7 +44,7 @@ void updateSoftmax(const uint key_begin) {
             p = power(fma(s_tile[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[state]));
             l_row[state] += p;
             if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? state : 0],
-                                        key_begin + slotKey(i % ELEMENTS / ROW_ELEMENTS))) {
+                                        key_begin + fragmentKey(i % ELEMENTS / ROW_ELEMENTS))) {
                 p = 0.0;
             }
         }

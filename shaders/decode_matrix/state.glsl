@@ -5,7 +5,7 @@
 // shared memory.
 //
 // Needs: common/params.glsl (Item), decode_matrix/tile.glsl, scores/dropout.glsl (RowDropout).
-// Provides: the variables below, splitColumn, ownsRows, stateRow, slotKey, valueKeyStep, valueKey,
+// Provides: the variables below, splitColumn, ownsRows, stateRow, fragmentKey, valueKeyStep, valueKey,
 // scaleOutput.
 #ifndef VKF_DECODE_MATRIX_STATE_GLSL
 #define VKF_DECODE_MATRIX_STATE_GLSL
@@ -19,9 +19,9 @@ uvec2 k_head, v_head;
 uvec2 keys; // keys [x, y) of this split
 
 // Words on their way from memory.
-uint pages_k[LEFT_SLOTS]; // pages of the keys to be fetched next
+uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
 uint pages_v[VALUE_KEYS];
-uvec4 fetched_k[LEFT_SLOTS * K_LANE_WORDS];
+uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
 uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
 RightMatrix q_tile[ROW_TILES * DIM_TILES];
@@ -50,9 +50,9 @@ uint stateRow(const uint state) {
     return state * STATE_ROWS + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
 }
 
-// The key of the subgroup's tile whose k and scores are in a slot of this lane.
-uint slotKey(const uint slot) {
-    return lane_place.x + slotRow(slot);
+// The key of the subgroup's tile whose k and scores are in a fragment row of this lane.
+uint fragmentKey(const uint fragment_row) {
+    return lane_place.x + fragmentRow(fragment_row);
 }
 
 // How far the key of this lane's v number `number` is after that of its first v.

@@ -20,13 +20,13 @@
 // Columns of o get their order when they are stored. `word` counts the words of 16 bytes that an invocation loads of a
 // row. An invocation holds:
 //
-//     k     LEFT_SLOTS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has SLOT_ELEMENTS depths
+//     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has FRAGMENT_ROW_ELEMENTS depths
 //           for each of WORD_DEPTHS matrices.
 //     v     VALUE_KEYS keys, STEP_KEYS of them in each of STEPS matrices. Lanes that are DEPTH_LANES apart share a key.
-//           Its columns are in VALUE_TILES matrices, LEFT_SLOTS columns or pairs of columns in each.
-//     q     QUERY_SLOTS rows, spread like k. A right operand has the element layout of a left one, transposed
+//           Its columns are in VALUE_TILES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
+//     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
 //           (matrix_layout.glsl).
-//     s     The scores of the LEFT_SLOTS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES matrices.
+//     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES matrices.
 //     o     OUTPUT_STATES of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
 //
 // Query rows are assigned to the columns of the matrices so that the first STATE_ROWS rows belong to the first state of
@@ -59,27 +59,27 @@ const uint TILE_ROWS = ROW_SUBGROUPS * SUBGROUP_ROWS;
 const uint TILE_KEYS = KEY_SUBGROUPS * MATRIX_ROWS;
 
 const uint LEFT_ELEMENTS = MATRIX_ROWS * MATRIX_DEPTH / LANES;
-const uint LEFT_SLOTS = LEFT_ELEMENTS / SLOT_ELEMENTS;
+const uint LEFT_FRAGMENT_ROWS = LEFT_ELEMENTS / FRAGMENT_ROW_ELEMENTS;
 const uint RIGHT_ELEMENTS = MATRIX_DEPTH * MATRIX_COLUMNS / LANES;
-const uint QUERY_SLOTS = RIGHT_ELEMENTS / SLOT_ELEMENTS;
-const uint ROW_ELEMENTS = ELEMENTS / LEFT_SLOTS;
+const uint QUERY_FRAGMENT_ROWS = RIGHT_ELEMENTS / FRAGMENT_ROW_ELEMENTS;
+const uint ROW_ELEMENTS = ELEMENTS / LEFT_FRAGMENT_ROWS;
 const uint STATE_FOURS = (STATES + 3) / 4;
 
 const uint DEPTH_LANES = COLUMN_LANES + 1;
 const uint ROW_LANES = LANES / DEPTH_LANES;
-const uint WORD_DEPTHS = 8 / SLOT_ELEMENTS; // matrices that a word has elements of
+const uint WORD_DEPTHS = 8 / FRAGMENT_ROW_ELEMENTS; // matrices that a word has elements of
 const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, VKF_STORED_F16, DEPTH_LANES);
 const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, VKF_STORED_F16, ROW_LANES);
 const uint DIM_TILES = K_LANE_WORDS * WORD_DEPTHS;
 
 const uint STEPS = KEY_COLUMNS; // matrices of p for the keys of a tile
 const uint STEP_TILE_KEYS = MATRIX_DEPTH / KEY_COLUMNS;
-const uint STEP_KEYS = SLOT_ELEMENTS / LANE_COLUMNS;
+const uint STEP_KEYS = FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
 const uint VALUE_KEYS = STEPS * STEP_KEYS;
 const uint V_LANE_PAIRS = V_LANE_WORDS * 4; // of columns
 const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS; // columns or pairs of columns
-const uint TILE_PAIRS = (LEFT_SLOTS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
-const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_SLOTS - 1) / LEFT_SLOTS;
+const uint TILE_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
+const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
 
 const uint STATE_ROWS = VKF_DECODE_STATE_ROWS(DEPTH_LANES, SPLIT_PAIRS);
 const uint OUTPUT_STATES = ROW_ELEMENTS / LANE_COLUMNS;

@@ -49,7 +49,7 @@ void loadStagedProbabilities() {
     const uint begin = subgroup * ROW_TILES * P_WORDS;
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e += 2) {
-            uint key = slotKey(e / ROW_ELEMENTS);
+            uint key = fragmentKey(e / ROW_ELEMENTS);
             uint row = lane_place.y + elementPlace(e % ROW_ELEMENTS).y; // row of q, counted within the matrix
             uint side = ROWS_OF_PAIRS ? key : row;
             uint in_side = ROWS_OF_PAIRS ? row : key;
@@ -69,10 +69,10 @@ void loadStagedProbabilities() {
 
 void stagePairs() {
     UNROLL for (uint state = 0; state < STATES; state++) {
-        UNROLL for (uint slot = 0; slot < LEFT_SLOTS; slot++) {
-            float p = s_tile[0][slot * ROW_ELEMENTS + state];
+        UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
+            float p = s_tile[0][fragment_row * ROW_ELEMENTS + state];
             if (ownsRows()) {
-                p_pairs[subgroup * P_PAIRS + stateRow(state) * P_ROW + slotKey(slot)] = packProbabilities(p, p);
+                p_pairs[subgroup * P_PAIRS + stateRow(state) * P_ROW + fragmentKey(fragment_row)] = packProbabilities(p, p);
             }
         }
     }
@@ -95,13 +95,13 @@ void turnProbabilities() {
     }
     stagePairs();
     stageBarrier();
-    UNROLL for (uint slot = 0; slot < QUERY_SLOTS; slot++) {
-        const uint column = lane_place.x + slotRow(slot);
+    UNROLL for (uint fragment_row = 0; fragment_row < QUERY_FRAGMENT_ROWS; fragment_row++) {
+        const uint column = lane_place.x + fragmentRow(fragment_row);
         const uint begin = subgroup * P_PAIRS + rowOfOutput(0, column) * P_ROW;
         UNROLL for (uint key = 0; key < VALUE_KEYS; key++) {
             const uint pair = p_pairs[begin + valueKey(key)] & halvesOfColumn(column);
             UNROLL for (uint i = 0; i < LANE_COLUMNS; i++) {
-                p_tile[key / STEP_KEYS][slot * SLOT_ELEMENTS + key % STEP_KEYS * LANE_COLUMNS + i] =
+                p_tile[key / STEP_KEYS][fragment_row * FRAGMENT_ROW_ELEMENTS + key % STEP_KEYS * LANE_COLUMNS + i] =
                     halfOfPair(pair, i);
             }
         }

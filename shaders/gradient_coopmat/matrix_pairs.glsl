@@ -57,32 +57,32 @@ const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_GRADIENT_SHARE(VALUE_DIM, MATRIX_CO
 const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;  // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
 
-// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a slot (matrix/matrix_layout.glsl).
+// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a fragment row (matrix/matrix_layout.glsl).
 // If rows are visited, a line is a column.
-const uint COLUMN_LINES = STEP_TILES * SLOT_ELEMENTS;
-const uint SLOT_LINES = OWNED_TILES * SLOTS;
-const uint LINES = OWNS_KEYS ? COLUMN_LINES : SLOT_LINES;
-const uint LINE_PAIRS = OWNS_KEYS ? SLOT_LINES : COLUMN_LINES;
+const uint COLUMN_LINES = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
+const uint ROW_LINES = OWNED_TILES * FRAGMENT_ROWS;
+const uint LINES = OWNS_KEYS ? COLUMN_LINES : ROW_LINES;
+const uint LINE_PAIRS = OWNS_KEYS ? ROW_LINES : COLUMN_LINES;
 
 // The matrix of scores of a pair, and the element of that matrix.
-uint matrixOf(const uint slot_line, const uint column_line) {
-    return slot_line / SLOTS * STEP_TILES + column_line / SLOT_ELEMENTS;
+uint matrixOf(const uint row_line, const uint column_line) {
+    return row_line / FRAGMENT_ROWS * STEP_TILES + column_line / FRAGMENT_ROW_ELEMENTS;
 }
 
-uint elementOf(const uint slot_line, const uint column_line) {
-    return slot_line % SLOTS * SLOT_ELEMENTS + column_line % SLOT_ELEMENTS;
+uint elementOf(const uint row_line, const uint column_line) {
+    return row_line % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + column_line % FRAGMENT_ROW_ELEMENTS;
 }
 
 #define VKF_PAIR_MATRIX(line, pair) (OWNS_KEYS ? matrixOf(pair, line) : matrixOf(line, pair))
 #define VKF_PAIR_ELEMENT(line, pair) (OWNS_KEYS ? elementOf(pair, line) : elementOf(line, pair))
 
-// Owned places from the lane's first one to a slot line, and visited places from the lane's first one to a column line.
-uint ownedStep(const uint slot_line) {
-    return slot_line / SLOTS * MATRIX_ROWS + slotRow(slot_line % SLOTS);
+// Owned places from the lane's first one to a fragment row line, and visited places from the lane's first one to a column line.
+uint ownedStep(const uint row_line) {
+    return row_line / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(row_line % FRAGMENT_ROWS);
 }
 
 uint visitedStep(const uint column_line) {
-    return column_line / SLOT_ELEMENTS * MATRIX_COLUMNS + elementPlace(column_line % SLOT_ELEMENTS).y;
+    return column_line / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS + elementPlace(column_line % FRAGMENT_ROW_ELEMENTS).y;
 }
 
 uint thread, subgroup, lane;

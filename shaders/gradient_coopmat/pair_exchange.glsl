@@ -57,16 +57,16 @@ uvec2 packPairs4(const uint matrix, const uint e) {
     return uvec2(packPairs(PAIR(matrix, e), PAIR(matrix, e + 1)), packPairs(PAIR(matrix, e + 2), PAIR(matrix, e + 3)));
 }
 
-// Stores a row of matrices to shared memory: in words, or in half words where a slot has four elements.
+// Stores a row of matrices to shared memory: in words, or in half words where a fragment row has four elements.
 void placePairs(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint t = 0; t < STEP_TILES; t++) {
         uint matrix = r * STEP_TILES + t;
-        UNROLL for (uint e = 0; e < ELEMENTS; e += min(SLOT_ELEMENTS, 8)) {
+        UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
             uvec2 step = elementPlace(e);
             uint word = begin + place.x * OPERAND_ROW + place.y / 8 +
                         (step.x * OPERAND_ROW + (t * MATRIX_COLUMNS + step.y) / 8);
-            if (SLOT_ELEMENTS % 8 == 0) {
+            if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
                 exchange[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
             } else {
                 uvec2 half_word = packPairs4(matrix, e);

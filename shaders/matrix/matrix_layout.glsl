@@ -10,7 +10,7 @@
 //     (coopmat/matrix_exchange.glsl).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
-// invocation that lie in one row have consecutive numbers. They form a slot of SLOT_ELEMENTS elements. Lanes hold the
+// invocation that lie in one row have consecutive numbers. They form a fragment row of FRAGMENT_ROW_ELEMENTS elements. Lanes hold the
 // same rows if their numbers differ only in bits of COLUMN_LANES.
 //
 // Example: NVIDIA, matrices of 16 x 16 over 32 lanes, each lane with 8 elements. The table has the (row, column) that
@@ -23,17 +23,17 @@
 //     element 5 = 4 + 1            (8, 0) + (0, 1)          = (8, 1)
 //     element 5 of lane 13         (3, 2) + (8, 1)          = row 11, column 3
 //
-// The slot of element 5 of lane 13 is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to
+// The fragment row of element 5 of lane 13 is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to
 // 15 hold the rest of row 11.
 //
 // Example: llvmpipe, matrices of 8 x 8 over 8 lanes. Bits of the element add rows 1, 2, 4; bits of the lane add columns
-// 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A slot has one element.
+// 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A fragment row has one element.
 //
 // tests/device/matrix_layout_test.cpp tests both examples.
 //
 // Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
-// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, SLOTS, SLOT_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
-// UPPER_HALF, Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, slotRow,
+// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, FRAGMENT_ROWS, FRAGMENT_ROW_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
+// UPPER_HALF, Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, fragmentRow,
 // maxOverColumns, sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
@@ -41,14 +41,14 @@
 layout(constant_id = VKF_ID_MATRIX_ROWS) const uint MATRIX_ROWS = 16;
 layout(constant_id = VKF_ID_MATRIX_COLUMNS) const uint MATRIX_COLUMNS = 16;
 layout(constant_id = VKF_ID_MATRIX_DEPTH) const uint MATRIX_DEPTH = 16;
-layout(constant_id = VKF_ID_SLOT_ELEMENTS) const uint SLOT_ELEMENTS = 4;
+layout(constant_id = VKF_ID_FRAGMENT_ROW_ELEMENTS) const uint FRAGMENT_ROW_ELEMENTS = 4;
 layout(constant_id = VKF_ID_COLUMN_LANES) const uint COLUMN_LANES = 3;
 layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
 const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // elements of a matrix in an invocation
-const uint SLOTS = ELEMENTS / SLOT_ELEMENTS;                // rows of a matrix in an invocation
+const uint FRAGMENT_ROWS = ELEMENTS / FRAGMENT_ROW_ELEMENTS;                // rows of a matrix in an invocation
 // Bits of the column number that the element decides. The lane decides the others.
 const uint ELEMENT_COLUMNS =
     (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
@@ -94,9 +94,9 @@ uvec2 lanePlace(const uint lane) {
     return placeOf(lane, LANE_BASIS) + placeOf(lane >> 4, LANE_BASIS_HIGH);
 }
 
-// The rows that a slot adds to the row of its lane.
-uint slotRow(const uint slot) {
-    return placeOf(slot * SLOT_ELEMENTS, ELEMENT_BASIS).x;
+// The rows that a fragment row adds to the row of its lane.
+uint fragmentRow(const uint fragment_row) {
+    return placeOf(fragment_row * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // The maximum over the lanes that hold the same rows.

@@ -25,13 +25,13 @@ const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
 // The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A
 // bias or a mask has an element for each key, and an invocation then reads it in few pieces. An invocation has
-// LANE_KEYS keys of each of its rows, from laneKey on. The first SLOT_ELEMENTS of these keys belong to the first
+// LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the first
 // matrix, the next ones to the next matrix.
-const uint LANE_KEYS = KEY_TILES * SLOT_ELEMENTS;
+const uint LANE_KEYS = KEY_TILES * FRAGMENT_ROW_ELEMENTS;
 
 // The key of a column of the tile, counted from the tile's first key.
 uint tileKey(const uint column) {
-    uint key = column / MATRIX_COLUMNS * SLOT_ELEMENTS;
+    uint key = column / MATRIX_COLUMNS * FRAGMENT_ROW_ELEMENTS;
     uint next_of_element = 1;
     uint next_of_lane = LANE_KEYS;
     UNROLL for (uint bit = 1; bit < MATRIX_COLUMNS; bit *= 2) {
@@ -50,12 +50,12 @@ uint laneKey(const uint lane) {
 
 // The row of an element of scores, as an index of m_row.
 uint rowOf(const uint matrix, const uint element) {
-    return matrix / KEY_TILES * SLOTS + element / SLOT_ELEMENTS;
+    return matrix / KEY_TILES * FRAGMENT_ROWS + element / FRAGMENT_ROW_ELEMENTS;
 }
 
 // The key of an element of matrix number `matrix` in a row of matrices, counted from the lane's first key.
 uint elementKey(const uint matrix, const uint element) {
-    return matrix * SLOT_ELEMENTS + element % SLOT_ELEMENTS;
+    return matrix * FRAGMENT_ROW_ELEMENTS + element % FRAGMENT_ROW_ELEMENTS;
 }
 
 #endif

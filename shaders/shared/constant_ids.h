@@ -72,7 +72,7 @@
 #define VKF_ID_MATRIX_ROWS 46        /* rows of the score matrices */
 #define VKF_ID_MATRIX_DEPTH 47       /* the depth of a product */
 #define VKF_ID_MATRIX_COLUMNS 48     /* columns of the score matrices; the depth if matrices stay in registers */
-#define VKF_ID_SLOT_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
+#define VKF_ID_FRAGMENT_ROW_ELEMENTS 49      /* consecutive elements of an invocation that lie in one row */
 #define VKF_ID_COLUMN_LANES 50       /* bits of the lane number that choose a column, not a row */
 #define VKF_ID_ELEMENT_BASIS 51      /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
 #define VKF_ID_LANE_BASIS 52         /* place of element 0 of lane 1, 2, 4, 8, in the same form */

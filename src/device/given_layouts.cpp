@@ -112,7 +112,7 @@ VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
 }
 
 // Whether the elements of an invocation that lie in one row have consecutive numbers, in the order of their columns.
-bool hasSlots(const VkfElementLayout& layout) {
+bool hasFragmentRows(const VkfElementLayout& layout) {
     uint32_t lastColumn = 0;
     bool rows = false;
     return std::all_of(std::begin(layout.elementBits), std::end(layout.elementBits), [&](const VkfMatrixPlace& place) {
@@ -132,7 +132,7 @@ bool isAlike(const VkfElementLayout& a, const VkfElementLayout& b, bool transpos
 }
 
 VkfResult checkForm(const VkfMatrixLayout& given, VkfMessage* message) {
-    if (!hasSlots(given.result)) {
+    if (!hasFragmentRows(given.result)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "result: kernels need low bits of the element that choose a column, in rising order");
     }

@@ -26,7 +26,7 @@ constexpr std::array knownLayouts = {
 
 } // namespace
 
-uint32_t MatrixLayout::slotElements() const {
+uint32_t MatrixLayout::fragmentRowElements() const {
     uint32_t elements = 1;
     for (const Place& place : elementBits) {
         if (place.row != 0 || place.column == 0) {
@@ -65,15 +65,15 @@ bool MatrixLayout::fillsFromRegisters() const {
         return false;
     }
     const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
-    const uint32_t narrowElements = slotElements() * fewestColumns() / columns;
+    const uint32_t narrowElements = fragmentRowElements() * fewestColumns() / columns;
     if (!inPairs || narrowElements == 0) {
         return false;
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements(); element++) {
             const Place place = placeOf(element, lane);
-            const bool narrow = element % slotElements() < narrowElements;
-            if (place.row != lane / depthLanes + element / slotElements() * (lanes / depthLanes) ||
+            const bool narrow = element % fragmentRowElements() < narrowElements;
+            if (place.row != lane / depthLanes + element / fragmentRowElements() * (lanes / depthLanes) ||
                 (narrow && place.column >= fewestColumns())) {
                 return false;
             }
@@ -112,7 +112,7 @@ MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_
         return {};
     }
     MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};
-    const uint32_t slot = std::min(layout.elements(), columns);
+    const uint32_t fragmentRow = std::min(layout.elements(), columns);
     MatrixLayout::Place next{0, 1};
     // Returns what the next bit adds: to the column while there are columns, then to the row.
     const auto take = [&next, columns] {
@@ -124,13 +124,13 @@ MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_
         return taken;
     };
     size_t elementBit = 0;
-    for (uint32_t elements = 1; elements < slot; elements *= 2) {
+    for (uint32_t elements = 1; elements < fragmentRow; elements *= 2) {
         layout.elementBits[elementBit++] = take();
     }
     for (size_t laneBit = 0; 1U << laneBit < subgroupSize; laneBit++) {
         layout.laneBits[laneBit] = take();
     }
-    for (uint32_t elements = slot; elements < layout.elements(); elements *= 2) {
+    for (uint32_t elements = fragmentRow; elements < layout.elements(); elements *= 2) {
         layout.elementBits[elementBit++] = take();
     }
     return layout;

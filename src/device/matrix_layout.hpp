@@ -38,7 +38,7 @@ struct MatrixLayout {
 
     uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
-    uint32_t slotElements() const;
+    uint32_t fragmentRowElements() const;
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
     Place placeOf(uint32_t element, uint32_t lane) const;

@@ -34,7 +34,7 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_MATRIX_ROWS] = layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = layout.depth;
-    c[VKF_ID_SLOT_ELEMENTS] = layout.slotElements();
+    c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = layout.fragmentRowElements();
     c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
     c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
     c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
@@ -205,7 +205,7 @@ Constants tileConstants(const ProductTile& tile) {
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_KEY_TILES] = tile.keyTiles;
-    c[VKF_ID_SLOT_ELEMENTS] = tile.layout.slotElements();
+    c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = tile.layout.fragmentRowElements();
     c[VKF_ID_STEP_DIM] = tile.step() / 4;
     c[VKF_ID_STEP_KEYS] = tile.step();
     return c;

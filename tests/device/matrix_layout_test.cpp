@@ -17,7 +17,7 @@ struct Known {
     uint32_t lanes;
     uint32_t rows;
     uint32_t depth;
-    uint32_t slotElements;
+    uint32_t fragmentRowElements;
 };
 constexpr Known knownShapes[] = {{VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16, 4},
                                  {VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8, 1}};
@@ -27,7 +27,7 @@ struct Exchanged {
     uint32_t rows;
     uint32_t columns;
     uint32_t depth;
-    uint32_t slotElements;
+    uint32_t fragmentRowElements;
 };
 constexpr Exchanged exchangedShapes[] = {
     {8, 8, 8, 8, 8},      // llvmpipe
@@ -44,11 +44,11 @@ std::vector<vkf::MatrixLayout> allLayouts() {
     std::vector<vkf::MatrixLayout> layouts;
     for (const Known& known : knownShapes) {
         layouts.push_back(vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth));
-        CHECK(layouts.back().slotElements() == known.slotElements);
+        CHECK(layouts.back().fragmentRowElements() == known.fragmentRowElements);
     }
     for (const Exchanged& shape : exchangedShapes) {
         layouts.push_back(vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth));
-        CHECK(layouts.back().slotElements() == shape.slotElements);
+        CHECK(layouts.back().fragmentRowElements() == shape.fragmentRowElements);
     }
     return layouts;
 }
@@ -80,22 +80,22 @@ TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[schedule
     CHECK(isAt(nvidia.placeOf(0, 13), 3, 2));
     CHECK(isAt(nvidia.placeOf(5, 0), 8, 1));
     CHECK(isAt(nvidia.placeOf(5, 13), 11, 3));
-    const uint32_t slotColumns[] = {2, 3, 10, 11};
+    const uint32_t fragmentRowColumns[] = {2, 3, 10, 11};
     for (uint32_t i = 0; i < 4; i++) {
-        CHECK(isAt(nvidia.placeOf(4 + i, 13), 11, slotColumns[i]));
+        CHECK(isAt(nvidia.placeOf(4 + i, 13), 11, fragmentRowColumns[i]));
     }
     CHECK(nvidia.columnLanes() == 3);
     const auto llvmpipe = vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8);
     CHECK(isAt(llvmpipe.placeOf(6, 5), 6, 5));
 }
 
-TEST_CASE("elements of a slot share a row, and so do lanes that differ in a column", "[schedule]") {
+TEST_CASE("elements of a fragment row share a row, and so do lanes that differ in a column", "[schedule]") {
     for (const vkf::MatrixLayout& layout : allLayouts()) {
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
                 const uint32_t row = layout.placeOf(element, lane).row;
-                CHECK(layout.placeOf(element - element % layout.slotElements(), lane).row == row);
+                CHECK(layout.placeOf(element - element % layout.fragmentRowElements(), lane).row == row);
                 CHECK(layout.placeOf(element, lane & ~layout.columnLanes()).row == row);
             }
         }
@@ -115,9 +115,9 @@ TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours",
         CHECK(layout.exchanged);
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
-                const auto first = layout.placeOf(element - element % layout.slotElements(), lane);
-                CHECK(first.column % layout.slotElements() == 0);
-                CHECK(layout.placeOf(element, lane).column == first.column + element % layout.slotElements());
+                const auto first = layout.placeOf(element - element % layout.fragmentRowElements(), lane);
+                CHECK(first.column % layout.fragmentRowElements() == 0);
+                CHECK(layout.placeOf(element, lane).column == first.column + element % layout.fragmentRowElements());
             }
         }
     }

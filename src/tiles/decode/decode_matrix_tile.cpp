@@ -133,20 +133,20 @@ uint32_t DecodeMatrixTile::sharedBytes() const {
 uint32_t DecodeMatrixTile::registers() const {
     const uint32_t depthLanes = layout.columnLanes() + 1;
     const uint32_t rowLanes = layout.lanes / depthLanes;
-    const uint32_t slots = layout.elements() / layout.slotElements();
-    const uint32_t ofRows = 4 * slots * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
-    const uint32_t valueKeys = layout.slotElements() * (splitsPairs() ? 2 : 1);
+    const uint32_t fragmentRows = layout.elements() / layout.fragmentRowElements();
+    const uint32_t ofRows = 4 * fragmentRows * VKF_LANE_WORDS(headDim, VKF_STORED_F16, depthLanes);
+    const uint32_t valueKeys = layout.fragmentRowElements() * (splitsPairs() ? 2 : 1);
     const uint32_t valuePairs = 4 * VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes);
-    const uint32_t ofK =
-        isBlockType(keyType)
-            ? slots * fetchedBlockWords(headDim, keyType, depthLanes, VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
-            : ofRows;
+    const uint32_t ofK = isBlockType(keyType)
+                             ? fragmentRows * fetchedBlockWords(headDim, keyType, depthLanes,
+                                                                VKF_KEY_SHARES(headDim, depthLanes), blockUnit)
+                             : ofRows;
     const uint32_t ofV =
         valueKeys * (isBlockType(valueType) ? fetchedBlockWords(valueDim, valueType, rowLanes,
                                                                 VKF_VALUE_SHARES(valueDim, rowLanes), blockUnit)
                                             : valuePairs);
     // q, o and s of as many query rows as a matrix has rows. The tile's matrices have fewer columns.
-    const uint32_t ofOutput = (valuePairs * 2 / keyColumns + slots - 1) / slots * layout.elements();
+    const uint32_t ofOutput = (valuePairs * 2 / keyColumns + fragmentRows - 1) / fragmentRows * layout.elements();
     const uint32_t ofQueries = ofRows + ofOutput + layout.elements();
     return ofK + ofV + elementRegisters(*this) + ofQueries * rowTiles * columns / layout.rows;
 }
