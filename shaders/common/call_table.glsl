@@ -12,13 +12,13 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Cal
     CallTable table;
 };
 
-// The address in the slot of the window: the address of the only optional input, or of the table.
+// The address in the extra slot: the address of the only optional input, or of the table.
 uvec2 optionalInputs() {
-    return uvec2(params.window_slot_low, params.window_slot_high);
+    return uvec2(params.extra_slot_low, params.extra_slot_high);
 }
 
 // The address of one optional input.
 #define VKF_TABLE_ADDRESS(field)                                                                                 \
-    (WINDOW_SLOT == VKF_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
+    (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
 #endif

@@ -45,7 +45,7 @@ layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
 layout(constant_id = VKF_ID_PACKED_SEQUENCES) const bool PACKED_SEQUENCES = false;
-layout(constant_id = VKF_ID_WINDOW_SLOT) const uint WINDOW_SLOT = VKF_SLOT_HAS_WINDOW;
+layout(constant_id = VKF_ID_EXTRA_SLOT) const uint EXTRA_SLOT = VKF_EXTRA_SLOT_HAS_WINDOW;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 

@@ -19,8 +19,8 @@ ivec2 windowKeys(const Item item, const uint row) {
         return ivec2(0, keys);
     }
     int diagonal = int(row) + item.offset;
-    int left = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.window_slot_low;
-    int right = WINDOW_SLOT != VKF_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.window_slot_high;
+    int left = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.extra_slot_low;
+    int right = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.extra_slot_high;
     return ivec2(max(VKF_WINDOW_BEGIN(diagonal, left), 0), min(VKF_WINDOW_END(diagonal, right), keys));
 }
 

@@ -25,11 +25,11 @@ namespace vkf::shared {
  *     query_rows, keys           at most VKF_MAX_ROWS (work_items.h has the limits of all counts)
  *     score_scale                scale * unit, or scale / softcap; scores/units.glsl has the unit of scores
  *     softcap                    softcap * unit
- *     window_slot_low, _high     the slot of the window, see below
+ *     extra_slot_low, _high     the extra slot, see below
  *     heads                      query heads | (query heads / KV heads) << 16
  *     first_item                 the work item of workgroup 0; each step of a call has its own
  *
- * Specialization constant VKF_ID_WINDOW_SLOT says what the slot of the window holds:
+ * Specialization constant VKF_ID_EXTRA_SLOT says what the extra slot holds:
  *   - the left and right reach of the window,
  *   - the two halves of the address of the only optional input,
  *   - or the two halves of the address of a table of all optional inputs (call_table.h).
@@ -44,8 +44,8 @@ namespace vkf::shared {
     Uint keys;                                                                                                       \
     Float score_scale;                                                                                               \
     Float softcap;                                                                                                   \
-    Int window_slot_low;                                                                                             \
-    Int window_slot_high;                                                                                            \
+    Int extra_slot_low;                                                                                             \
+    Int extra_slot_high;                                                                                            \
     Uint heads;                                                                                                      \
     Uint first_item;
 

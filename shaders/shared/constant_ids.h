@@ -49,7 +49,7 @@
 #define VKF_ID_PAGES 31              /* pages that k and v have */
 
 /* Optional inputs. */
-#define VKF_ID_WINDOW_SLOT 32        /* what the push constants have in the slot of the window: VKF_SLOT_HAS_* */
+#define VKF_ID_EXTRA_SLOT 32        /* what the push constants have in the extra slot: VKF_EXTRA_SLOT_HAS_* */
 #define VKF_ID_WINDOW_LEFT 33        /* left reach of the window, if the slot has an address */
 #define VKF_ID_WINDOW_RIGHT 34       /* right reach of the window, if the slot has an address */
 
@@ -168,10 +168,10 @@
 
 #define VKF_ID_COUNT 112
 
-/* The contents of the slot of the window in the push constants. */
-#define VKF_SLOT_HAS_WINDOW 0
-#define VKF_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
-#define VKF_SLOT_HAS_TABLE 2   /* the address of a CallTable */
+/* The contents of the extra slot of the push constants. */
+#define VKF_EXTRA_SLOT_HAS_WINDOW 0
+#define VKF_EXTRA_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
+#define VKF_EXTRA_SLOT_HAS_TABLE 2   /* the address of a CallTable */
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */

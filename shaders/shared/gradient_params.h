@@ -15,7 +15,7 @@ namespace vkf::shared {
 /* Index of dout in the stride arrays. q, k and v have the indices of attention. */
 #define VKF_DOUT 3
 
-/* Push constants of the kernels that recompute scores. lse is 0: the state of the rows has it. The slot of the window
+/* Push constants of the kernels that recompute scores. lse is 0: the state of the rows has it. The extra slot
  * always has the address of a GradientTable. */
 struct GradientParams {
     Address q;

@@ -77,8 +77,8 @@ struct ProbabilitiesParams {
     Uint keys;
     Float score_scale;
     Float softcap;
-    Int window_slot_low;
-    Int window_slot_high;
+    Int extra_slot_low;
+    Int extra_slot_high;
     Uint heads;
     Uint row_count; /* number of rows of a head that have probabilities */
     Uint first_item;

@@ -91,9 +91,9 @@ shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses) {
     std::transform(phase.operands.begin(), phase.operands.end(), params.tensor, address);
     params.lse = address(phase.lse);
     params.key_lengths = addresses.keyLengths;
-    const uint32_t slot = phase.variant.constants[VKF_ID_WINDOW_SLOT];
-    if (slot != VKF_SLOT_HAS_WINDOW) {
-        setOptionalInputs(slotAddress(slot, addresses.table, addresses.tableAddress), &params);
+    const uint32_t extraSlot = phase.variant.constants[VKF_ID_EXTRA_SLOT];
+    if (extraSlot != VKF_EXTRA_SLOT_HAS_WINDOW) {
+        setOptionalInputs(extraSlotAddress(extraSlot, addresses.table, addresses.tableAddress), &params);
     }
     return params;
 }

@@ -53,10 +53,10 @@ constexpr std::array<OptionalInput, inputCount> table = {{
     {Input::probabilities,   VKF_ARRAY_PROBABILITIES,    "probabilities",   words, isOn<VKF_ARRAY_PROBABILITIES>,    probabilities,                     Travel::operand,      nullptr,          nullptr, nullptr, nullptr, output},
     {Input::probabilityRows, VKF_ARRAY_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_ARRAY_PROBABILITY_ROWS>, chosenRows,                        Travel::operand,      nullptr,          nullptr, nullptr, nullptr, false},
     {Input::keyLengths,      VKF_ARRAY_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_ARRAY_KEY_LENGTHS>,      perSequence,                       Travel::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
-    {Input::blockMask,       VKF_ARRAY_BLOCK_MASK,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                         Travel::windowSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
-    {Input::blockTable,      VKF_ARRAY_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                        Travel::windowSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
-    {Input::sinks,           VKF_ARRAY_SINKS,            "sinks",           words, isOn<VKF_ARRAY_SINKS>,            perHead,                           Travel::windowSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
-    {Input::alibiSlopes,     VKF_ARRAY_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     perHead,                           Travel::windowSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
+    {Input::blockMask,       VKF_ARRAY_BLOCK_MASK,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                         Travel::extraSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
+    {Input::blockTable,      VKF_ARRAY_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                        Travel::extraSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
+    {Input::sinks,           VKF_ARRAY_SINKS,            "sinks",           words, isOn<VKF_ARRAY_SINKS>,            perHead,                           Travel::extraSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
+    {Input::alibiSlopes,     VKF_ARRAY_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     perHead,                           Travel::extraSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
     {Input::bias,            VKF_ARRAY_BIAS,             "bias",            words, isOn<VKF_ARRAY_BIAS>,             broadcast<VKF_ARRAY_BIAS>,         Travel::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
     {Input::mask,            VKF_ARRAY_MASK,             "mask",            words, isOn<VKF_ARRAY_MASK>,             broadcast<VKF_ARRAY_MASK>,         Travel::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
     {Input::documentIds,     VKF_ARRAY_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_ARRAY_DOCUMENT_IDS>,     documentIds,                       Travel::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
@@ -73,15 +73,17 @@ static_assert(areInOrder(table));
 
 const std::array<OptionalInput, inputCount> optionalInputs = table;
 
-uint32_t windowSlot(const VkfProblem& problem) {
-    uint32_t inSlot = 0;
+uint32_t extraSlot(const VkfProblem& problem) {
+    uint32_t inExtraSlot = 0;
     for (const OptionalInput& row : optionalInputs) {
         if (row.travel == Travel::callTable && row.has(problem)) {
-            return VKF_SLOT_HAS_TABLE;
+            return VKF_EXTRA_SLOT_HAS_TABLE;
         }
-        inSlot += row.travel == Travel::windowSlot && row.has(problem) ? 1 : 0;
+        inExtraSlot += row.travel == Travel::extraSlot && row.has(problem) ? 1 : 0;
     }
-    return inSlot == 0 ? VKF_SLOT_HAS_WINDOW : inSlot == 1 ? VKF_SLOT_HAS_ADDRESS : VKF_SLOT_HAS_TABLE;
+    return inExtraSlot == 0   ? VKF_EXTRA_SLOT_HAS_WINDOW
+           : inExtraSlot == 1 ? VKF_EXTRA_SLOT_HAS_ADDRESS
+                              : VKF_EXTRA_SLOT_HAS_TABLE;
 }
 
 } // namespace vkf

@@ -6,8 +6,8 @@
 // table's users:
 //
 //     calls/record.cpp           resolves and checks the bindings in a loop over the rows
-//     schedule/call_table.cpp    finds the input that has the window's push-constant slot, fills in strides
-//     schedule/                  asks windowSlot what that slot holds
+//     schedule/call_table.cpp    finds the input that has the extra slot of the push constants, fills in strides
+//     schedule/                  asks extraSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing
 //
 // A new input takes a bit, a value of Input, a row, and the code that uses it. docs/architecture.md lists all places.
@@ -48,7 +48,7 @@ inline constexpr size_t inputCount = static_cast<size_t>(Input::biasFactors) + 1
 enum class Travel : uint32_t {
     operand,      // in a slot for tensors; each phase of a plan assigns its slots
     pushConstant, // in a push constant of its own
-    windowSlot,   // in the window's push-constant slot if no other input needs the slot, else in the call table
+    extraSlot,    // in the extra slot of the push constants if no other input needs the slot, else in the call table
     callTable,    // always in the call table, because strides, lengths or the address of a map come with it
 };
 
@@ -60,7 +60,7 @@ struct OptionalInput {
     bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer
     uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has the input; may be 0
     Travel travel;
-    shared::Address shared::CallTable::*field; // null unless the input travels by windowSlot or callTable
+    shared::Address shared::CallTable::*field; // null unless the input travels by extraSlot or callTable
     VkfBroadcastArray VkfProblem::*broadcast; // where its strides are in the problem; null for an input without strides
     // Where its strides, in bits, are in the call table; null for an input without strides.
     shared::Address (shared::CallTable::*strides)[3];
@@ -76,7 +76,7 @@ inline uint64_t bytesOf(const OptionalInput& row, const VkfProblem& problem) {
     return row.has(problem) ? row.size(problem) : 0;
 }
 
-// Returns what the push-constant slot of the window holds: VKF_SLOT_HAS_*.
-uint32_t windowSlot(const VkfProblem& problem);
+// Returns what the extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.
+uint32_t extraSlot(const VkfProblem& problem);
 
 } // namespace vkf

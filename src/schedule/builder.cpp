@@ -57,7 +57,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
             setExpandedConstants(schedule_->productType, &phase.variant.constants);
         }
         if (schedule_->bf16x3) {
-            setTableSlot(problem_, phase.variant.constants);
+            setExtraSlotToTable(problem_, phase.variant.constants);
         }
     }
     phase.items = static_cast<uint32_t>(items);

@@ -26,7 +26,7 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
 }
 
 void addTable(const CheckedProblem& problem, Schedule* schedule) {
-    if ((windowSlot(problem.given) != VKF_SLOT_HAS_TABLE && !schedule->bf16x3) || schedule->phases.empty()) {
+    if ((extraSlot(problem.given) != VKF_EXTRA_SLOT_HAS_TABLE && !schedule->bf16x3) || schedule->phases.empty()) {
         return;
     }
     Phase write;
@@ -38,13 +38,13 @@ void addTable(const CheckedProblem& problem, Schedule* schedule) {
         schedule->reserveScratch(schedule->bf16x3 ? sizeof(shared::Bf16x3Table) : sizeof(shared::CallTable));
 }
 
-uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress) {
-    if (slot == VKF_SLOT_HAS_TABLE) {
+uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, uint64_t tableAddress) {
+    if (extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
         return tableAddress;
     }
     uint64_t address = 0;
     for (const OptionalInput& row : optionalInputs) {
-        if (row.travel == Travel::windowSlot) {
+        if (row.travel == Travel::extraSlot) {
             address = std::max(address, table.*row.field); // at most one of them is not 0
         }
     }

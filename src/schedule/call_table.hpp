@@ -19,9 +19,9 @@ void addTable(const CheckedProblem& problem, Schedule* schedule);
 // Fills in the strides, in bits, and the repeats of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
-// Returns the address for the push-constant slot of the window: the address of the table, or of the only optional
-// input. `slot` is VKF_SLOT_HAS_*.
-uint64_t slotAddress(uint32_t slot, const shared::CallTable& table, uint64_t tableAddress);
+// Returns the address for the extra extraSlot of the push constants: the address of the table, or of the only optional
+// input. `extraSlot` is VKF_EXTRA_SLOT_HAS_*.
+uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, uint64_t tableAddress);
 
 // The words of a table that write_table.comp writes.
 template <typename Table> std::span<const uint32_t> wordsOf(const Table& table) {

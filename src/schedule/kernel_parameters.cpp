@@ -57,7 +57,7 @@ void setDropout(const VkfProblem& p, Constants& c) {
     }
 }
 
-// The window's bounds, if the slot of the window has an address.
+// The window's bounds, if the extra slot has an address.
 void setReach(const CheckedProblem& problem, Constants& c) {
     c[VKF_ID_WINDOW_LEFT] = static_cast<uint32_t>(windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT));
     c[VKF_ID_WINDOW_RIGHT] = static_cast<uint32_t>(windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT));
@@ -94,8 +94,8 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? cappingFactor(p.softcap, p.scale) : scale * unit);
     params.softcap = static_cast<float>(softcap * unit);
-    params.window_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
-    params.window_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
+    params.extra_slot_low = windowReach(problem.windowLeft, VKF_UNLIMITED_LEFT);
+    params.extra_slot_high = windowReach(problem.windowRight, VKF_UNLIMITED_RIGHT);
     params.heads = p.queryHeads | (p.queryHeads / std::max(p.kvHeads, 1U)) << 16;
     return params;
 }
@@ -117,16 +117,16 @@ shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const share
     params.keys = call.keys;
     params.score_scale = call.score_scale;
     params.softcap = call.softcap;
-    params.window_slot_low = call.window_slot_low;
-    params.window_slot_high = call.window_slot_high;
+    params.extra_slot_low = call.extra_slot_low;
+    params.extra_slot_high = call.extra_slot_high;
     params.heads = call.heads;
     params.row_count = probabilityRows(p);
     return params;
 }
 
 void setOptionalInputs(uint64_t address, shared::CallParams* params) {
-    params->window_slot_low = static_cast<int32_t>(address & 0xffffffffU);
-    params->window_slot_high = static_cast<int32_t>(address >> 32);
+    params->extra_slot_low = static_cast<int32_t>(address & 0xffffffffU);
+    params->extra_slot_high = static_cast<int32_t>(address >> 32);
 }
 
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
@@ -298,22 +298,22 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_ARRAY_CU_SEQLENS) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
-    c[VKF_ID_WINDOW_SLOT] = windowSlot(p);
-    if (c[VKF_ID_WINDOW_SLOT] != VKF_SLOT_HAS_WINDOW) {
+    c[VKF_ID_EXTRA_SLOT] = extraSlot(p);
+    if (c[VKF_ID_EXTRA_SLOT] != VKF_EXTRA_SLOT_HAS_WINDOW) {
         setReach(problem, c);
     }
     return c;
 }
 
-void setTableSlot(const CheckedProblem& problem, Constants& c) {
-    c[VKF_ID_WINDOW_SLOT] = VKF_SLOT_HAS_TABLE;
+void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
+    c[VKF_ID_EXTRA_SLOT] = VKF_EXTRA_SLOT_HAS_TABLE;
     setReach(problem, c);
 }
 
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
     const VkfGradientProblem& g = gradient.given;
     Constants c = constantsOf(gradient.forward, ofTile, shift);
-    setTableSlot(gradient.forward, c);
+    setExtraSlotToTable(gradient.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = g.hasDlse;

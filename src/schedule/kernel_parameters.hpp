@@ -38,7 +38,7 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
 // q, k, the probabilities and the chosen rows.
 shared::ProbabilitiesParams probabilitiesParams(const VkfProblem& p, const shared::CallParams& call);
 
-// Puts the address of the optional inputs into the push-constant slot of the window.
+// Puts the address of the optional inputs into the extra slot of the push constants.
 void setOptionalInputs(uint64_t address, shared::CallParams* params);
 
 // Returns the push constants of merge_splits.comp. Addresses and first_item stay 0.
@@ -58,8 +58,8 @@ Constants tileConstants(const GradientSumTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
-// Makes a kernel take the table of the call from the slot of the window, whatever inputs the problem has.
-void setTableSlot(const CheckedProblem& problem, Constants& c);
+// Makes a kernel take the table of the call from the extra slot, whatever inputs the problem has.
+void setExtraSlotToTable(const CheckedProblem& problem, Constants& c);
 // Returns those of a kernel of the backward pass, which always has a table.
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
 

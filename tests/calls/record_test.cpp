@@ -312,7 +312,7 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
     }
 }
 
-TEST_CASE("a single optional input uses the push-constant slot of the window", "[record]") {
+TEST_CASE("a single optional input uses the extra slot of the push constants", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.causal = 1;
@@ -322,8 +322,8 @@ TEST_CASE("a single optional input uses the push-constant slot of the window", "
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
     CHECK(fixture.plan.schedule.phases.front().variant.kernel != vkf::Kernel::writeTable);
-    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == 0x9abcdef0);
-    CHECK(static_cast<uint32_t>(pushed.window_slot_high) == 0x12345678);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == 0x9abcdef0);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_high) == 0x12345678);
 }
 
 TEST_CASE("the merge of key splits gets push constants of its own", "[record]") {
@@ -417,7 +417,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     }
     CHECK(all[place].command == Command::barrier);
     const uint64_t table = 0x1000 + fixture.plan.schedule.tableOffset;
-    CHECK(static_cast<uint32_t>(pushed.window_slot_low) == table);
+    CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == table);
     CHECK(fixture.plan.schedule.scratchBytes >= fixture.plan.schedule.tableOffset + sizeof(vkf::shared::CallTable));
 
     // Together the pieces are the whole table.
@@ -507,8 +507,8 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     table.size++;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_SUCCESS);
-    CHECK(pushed.window_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
-    CHECK(pushed.window_slot_high == 0x12345678);
+    CHECK(pushed.extra_slot_low == static_cast<int32_t>(0x9abcdef0U)); // where the shaders look for it
+    CHECK(pushed.extra_slot_high == 0x12345678);
     CHECK(fixture.plan.schedule.phases[0].variant.constants[VKF_ID_WINDOW_RIGHT] == 0);
     table.address += 2;
     fixture.record(0, 1);

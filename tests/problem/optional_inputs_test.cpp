@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of optional inputs: the size of each input, and whether it uses the window's push-constant slot.
+// The table of optional inputs: the size of each input, and whether it uses the extra slot of the push constants.
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>
@@ -28,7 +28,7 @@ TEST_CASE("a row of the table of inputs has a name and a place of its own", "[pr
     for (const vkf::OptionalInput& row : vkf::optionalInputs) {
         INFO(row.name);
         CHECK(names.insert(row.name).second);
-        const bool inTable = row.travel == Travel::windowSlot || row.travel == Travel::callTable;
+        const bool inTable = row.travel == Travel::extraSlot || row.travel == Travel::callTable;
         CHECK((row.field != nullptr) == inTable);
         CHECK((row.strides != nullptr) == (row.broadcast != nullptr));
     }
@@ -74,16 +74,16 @@ TEST_CASE("an input has the size that the problem asks for, and none without it"
 TEST_CASE("one small input takes the window's slot, several and those with strides a table", "[problem]") {
     VkfProblem problem = smallProblem();
     vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_PROBABILITIES); // in places of their own
-    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_WINDOW);
+    CHECK(vkf::extraSlot(problem) == VKF_EXTRA_SLOT_HAS_WINDOW);
     vkf::enable(problem, VKF_ARRAY_SINKS);
-    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_ADDRESS);
+    CHECK(vkf::extraSlot(problem) == VKF_EXTRA_SLOT_HAS_ADDRESS);
     problem.blockMask.blockSize = 16;
     vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
-    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
+    CHECK(vkf::extraSlot(problem) == VKF_EXTRA_SLOT_HAS_TABLE);
     problem = smallProblem();
     problem.dropout.probability = 0.5F; // its seed is in the table
-    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
+    CHECK(vkf::extraSlot(problem) == VKF_EXTRA_SLOT_HAS_TABLE);
     problem = smallProblem();
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
-    CHECK(vkf::windowSlot(problem) == VKF_SLOT_HAS_TABLE);
+    CHECK(vkf::extraSlot(problem) == VKF_EXTRA_SLOT_HAS_TABLE);
 }

@@ -56,7 +56,7 @@ TEST_CASE("fp32 q, k and v run on bf16 matrices as bf16x3, with any precision", 
         CHECK(made.phases[1].variant.bf16);
         CHECK(made.phases[1].variant.constants[VKF_ID_PARTS_ARE_BF16] == 1);
         for (const size_t phase : {1U, 2U}) { // both find the table, though the problem has no optional input
-            CHECK(made.phases[phase].variant.constants[VKF_ID_WINDOW_SLOT] == VKF_SLOT_HAS_TABLE);
+            CHECK(made.phases[phase].variant.constants[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);
         }
     }
     const vkf::Schedule half = schedule(bf16Caps(), problemOf({1, 16, 16, 4096, 4096, 128, 0, VKF_TYPE_F16}));

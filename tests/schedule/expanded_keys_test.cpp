@@ -155,14 +155,14 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     CHECK(paged.phases[1].variant.constants[VKF_ID_PAGE_ROWS] == 0);
     CHECK(paged.phases[1].params.batch_stride[VKF_K] == 0);
 
-    // The kernels of a call have the same content in the slot of the window.
+    // The kernels of a call have the same content in the extra slot.
     vkf::enable(problem, VKF_ARRAY_SINKS);
     const Schedule withTable = schedule(matrixCaps(), problem);
     REQUIRE(kernels(withTable) ==
             std::vector{Kernel::writeTable, Kernel::expandKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK_FALSE(withTable.phases[1].joins);
     for (const size_t phase : {1U, 2U}) {
-        CHECK(withTable.phases[phase].variant.constants[VKF_ID_WINDOW_SLOT] == VKF_SLOT_HAS_TABLE);
+        CHECK(withTable.phases[phase].variant.constants[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);
     }
 }
 
