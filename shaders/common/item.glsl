@@ -59,12 +59,12 @@ layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
 // time share k and v. With GROUP_HEADS > 1, work items count the heads of a group first, then row tiles. With a window,
 // row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last. Row tiles
-// of packed sequences have slots (packed_sequences.glsl).
+// of packed sequences have a list of tile sequences (packed_sequences.glsl).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;
     uint row_tiles = PACKED_SEQUENCES
-                         ? slotCount()
+                         ? sequenceTileCount()
                          : VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), together) * MAP_ROW_TILES;
     uint tile = 0;
     uint sequence_head = number;
@@ -87,7 +87,7 @@ Item itemOf(const uint number) {
         item.batch = sequenceOf(tile);
         setSequence(item);
         row_tiles = VKF_TILES(packedRows(item), TILE_ROWS);
-        tile -= VKF_FIRST_SLOT(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
+        tile -= VKF_FIRST_SEQUENCE_TILE(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
         tile = min(tile, row_tiles);
     } else {
         item.first_row = 0;
@@ -100,7 +100,7 @@ Item itemOf(const uint number) {
     return item;
 }
 
-// Whether the item is a slot of packed sequences without a tile. There is nothing to do then.
+// Whether the item is a tile of packed sequences without rows. There is nothing to do then.
 bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: finds the sequence of a work item's slot (VKF_FIRST_SLOT in shared/work_items.h), and where its
+// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and where its
 // rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside the
 // tensors.
 //
-// Needs: common/params.glsl, common/address64.glsl, keysOf of common/item.glsl. Provides: slotCount, sequenceOf,
+// Needs: common/params.glsl, common/address64.glsl, keysOf of common/item.glsl. Provides: sequenceTileCount, sequenceOf,
 // setSequence.
 #ifndef VKF_PACKED_SEQUENCES_GLSL
 #define VKF_PACKED_SEQUENCES_GLSL
 
 #include "common/call_table.glsl"
 
-uint slotCount() {
-    return CallTableAt(optionalInputs()).table.slot_count;
+uint sequenceTileCount() {
+    return CallTableAt(optionalInputs()).table.tile_count;
 }
 
-uint sequenceOf(const uint slot) {
-    return Word(add64(CallTableAt(optionalInputs()).table.slots, multiply64(slot, 4))).value;
+uint sequenceOf(const uint tile) {
+    return Word(add64(CallTableAt(optionalInputs()).table.tile_sequences, multiply64(tile, 4))).value;
 }
 
 // The rows or keys [x, y) of a sequence, clamped to `count`, the number in all sequences.

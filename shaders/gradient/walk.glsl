@@ -33,7 +33,7 @@ bool turned; // the walk has turned to another head or sequence
 void beginKeys(const uint number) {
     uint heads = VKF_GRADIENT_TABLE.kv_heads;
     uint tiles =
-        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_slot_count : VKF_TILES(params.keys, TILE_KEYS);
+        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
     uint head = number / tiles;
     uint tile = number - head * tiles;
     if (STORES_DS) {
@@ -43,14 +43,14 @@ void beginKeys(const uint number) {
     }
     uint sequence = head / heads;
     if (PACKED_SEQUENCES) {
-        sequence = Word(add64(VKF_GRADIENT_TABLE.key_slots, multiply64(tile, 4))).value;
+        sequence = Word(add64(VKF_GRADIENT_TABLE.key_tile_sequences, multiply64(tile, 4))).value;
     }
     item = itemOfSequence(sequence);
     stored_keys = params.keys;
     if (PACKED_SEQUENCES) {
         uvec2 keys = boundsOf(VKF_GRADIENT_TABLE.call.key_starts, sequence, params.keys);
         stored_keys = keys.y - keys.x;
-        tile -= VKF_FIRST_SLOT(keys.x, 1, TILE_KEYS, sequence);
+        tile -= VKF_FIRST_SEQUENCE_TILE(keys.x, 1, TILE_KEYS, sequence);
     }
     item.kv_head = head % heads;
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS;
@@ -97,7 +97,7 @@ bool beginWalk(const uint number) {
     if (OWNS_KEYS) {
         beginKeys(number);
         if (key_begin >= stored_keys) {
-            return false; // a slot of packed sequences without a tile
+            return false; // a tile of packed sequences without rows
         }
     } else {
         item = itemOf(number);

@@ -31,9 +31,9 @@ struct CallTable {
     /* Packed sequences: arrays [sequences + 1], the first row and the first key of each sequence. */
     Address row_starts;
     Address key_starts;
-    Address slots;      /* the sequence of each slot; list_sequences.comp writes it */
+    Address tile_sequences;      /* the sequence of each tile; list_sequences.comp writes it */
     Uint sequences;
-    Uint slot_count;
+    Uint tile_count;
     Uint longest_rows;  /* kernels ignore rows of a sequence past this number */
     Uint longest_keys;  /* kernels ignore keys of a sequence past this number */
     /* VKF_DROPOUT_SEED: the seed. VKF_DROPOUT_DEVICE_SEED: the address of the seed. With a mask: its address. */
@@ -65,9 +65,9 @@ struct TablePiece {
 /* Push constants of list_sequences.comp. */
 struct SequenceList {
     Address starts;    /* the first row or key of each sequence */
-    Address slots;
+    Address tile_sequences;
     Uint sequences;
-    Uint slot_count;
+    Uint tile_count;
     Uint count;        /* rows or keys of all sequences */
     Uint packed_heads; /* query heads whose rows share tiles; 1 for tiles of keys */
     Uint tile_rows;    /* packed rows, or keys, of a tile */

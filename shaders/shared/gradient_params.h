@@ -59,8 +59,8 @@ struct GradientTable {
     GradientTensor dv;
     GradientTensor dbias; /* a dimension that is shared has a stride of 0 */
     Address dsinks;
-    Address key_slots;    /* packed sequences: the sequence of each slot of a tile of keys */
-    Uint key_slot_count;
+    Address key_tile_sequences;    /* packed sequences: the sequence of each tile of a tile of keys */
+    Uint key_tile_count;
     Uint kv_heads;
     Uint bias_sequences;  /* numbers of sequences, heads and rows of dbias that differ */
     Uint bias_heads;

@@ -14,7 +14,7 @@
 /* Rows of a head, keys, sequences, entries of a block table: 2^30 - 65536. The position of a row plus a reach of
  * the window then fits an int, even for a row past the last one. Four times each number fits 32 bits. */
 #define VKF_MAX_ROWS 0x3fff0000
-/* Rows of all heads of all sequences, also times key splits; work items; slots: 2^32 - 65536. */
+/* Rows of all heads of all sequences, also times key splits; work items; tiles of packed sequences: 2^32 - 65536. */
 #define VKF_MOST_COUNT 0xffff0000u
 /* Rows of a tile that has all packed rows of a sequence (coopmat/expand_keys.comp). */
 #define VKF_ALL_ROWS VKF_MOST_COUNT
@@ -60,11 +60,11 @@
     (VKF_MAP_FIRST_ROW(batch, map_heads, head, row_tiles) + (tile))
 #define VKF_MAP_WORD(row, words, word) ((row) * (words) + (word))
 
-/* Packed sequences: each tile of packed rows has a slot. VKF_FIRST_SLOT is the first slot of a sequence, from the first
+/* Packed sequences: each tile of packed rows has a number. VKF_FIRST_SEQUENCE_TILE is the number of the first tile of a sequence, from the first
  * row of the sequence. No sum over the sequences before it is necessary. Whatever the lengths are, a sequence has enough
- * slots for its tiles, and at most one idle slot. The number of slots is VKF_FIRST_SLOT for all rows and sequence
+ * numbers for its tiles, and at most one idle number. The count of numbers is VKF_FIRST_SEQUENCE_TILE for all rows and sequence
  * `sequences`. */
-#define VKF_FIRST_SLOT(first_row, packed_heads, tile_rows, sequence) \
+#define VKF_FIRST_SEQUENCE_TILE(first_row, packed_heads, tile_rows, sequence) \
     ((first_row) * (packed_heads) / (tile_rows) + (sequence))
 
 /* The backward pass in bands: number of a tile of keys of its sequence. Tiles of the last band may not exist. */

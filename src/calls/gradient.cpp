@@ -152,14 +152,14 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     }
     to->call.at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
     to->call.tableAddress = scratch + schedule.tableOffset;
-    to->call.table.slots = scratch + schedule.slots.offset;
-    to->call.table.slot_count = schedule.slots.count;
+    to->call.table.tile_sequences = scratch + schedule.tileSequences.offset;
+    to->call.table.tile_count = schedule.tileSequences.count;
     to->table.row_state = scratch + schedule.scratchStateOffset;
     to->table.ds = scratch + schedule.dsOffset;
     to->table.p = scratch + schedule.pOffset;
     to->table.dq_sums = scratch + schedule.sumsOffset;
-    to->table.key_slots = scratch + schedule.keySlots.offset;
-    to->table.key_slot_count = schedule.keySlots.count;
+    to->table.key_tile_sequences = scratch + schedule.keyTileSequences.offset;
+    to->table.key_tile_count = schedule.keyTileSequences.count;
     return VKF_SUCCESS;
 }
 
@@ -200,10 +200,11 @@ void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t
         recorder.table(index, wordsOf(addresses.table), addresses.call.tableAddress);
         break;
     case Kernel::listSequences:
-        recorder.once(index, ofKeys ? sequenceList(p, gradient.schedule.keySlots, addresses.call.table.key_starts,
-                                                   p.keys, addresses.table.key_slots)
-                                    : sequenceList(p, gradient.schedule.slots, addresses.call.table.row_starts,
-                                                   p.queryRows, addresses.call.table.slots));
+        recorder.once(index, ofKeys
+                                 ? sequenceList(p, gradient.schedule.keyTileSequences, addresses.call.table.key_starts,
+                                                p.keys, addresses.table.key_tile_sequences)
+                                 : sequenceList(p, gradient.schedule.tileSequences, addresses.call.table.row_starts,
+                                                p.queryRows, addresses.call.table.tile_sequences));
         break;
     default:
         recorder.steps(index, paramsOf(phase, addresses.call), first, last);

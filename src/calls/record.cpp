@@ -62,8 +62,8 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     addresses->tableAddress = scratch + schedule.tableOffset;
     addresses->table.tile_map = scratch + schedule.mapOffset;
     addresses->table.tile_order = scratch + schedule.orderOffset;
-    addresses->table.slots = scratch + schedule.slots.offset;
-    addresses->table.slot_count = schedule.slots.count;
+    addresses->table.tile_sequences = scratch + schedule.tileSequences.offset;
+    addresses->table.tile_count = schedule.tileSequences.count;
     return VKF_SUCCESS;
 }
 
@@ -102,8 +102,8 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
         }
         break;
     case Kernel::listSequences:
-        recorder.once(index, sequenceList(plan.problem.given, plan.schedule.slots, addresses.table.row_starts,
-                                          plan.problem.given.queryRows, addresses.table.slots));
+        recorder.once(index, sequenceList(plan.problem.given, plan.schedule.tileSequences, addresses.table.row_starts,
+                                          plan.problem.given.queryRows, addresses.table.tile_sequences));
         break;
     case Kernel::mergeSplits:
         recorder.steps(index, mergeParamsOf(plan, phase, addresses), first, last);

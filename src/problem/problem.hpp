@@ -17,7 +17,7 @@ namespace vkf {
 inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM; // headDim and valueDim of all paths but decode
 inline constexpr uint32_t maxDecodeHeadDim = VKF_MAX_DECODE_DIM;
 inline constexpr uint32_t maxDecodeValueDim = VKF_MAX_DECODE_VALUE_DIM;
-// Rows of all heads and key splits, work items, slots (shaders/shared/work_items.h).
+// Rows of all heads and key splits, work items, tiles of packed sequences (shaders/shared/work_items.h).
 inline constexpr uint64_t mostCount = VKF_MOST_COUNT;
 
 // Whether the type stores blocks of quantised elements. k and v can have such types.
@@ -70,8 +70,8 @@ inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ?
 uint32_t typicalRows(const VkfProblem& problem);
 uint32_t typicalKeys(const VkfProblem& problem);
 uint32_t typicalSequences(const VkfProblem& problem);
-// Returns the number of slots of packed sequences. One slot takes one tile of `tileRows` packed rows.
-uint64_t slotCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
+// Returns the number of row tiles that packed sequences may have. A tile has `tileRows` packed rows.
+uint64_t sequenceTileCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 // Number of rows of each head that have probabilities.
 inline uint32_t probabilityRows(const VkfProblem& problem) {
     return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;

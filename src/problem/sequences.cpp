@@ -78,8 +78,8 @@ uint32_t typicalSequences(const VkfProblem& p) {
     return has(p, VKF_ARRAY_CU_SEQLENS) ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
 }
 
-uint64_t slotCount(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows) {
-    return VKF_FIRST_SLOT(uint64_t{p.queryRows}, packedHeads, tileRows, p.batch);
+uint64_t sequenceTileCount(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows) {
+    return VKF_FIRST_SEQUENCE_TILE(uint64_t{p.queryRows}, packedHeads, tileRows, p.batch);
 }
 
 } // namespace vkf

@@ -70,7 +70,7 @@ public:
     void writeLse(Operand lse);
     uint32_t tileConstant(size_t id) const { return tileConstants_[id]; }
 
-    // Row tiles of all heads. For packed sequences it is the number of slots, which can be higher.
+    // Row tiles of all heads. For packed sequences it is the number of tiles that they may have, which can be higher.
     uint64_t rowTiles() const;
     uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
 

@@ -14,11 +14,12 @@ void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
     if (!has(problem.given, VKF_ARRAY_CU_SEQLENS) || schedule->phases.empty()) {
         return;
     }
-    Slots& slots = schedule->slots;
-    slots.packedHeads = schedule->phases.front().variant.constants[VKF_ID_PACKED_HEADS];
-    slots.tileRows = schedule->tile.rows;
-    slots.count = static_cast<uint32_t>(slotCount(problem.given, slots.packedHeads, slots.tileRows));
-    slots.offset = schedule->reserveScratch(uint64_t{slots.count} * sizeof(uint32_t));
+    TileSequences& tileSequences = schedule->tileSequences;
+    tileSequences.packedHeads = schedule->phases.front().variant.constants[VKF_ID_PACKED_HEADS];
+    tileSequences.tileRows = schedule->tile.rows;
+    tileSequences.count =
+        static_cast<uint32_t>(sequenceTileCount(problem.given, tileSequences.packedHeads, tileSequences.tileRows));
+    tileSequences.offset = schedule->reserveScratch(uint64_t{tileSequences.count} * sizeof(uint32_t));
     schedule->phases.insert(schedule->phases.begin(), sequenceListPhase(problem.given));
 }
 
@@ -30,16 +31,16 @@ Phase sequenceListPhase(const VkfProblem& problem) {
     return list;
 }
 
-shared::SequenceList sequenceList(const VkfProblem& problem, const Slots& slots, uint64_t starts, uint32_t count,
-                                  uint64_t listAddress) {
+shared::SequenceList sequenceList(const VkfProblem& problem, const TileSequences& tileSequences, uint64_t starts,
+                                  uint32_t count, uint64_t listAddress) {
     shared::SequenceList params{};
     params.starts = starts;
-    params.slots = listAddress;
+    params.tile_sequences = listAddress;
     params.sequences = problem.batch;
-    params.slot_count = slots.count;
+    params.tile_count = tileSequences.count;
     params.count = count;
-    params.packed_heads = slots.packedHeads;
-    params.tile_rows = slots.tileRows;
+    params.packed_heads = tileSequences.packedHeads;
+    params.tile_rows = tileSequences.tileRows;
     return params;
 }
 

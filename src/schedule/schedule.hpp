@@ -78,12 +78,12 @@ struct TileShape {
     uint32_t sharedBytes = 0;
 };
 
-// Packed sequences have a slot for each tile of rows (shaders/shared/work_items.h).
-struct Slots {
+// Packed sequences have an entry for each tile of rows (shaders/shared/work_items.h).
+struct TileSequences {
     uint32_t count = 0;
     uint32_t packedHeads = 0;
     uint32_t tileRows = 0;
-    uint64_t offset = 0; // of the list of slots in the scratch memory
+    uint64_t offset = 0; // of the list of tile sequences in the scratch memory
 };
 
 // Path coopmat: the tile for rows whose bias is a mask, which is the tile of the map too. Rows to which the bias is
@@ -120,7 +120,7 @@ struct Schedule {
     uint64_t tableOffset = 0; // of the table of optional inputs in the scratch memory
     uint64_t mapOffset = 0;   // of the map of tiles
     uint64_t orderOffset = 0; // of the order of the tiles of the map
-    Slots slots;
+    TileSequences tileSequences;
     uint32_t splits = 1;  // key splits
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits

@@ -35,8 +35,8 @@ constexpr double savedShare = 0.5;                   // of the time of attention
 
 bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& schedule) {
     const VkfProblem& p = problem.given;
-    // Packed sequences have no map, because their tiles of rows lie in slots. The kernel asks per-key masks about every
-    // key then.
+    // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
+    // about every key then.
     return walksTiles(schedule.path) && (problem.asksKeys() || mapsBias(caps, problem)) &&
            !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 && !schedule.phases.empty();
 }

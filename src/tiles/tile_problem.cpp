@@ -21,7 +21,7 @@ bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PA
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.given;
-    return has(p, VKF_ARRAY_CU_SEQLENS) ? slotCount(p, packedHeads, tileRows)
+    return has(p, VKF_ARRAY_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
                                         : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
 }
 

@@ -434,7 +434,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     CHECK(std::memcmp(&from, &to, sizeof from) == 0);
 }
 
-TEST_CASE("packed sequences need their lengths, and list their slots before they are read", "[record]") {
+TEST_CASE("packed sequences need their lengths, and list their tiles before they are read", "[record]") {
     VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
     problem.path = VKF_PATH_SCALAR;
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
@@ -457,11 +457,11 @@ TEST_CASE("packed sequences need their lengths, and list their slots before they
     CHECK(all[list].command == Command::bind);
     CHECK(all[list + 1].command == Command::dispatch);
     CHECK(all[list + 2].command == Command::barrier);
-    CHECK(schedule.slots.count == 100 / schedule.tile.rows + 3);
-    CHECK(schedule.scratchBytes >= schedule.slots.offset + uint64_t{4} * schedule.slots.count);
-    const vkf::shared::SequenceList params = vkf::sequenceList(problem, schedule.slots, 0x4000, 100, 0x5000);
+    CHECK(schedule.tileSequences.count == 100 / schedule.tile.rows + 3);
+    CHECK(schedule.scratchBytes >= schedule.tileSequences.offset + uint64_t{4} * schedule.tileSequences.count);
+    const vkf::shared::SequenceList params = vkf::sequenceList(problem, schedule.tileSequences, 0x4000, 100, 0x5000);
     CHECK(params.starts == 0x4000);
-    CHECK(params.slots == 0x5000);
+    CHECK(params.tile_sequences == 0x5000);
     CHECK(params.sequences == 3);
     CHECK(params.count == 100);
     CHECK(params.tile_rows == schedule.tile.rows);

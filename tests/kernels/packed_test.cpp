@@ -363,15 +363,15 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     CHECK(messageOf({}, {}).empty());
 }
 
-TEST_CASE("slots are enough for the tiles of packed sequences, and at most one of each is idle", "[schedule]") {
+TEST_CASE("tile numbers are enough for packed sequences, and at most one of each is idle", "[schedule]") {
     std::mt19937 random(5);
     for (const uint32_t packedHeads : {1U, 4U, 7U}) {
         for (const uint32_t tileRows : {8U, 16U, 128U}) {
             uint32_t row = 0;
             for (uint32_t b = 0; b < 500; b++) {
                 const auto rows = static_cast<uint32_t>(random() % 3 == 0 ? 0 : random() % 300);
-                const uint32_t slots = VKF_FIRST_SLOT(row + rows, packedHeads, tileRows, b + 1) -
-                                       VKF_FIRST_SLOT(row, packedHeads, tileRows, b);
+                const uint32_t slots = VKF_FIRST_SEQUENCE_TILE(row + rows, packedHeads, tileRows, b + 1) -
+                                       VKF_FIRST_SEQUENCE_TILE(row, packedHeads, tileRows, b);
                 const uint32_t tiles = (rows * packedHeads + tileRows - 1) / tileRows;
                 CHECK(slots >= tiles);
                 CHECK(slots <= tiles + 1);
@@ -395,8 +395,8 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     CHECK(mean.phases[1].variant.kernel == vkf::Kernel::listSequences);
     CHECK(mean.phases[1].steps() == 1);
     const uint32_t packedHeads = unpacked.phases[0].variant.constants[VKF_ID_PACKED_HEADS];
-    CHECK(mean.slots.count == 64 * 2048 * packedHeads / mean.tile.rows + 64);
-    CHECK(mean.phases[2].items == mean.slots.count * (8 / packedHeads));
+    CHECK(mean.tileSequences.count == 64 * 2048 * packedHeads / mean.tile.rows + 64);
+    CHECK(mean.phases[2].items == mean.tileSequences.count * (8 / packedHeads));
 
     // One row for each sequence: decoding.
     problem.queryRows = 64;

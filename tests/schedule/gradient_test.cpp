@@ -92,7 +92,7 @@ TEST_CASE("steps of a backward pass keep to the limit", "[schedule]") {
     CHECK(made(caps, problem).phases[2].itemsPerStep == 1);
 }
 
-TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[schedule]") {
+TEST_CASE("packed sequences list the tiles of rows and of keys", "[schedule]") {
     using vkf::Kernel;
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
@@ -100,11 +100,11 @@ TEST_CASE("packed sequences have slots for tiles of rows and of keys", "[schedul
     const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
                                              Kernel::gradientRows, Kernel::gradientScalar, Kernel::gradientScalar});
-    CHECK(schedule.slots.count == 1000 / schedule.slots.tileRows + 5);
-    CHECK(schedule.keySlots.count == 1500 / schedule.keySlots.tileRows + 5);
-    CHECK(schedule.slots.offset != schedule.keySlots.offset);
-    CHECK(schedule.phases[4].items == schedule.slots.count * 4);
-    CHECK(schedule.phases[5].items == schedule.keySlots.count * 2);
+    CHECK(schedule.tileSequences.count == 1000 / schedule.tileSequences.tileRows + 5);
+    CHECK(schedule.keyTileSequences.count == 1500 / schedule.keyTileSequences.tileRows + 5);
+    CHECK(schedule.tileSequences.offset != schedule.keyTileSequences.offset);
+    CHECK(schedule.phases[4].items == schedule.tileSequences.count * 4);
+    CHECK(schedule.phases[5].items == schedule.keyTileSequences.count * 2);
 }
 
 TEST_CASE("a backward pass takes matrices where the device has them", "[schedule]") {
@@ -170,7 +170,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[schedul
     for (const vkf::Phase& phase : schedule.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
         if (phase.variant.kernel == vkf::Kernel::gradientCoopmat && ofKeys) {
-            CHECK(phase.items == schedule.keySlots.count * 2);
+            CHECK(phase.items == schedule.keyTileSequences.count * 2);
         }
     }
 }

@@ -158,15 +158,15 @@ TEST_CASE("key splits count rows up to the limit", "[schedule]") {
                                        "over the limit of 536862720");
 }
 
-TEST_CASE("packed sequences have slots up to the limit", "[schedule]") {
+TEST_CASE("packed sequences have tiles up to the limit", "[schedule]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
         VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(mostCount / 5));
         vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
         const vkf::Schedule made = schedule(largeCaps(), problem);
         const uint64_t packed = path == VKF_PATH_SCALAR ? 1 : 5;
         INFO(vkfPathName(path));
-        CHECK(made.slots.count == packed * problem.queryRows / made.tile.rows + 1000);
-        CHECK(made.phases.back().items == made.slots.count * (5 / packed));
+        CHECK(made.tileSequences.count == packed * problem.queryRows / made.tile.rows + 1000);
+        CHECK(made.phases.back().items == made.tileSequences.count * (5 / packed));
         problem.queryRows++;
         CHECK(textOf(largeCaps(), problem) == "queryHeads * queryRows is over the limit of 4294901760");
         problem = largeProblem(path, VKF_MAX_ROWS, 8, 8, 1);

@@ -196,14 +196,14 @@ TEST_CASE("rows of workgroups and of key splits are exact up to the largest coun
     }
 }
 
-TEST_CASE("slots of packed sequences suffice up to the largest count", "[schedule]") {
+TEST_CASE("tile numbers of packed sequences suffice up to the largest count", "[schedule]") {
     Dice dice(11);
     for (uint64_t i = 0; i < 20000; i++) {
         const uint64_t packed = drawn(dice, VKF_MAX_HEADS);
         const uint64_t rows = drawn(dice, std::min(mostRows, mostCount / packed));
         const uint64_t sequences = drawn(dice, mostRows);
         const uint64_t tile = tiles[below(dice, tiles.size())];
-        const Count slots = VKF_FIRST_SLOT(Count(rows), Count(packed), Count(tile), Count(sequences));
+        const Count slots = VKF_FIRST_SEQUENCE_TILE(Count(rows), Count(packed), Count(tile), Count(sequences));
         if (rows * packed / tile + sequences > mostCount) {
             continue; // the host refuses so many work items
         }
@@ -211,8 +211,8 @@ TEST_CASE("slots of packed sequences suffice up to the largest count", "[schedul
         // Two sequences: the first begins anywhere.
         const uint64_t first = below(dice, rows + 1);
         const uint64_t sequence = below(dice, sequences);
-        const Count begin = VKF_FIRST_SLOT(Count(first), Count(packed), Count(tile), Count(sequence));
-        const Count end = VKF_FIRST_SLOT(Count(rows), Count(packed), Count(tile), Count(sequence + 1));
+        const Count begin = VKF_FIRST_SEQUENCE_TILE(Count(first), Count(packed), Count(tile), Count(sequence));
+        const Count end = VKF_FIRST_SEQUENCE_TILE(Count(rows), Count(packed), Count(tile), Count(sequence + 1));
         REQUIRE(end.fits());
         REQUIRE((end - begin).value() >= VKF_TILES(Count((rows - first) * packed), Count(tile)).value());
         // A kernel steps from slot to slot, and from sequence to sequence, by a workgroup or by all workgroups.

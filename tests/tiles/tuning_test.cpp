@@ -326,7 +326,7 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
     }
     // The forward pass has its own entries.
     CHECK_FALSE(schedule(tunedBy(head + gradient("dq")), problem).tuned);
-    // Packed sequences have one list of slots, so both kernels own the same keys.
+    // Packed sequences have one list of tile sequences, so both kernels own the same keys.
     vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
     CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + gradientTile);
 }

@@ -107,7 +107,7 @@ VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
     const MatrixLayout& matrices = builder.schedule().matrix;
     std::vector<GradientMatrixTile> keyTiles;
     if (dk || writesDv(builder)) {
-        const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the slots
+        const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the tile sequences
         keyTiles = chooseKeyMatrixTiles(builder.device(), matrices,
                                         tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
     }

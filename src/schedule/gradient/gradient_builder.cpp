@@ -133,12 +133,12 @@ void GradientBuilder::joinGradients() {
     hasGradient_ = true;
 }
 
-// Adds a phase that lists the sequences of slots before all others.
-void GradientBuilder::addList(Slots* slots, Operand starts) {
-    if (slots->count == 0) {
+// Adds a phase that lists the sequences of tiles before all others.
+void GradientBuilder::addList(TileSequences* tileSequences, Operand starts) {
+    if (tileSequences->count == 0) {
         return;
     }
-    slots->offset = schedule_->reserveScratch(uint64_t{slots->count} * sizeof(uint32_t));
+    tileSequences->offset = schedule_->reserveScratch(uint64_t{tileSequences->count} * sizeof(uint32_t));
     Phase list = sequenceListPhase(forward().given);
     list.operands[0] = starts;
     list.joins = true;
@@ -151,8 +151,8 @@ void GradientBuilder::finish() {
         schedule_->scratchBytes = 0;
         return;
     }
-    addList(&schedule_->slots, Operand::rowStarts);
-    addList(&schedule_->keySlots, Operand::keyStarts);
+    addList(&schedule_->tileSequences, Operand::rowStarts);
+    addList(&schedule_->keyTileSequences, Operand::keyStarts);
     Phase write;
     write.variant.kernel = Kernel::writeTable;
     write.items = 1;

@@ -64,7 +64,7 @@ private:
     template <KernelTile Tile>
     VkfResult addPairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                        VkfMessage* message);
-    void addList(Slots* slots, Operand starts);
+    void addList(TileSequences* tileSequences, Operand starts);
 
     TunedDevice device_;
     const CheckedGradient& gradient_;

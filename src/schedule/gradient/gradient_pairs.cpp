@@ -30,7 +30,7 @@ template <KernelTile Tile> VkfResult addRows(GradientBuilder& builder, const Til
     builder.schedule().rowTileText = tile.text(1);
     const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
     if (has(p, VKF_ARRAY_CU_SEQLENS)) {
-        builder.schedule().slots = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
+        builder.schedule().tileSequences = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
     }
     const double operations =
         2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
@@ -47,7 +47,7 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
-        builder.schedule().keySlots = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
+        builder.schedule().keyTileSequences = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
     }
     const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
                            (tile.sumsValues() ? p.valueDim : 0.0);
