@@ -75,7 +75,7 @@
 #include "matrix/half_rows.glsl"
 #include "coopmat/subgroup_rows.glsl"
 #include "coopmat/sizes.glsl"
-#include "coopmat/state.glsl"
+#include "coopmat/globals.glsl"
 #ifdef VKF_BF16X3
 #include "coopmat/bf16x3_stage.glsl"
 #else

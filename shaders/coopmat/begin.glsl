@@ -2,7 +2,7 @@
 //
 // Lines 4 and 5 of the algorithm (attention_coopmat.comp): loads q and clears o, m and l.
 //
-// Needs: coopmat/state.glsl, coopmat/query_stage.glsl.
+// Needs: coopmat/globals.glsl, coopmat/query_stage.glsl.
 // Provides: loadQueries, clearState.
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL

@@ -9,7 +9,7 @@
 //
 // The bias of the next tile is on its way while line 10 uses this tile.
 //
-// Needs: coopmat/state.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
+// Needs: coopmat/globals.glsl, masks/broadcast_rows.glsl, scores/score_terms.glsl, common/call_table.glsl.
 // Provides: NEEDS_BIAS, BIAS_FACTOR, setBiasFactors, beginBias, fetchBias, fetchedBias.
 #ifndef VKF_MATRIX_BIAS_GLSL
 #define VKF_MATRIX_BIAS_GLSL

@@ -5,7 +5,7 @@
 // and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at least
 // four.
 //
-// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
 // Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
 #ifndef VKF_MATRIX_EXCHANGE_GLSL
 #define VKF_MATRIX_EXCHANGE_GLSL

@@ -2,7 +2,7 @@
 //
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
-// Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
+// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
 // Provides: dropUnkept, dropClosed, dropInvisible; setMatrixKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL

@@ -3,7 +3,7 @@
 // Access to matrix elements where the driver's element layout is known: an invocation reads and writes its own elements
 // in place. Results and left operands of one shape have the same element layout here, with as many columns as depths.
 //
-// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
 // Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_exchange.glsl does.
 #ifndef VKF_MATRIX_REGISTERS_GLSL
 #define VKF_MATRIX_REGISTERS_GLSL

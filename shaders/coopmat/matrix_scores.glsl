@@ -3,7 +3,7 @@
 // Line 8 of the algorithm (attention_coopmat.comp): the products, and the steps from a product to a score (softcap,
 // ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
 //
-// Needs: coopmat/state.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
 // coopmat/matrix_registers.glsl or matrix_exchange.glsl.
 // Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
 // setSlopes and setDropout, which main calls once.

@@ -10,7 +10,7 @@
 // types become words of the matrices' type in the second step. Columns past the last one, up to a whole number of
 // matrices, are zeros.
 //
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/state.glsl.
+// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/globals.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage.
 #ifndef VKF_MATRIX_STAGE_GLSL
 #define VKF_MATRIX_STAGE_GLSL

@@ -6,7 +6,7 @@
 //     way has the least code, and code that runs once waits for its own instructions.
 //   - As elements, elsewhere: o is staged as fp32, then converted and stored element by element.
 //
-// Needs: coopmat/state.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
+// Needs: coopmat/globals.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
 // matrix/special_values.glsl.
 // Provides: storeMatricesAsWords, storeMatricesAsElements.
 #ifndef VKF_MATRIX_STORE_GLSL

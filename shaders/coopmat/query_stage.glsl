@@ -2,7 +2,7 @@
 //
 // Moves the subgroup's rows of q from device memory to the subgroup's own part of shared memory.
 //
-// Needs: matrix/half_rows.glsl, common/address.glsl, coopmat/state.glsl.
+// Needs: matrix/half_rows.glsl, common/address.glsl, coopmat/globals.glsl.
 // Provides: fetchQueries, signQueries, placeQueries.
 #ifndef VKF_QUERY_STAGE_GLSL
 #define VKF_QUERY_STAGE_GLSL

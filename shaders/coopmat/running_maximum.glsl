@@ -5,7 +5,7 @@
 // In the paper m moves in each tile. Here m moves only when a score exceeds it by more than RESCALE_THRESHOLD. So
 // nearly all tiles leave o unchanged, and o takes most of the registers.
 //
-// Needs: coopmat/state.glsl, coopmat/matrix_scores.glsl (ROW_SCORE), coopmat/deferred_scores.glsl,
+// Needs: coopmat/globals.glsl, coopmat/matrix_scores.glsl (ROW_SCORE), coopmat/deferred_scores.glsl,
 // coopmat/matrix_registers.glsl or matrix_exchange.glsl.
 // Provides: findTileMaximum, hasOutgrown, rescale.
 #ifndef VKF_RUNNING_MAXIMUM_GLSL

@@ -2,7 +2,7 @@
 //
 // The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
 //
-// Needs: coopmat/state.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
+// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
 // masks/tile_map.glsl.
 // Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
 // PASSES_EMPTY_TILES, FETCHES_AHEAD, FETCHES_EARLY, NO_TILE.

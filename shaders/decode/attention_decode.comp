@@ -55,7 +55,7 @@
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
-#include "decode/state.glsl"
+#include "decode/globals.glsl"
 #include "decode/join.glsl"
 #include "decode/reduce.glsl"
 #include "decode/begin.glsl"

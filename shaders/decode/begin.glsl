@@ -2,7 +2,7 @@
 //
 // Lines 4 and 5 of the algorithm (attention_decode.comp): stages q as fp32 in shared memory, and clears the state.
 //
-// Needs: decode/state.glsl, cache/row_loads.glsl, common/address.glsl, common/element.glsl,
+// Needs: decode/globals.glsl, cache/row_loads.glsl, common/address.glsl, common/element.glsl,
 // scores/score_terms.glsl.
 // Provides: stagedQuery, stageQueries, clearState.
 #ifndef VKF_DECODE_BEGIN_GLSL

@@ -3,7 +3,7 @@
 // Line 8 of the algorithm (attention_decode.comp): adds up the partial scores of a group's lanes. Each lane gets the
 // sums. The lanes use shuffles, or shared memory on a device without shuffles.
 //
-// Needs: decode/state.glsl (s_tile, thread, group), o_stage of decode/join.glsl, decode/tile.glsl.
+// Needs: decode/globals.glsl (s_tile, thread, group), o_stage of decode/join.glsl, decode/tile.glsl.
 // Provides: sumOverLanes.
 #ifndef VKF_DECODE_REDUCE_GLSL
 #define VKF_DECODE_REDUCE_GLSL

@@ -2,7 +2,7 @@
 //
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
 //
-// Needs: decode/state.glsl, decode/fetch.glsl (threadKey), masks/key_split.glsl,
+// Needs: decode/globals.glsl, decode/fetch.glsl (threadKey), masks/key_split.glsl,
 // scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/keep.glsl, masks/dropped.glsl,
 // scores/dropout.glsl.
 // Provides: updateSoftmax.

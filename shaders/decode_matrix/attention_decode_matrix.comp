@@ -68,7 +68,7 @@
 #include "cache/paging.glsl"
 #include "matrix/special_values.glsl"
 
-#include "decode_matrix/state.glsl"
+#include "decode_matrix/globals.glsl"
 #include "decode_matrix/lane_chunks.glsl"
 #include "decode_matrix/chunk_codes.glsl"
 #include "decode_matrix/chunk_columns.glsl"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the state.
+// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the query row.
 //
-// Needs: decode_matrix/state.glsl, decode_matrix/chunk_columns.glsl, cache/row_loads.glsl,
+// Needs: decode_matrix/globals.glsl, decode_matrix/chunk_columns.glsl, cache/row_loads.glsl,
 // common/address.glsl, scores/score_terms.glsl.
 // Provides: loadQueries, clearState.
 #ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
@@ -58,13 +58,13 @@ void clearState() {
     UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint state = 0; state < STATES; state++) {
-        m_row[state] = BEFORE_ANY_KEY;
-        l_row[state] = 0.0;
-        slope_row[state] = slopeOf(queryHead(item, first_row + stateRow(state)));
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        m_row[query_row] = BEFORE_ANY_KEY;
+        l_row[query_row] = 0.0;
+        slope_row[query_row] = slopeOf(queryHead(item, first_row + rowOfQuery(query_row)));
         if (HAS_DROPOUT) {
-            uint packed_row = first_row + stateRow(state);
-            dropout_row[HAS_DROPOUT ? state : 0] =
+            uint packed_row = first_row + rowOfQuery(query_row);
+            dropout_row[HAS_DROPOUT ? query_row : 0] =
                 rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
         }
     }

@@ -3,7 +3,7 @@
 // Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
 // subgroups, in their order, and stores (o, lse) of each row.
 //
-// Needs: decode_matrix/state.glsl, decode_matrix/turn.glsl (sumOverKeys),
+// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
 // decode_matrix/chunk_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
 // scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
 // Provides: infinite_sums, stageStates, writeResults.
@@ -13,8 +13,8 @@
 const uint VALUE_FOURS = (VALUE_DIM + 3) / 4;
 const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 
-// o of one state in each lane, as pairs of columns.
-shared vec2 o_stage[SUBGROUPS * STATE_ROWS * STAGED_ROW];
+// o of one query row in each lane, as pairs of columns.
+shared vec2 o_stage[SUBGROUPS * QUERY_ROW_STEP * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
 shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
 
@@ -25,7 +25,7 @@ bool isInfiniteOutput() {
     float sum = 0.0;
     UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES * ELEMENTS; i++) {
         const uint tile = i / ELEMENTS;
-        if (outputState(tile / VALUE_TILES, i % ELEMENTS) < STATES) {
+        if (outputQuery(tile / VALUE_TILES, i % ELEMENTS) < LANE_QUERY_ROWS) {
             sum += o_tile[tile][i % ELEMENTS];
         }
     }
@@ -38,19 +38,19 @@ void stageStates(const uint turn) {
     if (KEY_COLUMNS == 2 && turn == 0 && isInfiniteOutput()) {
         VKF_MARK_SHARED(infinite_sums, 1u);
     }
-    vec4 l[STATE_FOURS];
-    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
+    vec4 l[QUERY_ROW_FOURS];
+    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
         l[i] = vec4(0.0);
     }
-    UNROLL for (uint state = 0; state < STATES; state++) {
-        l[state / 4][state % 4] = l_row[state];
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        l[query_row / 4][query_row % 4] = l_row[query_row];
     }
-    UNROLL for (uint i = 0; i < STATE_FOURS; i++) {
+    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
         l[i] = sumOverKeys(l[i]);
     }
-    UNROLL for (uint state = 0; state < STATES; state++) {
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         if (lane_place.x == 0 && ownsRows()) {
-            state_stage[subgroup * SUBGROUP_ROWS + stateRow(state)] = vec2(m_row[state], l[state / 4][state % 4]);
+            state_stage[subgroup * SUBGROUP_ROWS + rowOfQuery(query_row)] = vec2(m_row[query_row], l[query_row / 4][query_row % 4]);
         }
     }
 }
@@ -58,15 +58,15 @@ void stageStates(const uint turn) {
 // m and l of a row of the tile over all subgroups that share its keys: m = max m_g, l = sum exp(m_g - m) l_g.
 vec2 joinedState(const uint row) {
     uint first = row / SUBGROUP_ROWS * KEY_SUBGROUPS * SUBGROUP_ROWS + row % SUBGROUP_ROWS;
-    vec2 state[KEY_SUBGROUPS];
+    vec2 of_subgroup[KEY_SUBGROUPS];
     float m = BEFORE_ANY_KEY;
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        state[i] = state_stage[first + i * SUBGROUP_ROWS];
-        m = max(m, state[i].x);
+        of_subgroup[i] = state_stage[first + i * SUBGROUP_ROWS];
+        m = max(m, of_subgroup[i].x);
     }
     float l = 0.0;
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        l += state[i].y == 0.0 ? 0.0 : state[i].y * power(state[i].x - m);
+        l += of_subgroup[i].y == 0.0 ? 0.0 : of_subgroup[i].y * power(of_subgroup[i].x - m);
     }
     return vec2(m, l);
 }
@@ -75,26 +75,26 @@ vec2 joinedState(const uint row) {
 // the l of the finished row.
 void joinStates() {
     bool stores = lane_place.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
-    UNROLL for (uint state = 0; state < STATES; state++) {
-        uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + stateRow(state);
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + rowOfQuery(query_row);
         uint packed_row = item.row_begin + row;
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
         vec2 joined = joinedState(row);
         FinishedRow finished = finishRow(of_row.head, joined.x, joined.y);
-        row_factor[state] =
-            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[state] - joined.x) / finished.l);
+        row_factor[query_row] =
+            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[query_row] - joined.x) / finished.l);
         if (HAS_LSE && stores && packed_row < packedRows(item)) {
             storeLse(of_row, queryRow(packed_row), joined.x, joined.y, finished);
         }
     }
 }
 
-// o of a state, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
+// o of a query row, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
 // both.
-float outputOf(const uint state, const uint group, const uint column) {
-    const uint tile = state / OUTPUT_STATES * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
-    return o_tile[tile][group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + state % OUTPUT_STATES * LANE_COLUMNS + column];
+float outputOf(const uint query_row, const uint group, const uint column) {
+    const uint tile = query_row / OUTPUT_QUERY_ROWS * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
+    return o_tile[tile][group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
 }
 
 // Where element 0 to 7 of a word of this lane's is staged.
@@ -102,20 +102,20 @@ uint stagedColumn(const uint word, const uint element) {
     return V_BLOCKS ? valueColumn(word, element) : (word * ROW_LANES + lane / DEPTH_LANES) * 8 + element;
 }
 
-// Stages what this lane has of the row of `state`, by elements 2i and 2i + 1 of each of its words.
-void stageRows(const uint state) {
-    const uint row = (subgroup * STATE_ROWS + stateRow(0)) * STAGED_ROW;
+// Stages what this lane has of the row of `query row`, by elements 2i and 2i + 1 of each of its words.
+void stageRows(const uint query_row) {
+    const uint row = (subgroup * QUERY_ROW_STEP + rowOfQuery(0)) * STAGED_ROW;
     UNROLL for (uint pair = 0; pair < V_LANE_PAIRS; pair++) {
         const uint group = pair * 2 / KEY_COLUMNS;
         const uint element = pair % 4 * 2;
-        const float o = outputOf(state, group, 0) * row_factor[state];
+        const float o = outputOf(query_row, group, 0) * row_factor[query_row];
         if (SPLIT_PAIRS) {
             uint column = stagedColumn(pair / 4, element + splitColumn());
             o_stage[row + column / 2][column % 2] = o;
             continue;
         }
         const float next =
-            (KEY_COLUMNS == 2 ? outputOf(state, group, 1) : outputOf(state, group + 1, 0)) * row_factor[state];
+            (KEY_COLUMNS == 2 ? outputOf(query_row, group, 1) : outputOf(query_row, group + 1, 0)) * row_factor[query_row];
         uint first = stagedColumn(pair / 4, element);
         if (V_BLOCKS) {
             uint second = stagedColumn(pair / 4, element + 1);
@@ -128,30 +128,30 @@ void stageRows(const uint state) {
 }
 
 // Four columns of a staged row, added up over the subgroups that share its keys.
-vec4 stagedFour(const uint row_subgroup, const uint state_row, const uint four) {
+vec4 stagedFour(const uint row_subgroup, const uint step_row, const uint four) {
     vec4 o = vec4(0.0);
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * STATE_ROWS + state_row) * STAGED_ROW + four * 2;
+        uint from = ((row_subgroup * KEY_SUBGROUPS + i) * QUERY_ROW_STEP + step_row) * STAGED_ROW + four * 2;
         o += vec4(o_stage[from], o_stage[from + 1]);
     }
     return o;
 }
 
 // Stores the staged rows. All invocations of the workgroup take part.
-void storeRows(const uint state) {
+void storeRows(const uint query_row) {
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * STATE_ROWS * VALUE_FOURS;
+    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS;
                          place += WORKGROUP_SIZE) {
         uint four = place % VALUE_FOURS;
-        uint state_row = place / VALUE_FOURS % STATE_ROWS;
-        uint row_subgroup = place / VALUE_FOURS / STATE_ROWS;
-        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + state * STATE_ROWS + state_row;
+        uint step_row = place / VALUE_FOURS % QUERY_ROW_STEP;
+        uint row_subgroup = place / VALUE_FOURS / QUERY_ROW_STEP;
+        uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + query_row * QUERY_ROW_STEP + step_row;
         if (packed_row >= packedRows(item)) {
             continue;
         }
         Item of_row = item;
         of_row.head = queryHead(item, packed_row);
-        vec4 o = stagedFour(row_subgroup, state_row, four);
+        vec4 o = stagedFour(row_subgroup, step_row, four);
         if (special) {
             o += specialValues(of_row, v_head, queryRow(packed_row), four * 4);
         }
@@ -161,30 +161,30 @@ void storeRows(const uint state) {
     }
 }
 
-// Stages and stores the rows of one state. A macro, because one more call would be deeper than NVIDIA's compiler
+// Stages and stores the rows of one query row. A macro, because one more call would be deeper than NVIDIA's compiler
 // inlines (docs/tuning.md, "Chains of calls").
-#define WRITE_STATE(state) \
-    stageRows(state);      \
+#define WRITE_QUERY_ROW(query_row) \
+    stageRows(query_row);      \
     barrier();             \
-    storeRows(state);
+    storeRows(query_row);
 
 // Stores what stageStates and a barrier after it have prepared.
 void writeResults() {
     joinStates();
-    // Each state has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
+    // Each query row has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
     // memory.
-    WRITE_STATE(0)
-    if (STATES > 1) {
+    WRITE_QUERY_ROW(0)
+    if (LANE_QUERY_ROWS > 1) {
         barrier();
-        WRITE_STATE(1)
+        WRITE_QUERY_ROW(1)
     }
-    if (STATES > 2) {
+    if (LANE_QUERY_ROWS > 2) {
         barrier();
-        WRITE_STATE(2)
+        WRITE_QUERY_ROW(2)
     }
-    if (STATES > 3) {
+    if (LANE_QUERY_ROWS > 3) {
         barrier();
-        WRITE_STATE(3)
+        WRITE_QUERY_ROW(3)
     }
 }
 

@@ -12,7 +12,7 @@
 // The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
 // unit, the first unit is not needed.
 //
-// Needs: decode_matrix/state.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
+// Needs: decode_matrix/globals.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
 // Provides: K_BLOCKS, V_BLOCKS, LaneChunks, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
 // fetched words, and places and rotations of chunks, for decode_matrix/chunk_codes.glsl and decode_matrix/chunk_columns.glsl.

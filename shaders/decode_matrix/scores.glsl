@@ -3,7 +3,7 @@
 // Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks. In
 // a partial tile, also removes values that must not be multiplied.
 //
-// Needs: decode_matrix/state.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
+// Needs: decode_matrix/globals.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
 // masks/keep.glsl, matrix/special_values.glsl.
 // Provides: finishScores, dropInvisible, finiteValues.
 #ifndef VKF_DECODE_MATRIX_SCORES_GLSL
@@ -12,39 +12,39 @@
 // Applies scale, softcap, ALiBi and bias, in place. It is called only if the scale cannot be deferred to the exponent
 // (SCALED_EARLY).
 void finishScores(const uint key_begin) {
-    RowTerms terms[STATES];
-    UNROLL for (uint state = 0; state < STATES; state++) {
-        uint packed_row = first_row + stateRow(state);
-        terms[state] = rowTerms(item, queryHead(item, packed_row), slope_row[state], queryRow(packed_row), key_begin);
+    RowTerms terms[LANE_QUERY_ROWS];
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint packed_row = first_row + rowOfQuery(query_row);
+        terms[query_row] = rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
-        const uint state = stateOf(i / ELEMENTS, e);
-        if (state < STATES) {
+        const uint query_row = queryOf(i / ELEMENTS, e);
+        if (query_row < LANE_QUERY_ROWS) {
             float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s_tile[i / ELEMENTS][e] = withTerms(terms[state], fragmentKey(e / ROW_ELEMENTS), s);
+            s_tile[i / ELEMENTS][e] = withTerms(terms[query_row], fragmentKey(e / ROW_ELEMENTS), s);
         }
     }
 }
 
 // Sets the scores of keys that a row does not see to -infinity.
 void dropInvisible(const uint key_begin) {
-    ivec2 visible[STATES];
-    RowKeep keep[STATES];
-    UNROLL for (uint state = 0; state < STATES; state++) {
-        uint packed_row = first_row + stateRow(state);
-        visible[state] = visibleKeys(item, queryRow(packed_row));
-        visible[state].y = min(visible[state].y, int(keys.y));
-        keep[state] = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+    ivec2 visible[LANE_QUERY_ROWS];
+    RowKeep keep[LANE_QUERY_ROWS];
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint packed_row = first_row + rowOfQuery(query_row);
+        visible[query_row] = visibleKeys(item, queryRow(packed_row));
+        visible[query_row].y = min(visible[query_row].y, int(keys.y));
+        keep[query_row] = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
-        const uint state = stateOf(i / ELEMENTS, e);
-        if (state < STATES) {
+        const uint query_row = queryOf(i / ELEMENTS, e);
+        if (query_row < LANE_QUERY_ROWS) {
             float s = s_tile[i / ELEMENTS][e];
             uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
-            bool seen = isVisible(visible[state], key) && keeps(keep[state], key);
+            bool seen = isVisible(visible[query_row], key) && keeps(keep[query_row], key);
             s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }

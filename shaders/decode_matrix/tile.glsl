@@ -27,15 +27,15 @@
 //     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
 //           (matrix_layout.glsl).
 //     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES matrices.
-//     o     OUTPUT_STATES of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
+//     o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
 //
-// Query rows are assigned to the columns of the matrices so that the first STATE_ROWS rows belong to the first state of
+// Query rows are assigned to the columns of the matrices so that the first QUERY_ROW_STEP rows belong to the first query row of
 // each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps the state of
-// STATES rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
+// LANE_QUERY_ROWS rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
 // same rows, one for each column, and q has its rows twice.
 //
 // Needs: matrix/matrix_layout.glsl.
-// Provides: the sizes of the tile, stateOf, outputState, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
+// Provides: the sizes of the tile, queryOf, outputQuery, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
 
@@ -43,7 +43,7 @@
 
 layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows that a subgroup owns
-layout(constant_id = VKF_ID_STATES) const uint STATES = 2; // query rows of an invocation that may exist
+layout(constant_id = VKF_ID_LANE_QUERY_ROWS) const uint LANE_QUERY_ROWS = 2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_KEY_COLUMNS) const uint KEY_COLUMNS = 1;
 
@@ -63,7 +63,7 @@ const uint LEFT_FRAGMENT_ROWS = LEFT_ELEMENTS / FRAGMENT_ROW_ELEMENTS;
 const uint RIGHT_ELEMENTS = MATRIX_DEPTH * MATRIX_COLUMNS / LANES;
 const uint QUERY_FRAGMENT_ROWS = RIGHT_ELEMENTS / FRAGMENT_ROW_ELEMENTS;
 const uint ROW_ELEMENTS = ELEMENTS / LEFT_FRAGMENT_ROWS;
-const uint STATE_FOURS = (STATES + 3) / 4;
+const uint QUERY_ROW_FOURS = (LANE_QUERY_ROWS + 3) / 4;
 
 const uint DEPTH_LANES = COLUMN_LANES + 1;
 const uint ROW_LANES = LANES / DEPTH_LANES;
@@ -81,18 +81,18 @@ const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS; // columns or pairs o
 const uint TILE_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
 const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
 
-const uint STATE_ROWS = VKF_DECODE_STATE_ROWS(DEPTH_LANES, SPLIT_PAIRS);
-const uint OUTPUT_STATES = ROW_ELEMENTS / LANE_COLUMNS;
+const uint QUERY_ROW_STEP = VKF_QUERY_ROW_STEP(DEPTH_LANES, SPLIT_PAIRS);
+const uint OUTPUT_QUERY_ROWS = ROW_ELEMENTS / LANE_COLUMNS;
 const uint OUTPUT_TILES = KEY_COLUMNS == 2 ? 1 : ROW_TILES;
 
-// The state that an element of s belongs to.
-uint stateOf(const uint row_tile, const uint element) {
+// The query row that an element of s belongs to.
+uint queryOf(const uint row_tile, const uint element) {
     return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
 }
 
-// The state that an element of o belongs to.
-uint outputState(const uint output_tile, const uint element) {
-    return output_tile * OUTPUT_STATES + element % ROW_ELEMENTS / LANE_COLUMNS;
+// The query row that an element of o belongs to.
+uint outputQuery(const uint output_tile, const uint element) {
+    return output_tile * OUTPUT_QUERY_ROWS + element % ROW_ELEMENTS / LANE_COLUMNS;
 }
 
 // Who has a column of a result: the number of the element in its row, and the number of the lane among the lanes that
@@ -116,13 +116,13 @@ uvec2 holderOfColumn(const uint column) {
 // The subgroup's row that stands in a column of matrix number row_tile of q and s.
 uint rowOfColumn(const uint row_tile, const uint column) {
     uvec2 holder = holderOfColumn(column);
-    return stateOf(row_tile, holder.x) * STATE_ROWS + holder.y;
+    return queryOf(row_tile, holder.x) * QUERY_ROW_STEP + holder.y;
 }
 
 // The subgroup's row that stands in a column of matrix number output_tile of p and o.
 uint rowOfOutput(const uint output_tile, const uint column) {
     uvec2 holder = holderOfColumn(column);
-    return outputState(output_tile, holder.x) * STATE_ROWS + holder.y;
+    return outputQuery(output_tile, holder.x) * QUERY_ROW_STEP + holder.y;
 }
 
 // Element 0 or 1 of two 16-bit elements.

@@ -4,7 +4,7 @@
 // the transposed scores. p goes from the element layout of a result to the right operands of decode_matrix/tile.glsl,
 // through the subgroup's own shared memory.
 //
-// Needs: decode_matrix/state.glsl, decode_matrix/tile.glsl. Provides: maxOverKeys, sumOverKeys,
+// Needs: decode_matrix/globals.glsl, decode_matrix/tile.glsl. Provides: maxOverKeys, sumOverKeys,
 // turnProbabilities.
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL
@@ -23,7 +23,7 @@ shared uvec4 p_stage[KEY_COLUMNS == 1 ? SUBGROUPS * ROW_TILES * P_WORDS : 1];
 
 // With two columns of each key, a word has a probability twice, for both depths of its key.
 const uint P_ROW = VKF_DECODE_P_ROW(MATRIX_ROWS);
-const uint P_PAIRS = OUTPUT_STATES * STATE_ROWS * P_ROW; // of a subgroup
+const uint P_PAIRS = OUTPUT_QUERY_ROWS * QUERY_ROW_STEP * P_ROW; // of a subgroup
 
 shared uint p_pairs[KEY_COLUMNS == 2 ? SUBGROUPS * P_PAIRS : 1];
 
@@ -68,11 +68,11 @@ void loadStagedProbabilities() {
 }
 
 void stagePairs() {
-    UNROLL for (uint state = 0; state < STATES; state++) {
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
-            float p = s_tile[0][fragment_row * ROW_ELEMENTS + state];
+            float p = s_tile[0][fragment_row * ROW_ELEMENTS + query_row];
             if (ownsRows()) {
-                p_pairs[subgroup * P_PAIRS + stateRow(state) * P_ROW + fragmentKey(fragment_row)] = packProbabilities(p, p);
+                p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] = packProbabilities(p, p);
             }
         }
     }

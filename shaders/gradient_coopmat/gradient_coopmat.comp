@@ -67,7 +67,7 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "scores/score_terms.glsl"
 #include "scores/dropout.glsl"
 #include "gradient/gradient_table.glsl"
-#include "gradient_coopmat/pair_state.glsl"
+#include "gradient_coopmat/globals.glsl"
 #include "gradient_coopmat/owned_operands.glsl"
 #include "matrix/finite_halves.glsl"
 #include "gradient_coopmat/visited_stage.glsl"

@@ -4,7 +4,7 @@
 // gradient/pair_gradients.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
 // pass.
 //
-// Needs: gradient_coopmat/pair_state.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
+// Needs: gradient_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, gradient/gradient_table.glsl.
 // Provides: computeGradients, scaleGradients, sumsOverflowed.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL

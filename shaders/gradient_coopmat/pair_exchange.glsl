@@ -3,7 +3,7 @@
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/matrix_exchange.glsl, a
 // row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// Needs: gradient_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
 // as pair_registers.glsl does.
 #ifndef VKF_PAIR_EXCHANGE_GLSL
 #define VKF_PAIR_EXCHANGE_GLSL

@@ -2,7 +2,7 @@
 //
 // The products of gradient_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: multiplyPairs, joinPairs, addSums.
+// Needs: gradient_coopmat/globals.glsl. Provides: multiplyPairs, joinPairs, addSums.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
 

@@ -3,7 +3,7 @@
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
 //
-// Needs: gradient_coopmat/pair_state.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// Needs: gradient_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
 // as pair_exchange.glsl does.
 #ifndef VKF_PAIR_REGISTERS_GLSL
 #define VKF_PAIR_REGISTERS_GLSL

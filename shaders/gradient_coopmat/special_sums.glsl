@@ -10,7 +10,7 @@
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.
 //
-// Needs: gradient_coopmat/pair_state.glsl, gradient/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
+// Needs: gradient_coopmat/globals.glsl, gradient/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
 // Provides: specialValues, specialHeads.
 #ifndef VKF_SPECIAL_SUMS_GLSL
 #define VKF_SPECIAL_SUMS_GLSL

@@ -3,7 +3,7 @@
 // Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
 // subgroup's part of shared memory, where every element has a known row and column.
 //
-// Needs: gradient_coopmat/pair_state.glsl, gradient_coopmat/special_sums.glsl, gradient/walk.glsl,
+// Needs: gradient_coopmat/globals.glsl, gradient_coopmat/special_sums.glsl, gradient/walk.glsl,
 // gradient/gradient_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL

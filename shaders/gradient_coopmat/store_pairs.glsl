@@ -5,7 +5,7 @@
 // If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
 // gradient_sums.comp does not know. Kernels that store nothing then compute all sums again.
 //
-// Needs: gradient_coopmat/stored_matrices.glsl, gradient_coopmat/pair_state.glsl, gradient/walk.glsl,
+// Needs: gradient_coopmat/stored_matrices.glsl, gradient_coopmat/globals.glsl, gradient/walk.glsl,
 // gradient/gradient_table.glsl.
 // Provides: beginBand, beginPairs, storePairs, askForFallback.
 #ifndef VKF_STORE_PAIRS_GLSL

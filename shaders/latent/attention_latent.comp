@@ -64,7 +64,7 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
 
-#include "latent/state.glsl"
+#include "latent/globals.glsl"
 #include "latent/stage.glsl"
 
 // Line 8: s = q k^T over the subgroup's depths, without the scale.

@@ -92,7 +92,7 @@
 
 /* On cooperative matrices: */
 #define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with their own rows; the others share keys */
-#define VKF_ID_STATES 63             /* number of query rows of an invocation that may exist */
+#define VKF_ID_LANE_QUERY_ROWS 63             /* number of query rows of an invocation that may exist */
 #define VKF_ID_BLOCK_UNIT 64         /* words of 4 bytes of a block type that are loaded at once */
 #define VKF_ID_LATENT_KEY_MATRICES 65  /* latent kernel: matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */
 

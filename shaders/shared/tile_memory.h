@@ -88,14 +88,14 @@
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
- * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_DECODE_STATE_ROWS: query rows of one state,
+ * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_QUERY_ROW_STEP: query rows of one state,
  * where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the next. With
  * matrices of 16 keys, rows then are in different banks. */
 #define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
-#define VKF_DECODE_STATE_ROWS(lanes, split) ((split) ? (lanes) / 2 : (lanes))
+#define VKF_QUERY_ROW_STEP(lanes, split) ((split) ? (lanes) / 2 : (lanes))
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
-#define VKF_DECODE_MOST_STATES 4
+#define VKF_MOST_LANE_QUERY_ROWS 4
 /* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
  * VKF_LATENT_TILES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the tile that
  * k and v share, with one word of padding. */

@@ -177,7 +177,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
-    c[VKF_ID_STATES] = tile.states;
+    c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
     c[VKF_ID_NEAR_KEYS] = tile.nearKeys;

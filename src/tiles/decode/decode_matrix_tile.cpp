@@ -61,11 +61,11 @@ DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem
     tile.rowSubgroups =
         static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * queries)), mostRowSubgroups));
     tile.keySubgroups = std::max(subgroups / tile.rowSubgroups, 1U);
-    // The first state of each lane along the depth has the first rows.
+    // The first query row of each lane along the depth has the first rows.
     const uint64_t most = uint64_t{tile.rowTiles} * queries;
     const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
-    const uint32_t stateRows = std::max(tile.stateRows(), 1U);
-    tile.states = std::max(static_cast<uint32_t>((rows + stateRows - 1) / stateRows), 1U);
+    const uint32_t queryRowStep = std::max(tile.queryRowStep(), 1U);
+    tile.laneQueryRows = std::max(static_cast<uint32_t>((rows + queryRowStep - 1) / queryRowStep), 1U);
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.keyType = problem.keyType;
@@ -96,7 +96,8 @@ bool hasManyKeys(const DecodeProblem& problem, const DecodeMatrixTile& tile) {
 // key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
 // took 317 us then instead of 198 without matrices.
 void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
-    const bool fills = tile.layout.fillsFromRegisters() && tile.states <= VKF_DECODE_MOST_STATES && dividesBlocks(tile);
+    const bool fills =
+        tile.layout.fillsFromRegisters() && tile.laneQueryRows <= VKF_MOST_LANE_QUERY_ROWS && dividesBlocks(tile);
     DecodeMatrixTile oneColumn = tile;
     oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
@@ -114,7 +115,7 @@ void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMa
 
 uint32_t DecodeMatrixTile::matrixQueries() const { return VKF_DECODE_MATRIX_QUERIES(columns, splitsPairs()); }
 
-uint32_t DecodeMatrixTile::stateRows() const { return VKF_DECODE_STATE_ROWS(layout.columnLanes() + 1, splitsPairs()); }
+uint32_t DecodeMatrixTile::queryRowStep() const { return VKF_QUERY_ROW_STEP(layout.columnLanes() + 1, splitsPairs()); }
 
 uint32_t DecodeMatrixTile::stagedWordsOfP() const {
     return keyColumns == 1 ? rowTiles * layout.rows * columns / 2 : columns / 2 * VKF_DECODE_P_ROW(layout.rows);
@@ -125,7 +126,7 @@ uint32_t DecodeMatrixTile::sharedBytes() const {
     const uint32_t subgroups = rowSubgroups * keySubgroups;
     const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
     const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
-    const uint32_t pairs = subgroups * stateRows() * VKF_DECODE_STAGED_ROW(stagedColumns);
+    const uint32_t pairs = subgroups * queryRowStep() * VKF_DECODE_STAGED_ROW(stagedColumns);
     const uint32_t statePairs = subgroups * rowTiles * matrixQueries();
     return (pairs + statePairs) * wordBytes / 2 + subgroups * stagedWordsOfP() * wordBytes / 4 + flags;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
-// decode_matrix/lane_chunks.glsl has the state of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
+// All mutable variables of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
+// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
 // shared memory.
 //
 // Needs: common/params.glsl (Item), decode_matrix/tile.glsl, scores/dropout.glsl (RowDropout).
-// Provides: the variables below, splitColumn, ownsRows, stateRow, fragmentKey, valueKeyStep, valueKey,
+// Provides: the variables below, splitColumn, ownsRows, rowOfQuery, fragmentKey, valueKeyStep, valueKey,
 // scaleOutput.
-#ifndef VKF_DECODE_MATRIX_STATE_GLSL
-#define VKF_DECODE_MATRIX_STATE_GLSL
+#ifndef VKF_DECODE_MATRIX_GLOBALS_GLSL
+#define VKF_DECODE_MATRIX_GLOBALS_GLSL
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
@@ -28,12 +28,12 @@ RightMatrix q_tile[ROW_TILES * DIM_TILES];
 ResultMatrix s_tile[ROW_TILES];
 RightMatrix p_tile[OUTPUT_TILES * STEPS];
 ResultMatrix o_tile[OUTPUT_TILES * VALUE_TILES];
-float m_row[STATES];
-float l_row[STATES]; // running sum over this lane's keys
-float row_factor[STATES];
-float slope_row[STATES];
-RowDropout dropout_row[HAS_DROPOUT ? STATES : 1];
-vec4 tile_maximum[STATE_FOURS]; // over the present tile, four rows each
+float m_row[LANE_QUERY_ROWS];
+float l_row[LANE_QUERY_ROWS]; // running sum over this lane's keys
+float row_factor[LANE_QUERY_ROWS];
+float slope_row[LANE_QUERY_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_QUERY_ROWS : 1];
+vec4 tile_maximum[QUERY_ROW_FOURS]; // over the present tile, four rows each
 
 // Which column of a pair, and which depth of a key, this lane has where pairs are split.
 uint splitColumn() {
@@ -45,9 +45,9 @@ bool ownsRows() {
     return !SPLIT_PAIRS || splitColumn() == 0;
 }
 
-// The subgroup's row that a state stands for.
-uint stateRow(const uint state) {
-    return state * STATE_ROWS + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
+// The subgroup's row that a query row stands for.
+uint rowOfQuery(const uint query_row) {
+    return query_row * QUERY_ROW_STEP + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
 }
 
 // The key of the subgroup's tile whose k and scores are in a fragment row of this lane.
@@ -69,9 +69,9 @@ uint valueKey(const uint number) {
 void scaleOutput() {
     UNROLL for (uint tile = 0; tile < OUTPUT_TILES * VALUE_TILES; tile++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint state = outputState(tile / VALUE_TILES, e);
-            if (state < STATES) {
-                o_tile[tile][e] *= row_factor[state];
+            const uint query_row = outputQuery(tile / VALUE_TILES, e);
+            if (query_row < LANE_QUERY_ROWS) {
+                o_tile[tile][e] *= row_factor[query_row];
             }
         }
     }

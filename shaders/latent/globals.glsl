@@ -4,8 +4,8 @@
 //
 // Needs: common/params.glsl (Item), latent/tile.glsl, scores/dropout.glsl.
 // Provides: the variables below.
-#ifndef VKF_LATENT_STATE_GLSL
-#define VKF_LATENT_STATE_GLSL
+#ifndef VKF_LATENT_GLOBALS_GLSL
+#define VKF_LATENT_GLOBALS_GLSL
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;

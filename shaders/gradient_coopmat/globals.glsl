@@ -5,8 +5,8 @@
 //
 // Needs: common/params.glsl (Item), matrix/half_rows.glsl, gradient_coopmat/matrix_pairs.glsl, scores/dropout.glsl.
 // Provides: the variables below.
-#ifndef VKF_PAIR_STATE_GLSL
-#define VKF_PAIR_STATE_GLSL
+#ifndef VKF_GRADIENT_COOPMAT_GLOBALS_GLSL
+#define VKF_GRADIENT_COOPMAT_GLOBALS_GLSL
 
 #include "matrix/half_rows.glsl"
 

@@ -12,8 +12,8 @@
 // Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
 // coopmat/sizes.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
 // Provides: the variables below.
-#ifndef VKF_COOPMAT_STATE_GLSL
-#define VKF_COOPMAT_STATE_GLSL
+#ifndef VKF_COOPMAT_GLOBALS_GLSL
+#define VKF_COOPMAT_GLOBALS_GLSL
 
 // A score that exceeds m_row by more than this raises m_row. So no probability exceeds 2^RESCALE_THRESHOLD, far below
 // the largest fp16.

@@ -5,8 +5,8 @@
 //
 // Needs: common/params.glsl (Item), decode/tile.glsl, scores/dropout.glsl (RowDropout).
 // Provides: the variables below.
-#ifndef VKF_DECODE_STATE_GLSL
-#define VKF_DECODE_STATE_GLSL
+#ifndef VKF_DECODE_GLOBALS_GLSL
+#define VKF_DECODE_GLOBALS_GLSL
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
