@@ -60,7 +60,7 @@
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
 #define VKF_ADDS_BIAS (HAS_BIAS && !MASKED_ROWS)
 #include "scores/units.glsl"
@@ -131,8 +131,8 @@ void computeScores(const bool full) {
     for (;;) {
         makeScores(full); // 8
         if (!full) {
-            if (HAS_KEEP && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isKept(tile_begin / TILE_KEYS)))) {
-                dropUnkept();
+            if (HAS_PER_KEY_MASKS && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isUnmaskedTile(tile_begin / TILE_KEYS)))) {
+                dropMasked();
             }
             if (MASKED_ROWS && !UNIFORM_BY_VOTE(isPlain(tile_begin / TILE_KEYS))) {
                 dropClosed();

@@ -4,7 +4,7 @@
 // rows. An invocation has elements of OWN_ROWS of them (matrix/matrix_tile.glsl).
 //
 // Four includes keep state of their own:
-//   - masks/tile_map.glsl: map_row, map_first, held_map, held_open, held_kept
+//   - masks/tile_map.glsl: map_row, map_first, held_map, held_open, held_unmasked
 //   - masks/block_mask.glsl: mask_head, ..., held_word, held_bits
 //   - cache/paging.glsl: block_table
 //   - matrix/special_values.glsl: special_values, in shared memory

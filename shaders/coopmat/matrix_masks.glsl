@@ -2,24 +2,24 @@
 //
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
-// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, SCORE.
-// Provides: dropUnkept, dropClosed, dropInvisible; setMatrixKeys, seesTile.
+// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, SCORE.
+// Provides: dropMasked, dropClosed, dropInvisible; setMatrixKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
 #include "masks/range_bits.glsl"
 
 // Sets the scores of keys that a per-key mask drops to -infinity.
-void dropUnkept() {
+void dropMasked() {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
-            RowKeep keep = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+            RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
                     uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
-                    if (!keeps(keep, first_key + elementKey(key, e))) {
+                    if (!isUnmasked(masks, first_key + elementKey(key, e))) {
                         SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
                     }
                 }

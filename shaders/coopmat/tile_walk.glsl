@@ -2,7 +2,7 @@
 //
 // The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
 //
-// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
+// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
 // masks/tile_map.glsl.
 // Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
 // PASSES_EMPTY_TILES, FETCHES_AHEAD, FETCHES_EARLY, NO_TILE.
@@ -10,7 +10,7 @@
 #define VKF_TILE_WALK_GLSL
 
 const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
-const bool PASSES_EMPTY_TILES = HAS_KEEP && !HAS_TILE_MAP;        // the tiles between the first keys and the window
+const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP;        // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number

@@ -43,7 +43,7 @@
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -112,7 +112,7 @@ void attend() {
     ivec2 common_keys = commonKeys(item);
     KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_KEEP || HAS_WINDOW && (int(key_begin) < common_keys.x ||
+        bool partial = HAS_PER_KEY_MASKS || HAS_WINDOW && (int(key_begin) < common_keys.x ||
                                                   int(min(next_key, keys.y)) > common_keys.y);
         computeProducts(); // 8
         IF_KEEPING_LOADS_HERE(next_key < keys.y) {

@@ -3,17 +3,17 @@
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
 //
 // Needs: decode/globals.glsl, decode/fetch.glsl (threadKey), masks/key_split.glsl,
-// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/keep.glsl, masks/dropped.glsl,
+// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/per_key_masks.glsl, masks/dropped.glsl,
 // scores/dropout.glsl.
 // Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
 #define VKF_DECODE_SOFTMAX_GLSL
 
 // Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
-bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowKeep keep, const bool partial) {
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowMasks masks, const bool partial) {
     uint number = threadKey(key_begin, t);
     uint key = keyOfNumber(empty_keys, number);
-    return partial ? number < keys.y && isVisible(visible, key) && keeps(keep, key) : number < keys.y;
+    return partial ? number < keys.y && isVisible(visible, key) && isUnmasked(masks, key) : number < keys.y;
 }
 
 // Turns scores into probabilities, in place, updates m and l, and scales o to the new m. In a partial tile,
@@ -25,12 +25,12 @@ void updateSoftmax(const uint key_begin, const bool partial) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
                                   queryRow(item.row_begin + r), first_key);
-        RowKeep keep = rowKeep(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
+        RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
         UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
             uint key = keyOfNumber(empty_keys, threadKey(key_begin, t));
             float s = withTerms(terms, key - first_key, finalScore(s_tile[r * GROUP_KEYS + t]));
-            s = seesKey(key_begin, t, visible, keep, partial) ? s : MINUS_INFINITY;
+            s = seesKey(key_begin, t, visible, masks, partial) ? s : MINUS_INFINITY;
             s_tile[r * GROUP_KEYS + t] = s;
             m_new = max(m_new, s);
         }
@@ -40,7 +40,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
             float p = power(s_tile[r * GROUP_KEYS + t] - m);
-            bool seen = seesKey(key_begin, t, visible, keep, partial);
+            bool seen = seesKey(key_begin, t, visible, masks, partial);
             l += seen ? p : 0.0;
             if (HAS_DROPOUT &&
                 !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(empty_keys, threadKey(key_begin, t)))) {

@@ -56,7 +56,7 @@
 #include "decode_matrix/tile.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -186,7 +186,7 @@ void attendPartial(const uint key_begin) {
 
 // The full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask no tile counts as full.
 uvec2 fullTiles(const uint tiles) {
-    if (HAS_KEEP) {
+    if (HAS_PER_KEY_MASKS) {
         return uvec2(0);
     }
     ivec2 common_keys = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);

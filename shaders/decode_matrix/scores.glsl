@@ -4,7 +4,7 @@
 // a partial tile, also removes values that must not be multiplied.
 //
 // Needs: decode_matrix/globals.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl,
-// masks/keep.glsl, matrix/special_values.glsl.
+// masks/per_key_masks.glsl, matrix/special_values.glsl.
 // Provides: finishScores, dropInvisible, finiteValues.
 #ifndef VKF_DECODE_MATRIX_SCORES_GLSL
 #define VKF_DECODE_MATRIX_SCORES_GLSL
@@ -31,12 +31,12 @@ void finishScores(const uint key_begin) {
 // Sets the scores of keys that a row does not see to -infinity.
 void dropInvisible(const uint key_begin) {
     ivec2 visible[LANE_QUERY_ROWS];
-    RowKeep keep[LANE_QUERY_ROWS];
+    RowMasks masks[LANE_QUERY_ROWS];
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         uint packed_row = first_row + rowOfQuery(query_row);
         visible[query_row] = visibleKeys(item, queryRow(packed_row));
         visible[query_row].y = min(visible[query_row].y, int(keys.y));
-        keep[query_row] = rowKeep(item, queryHead(item, packed_row), queryRow(packed_row));
+        masks[query_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
@@ -44,7 +44,7 @@ void dropInvisible(const uint key_begin) {
         if (query_row < LANE_QUERY_ROWS) {
             float s = s_tile[i / ELEMENTS][e];
             uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
-            bool seen = isVisible(visible[query_row], key) && keeps(keep[query_row], key);
+            bool seen = isVisible(visible[query_row], key) && isUnmasked(masks[query_row], key);
             s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }

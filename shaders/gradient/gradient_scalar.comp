@@ -56,7 +56,7 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scores/dropout.glsl"
 #include "gradient/gradient_table.glsl"
 #include "gradient/pair_stage.glsl"

@@ -4,7 +4,7 @@
 // masks and dropout are the code of the forward pass, so that each pair has its score and its visibility.
 //
 // Needs: gradient/pair_tile.glsl, gradient/pair_products.glsl, gradient/gradient_table.glsl, scores/final_score.glsl,
-// scores/score_terms.glsl, scores/dropout.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl,
+// scores/score_terms.glsl, scores/dropout.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
 // scalar/row_state.glsl. Provides: item, key_begin, slope, hasEmptyRow, beginEmptyRows, loadRows, computeGradients.
 #ifndef VKF_PAIR_GRADIENTS_GLSL
 #define VKF_PAIR_GRADIENTS_GLSL
@@ -67,7 +67,7 @@ void computeRow(const uint row, const bool partial) {
     const uint step = OWNS_KEYS ? GROUPS : LANES;
     ivec2 visible = visibleKeys(item, i);
     uint open = partial && BLOCKS_CROSS_TILES ? openBlocks(i, key_begin) : 0;
-    RowKeep keep = rowKeep(item, item.head, i);
+    RowMasks masks = rowMasks(item, item.head, i);
     RowTerms terms = rowTerms(item, item.head, slope, i, first_key);
     bool empty = row_state[row].x == PLUS_INFINITY;
     UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
@@ -76,7 +76,7 @@ void computeRow(const uint row, const bool partial) {
         float capped = finalScore(pairs[FIRST_SCORE + at]);
         float p = power(withTerms(terms, key * step, capped) - row_state[row].x);
         bool stays = !HAS_DROPOUT || staysIn(row_dropout[HAS_DROPOUT ? row : 0], j);
-        bool seen = !empty && isVisible(visible, j) && keeps(keep, j) &&
+        bool seen = !empty && isVisible(visible, j) && isUnmasked(masks, j) &&
                     (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, j));
         bool dropped = partial && !seen;
         if (NEEDS_DP) {

@@ -9,7 +9,7 @@
 // Empty tiles under the window, the first keys and the block mask are not visited.
 //
 // Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; gradient/gradient_table.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl.
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl.
 // Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile,
 // nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
@@ -189,7 +189,7 @@ bool nextTile() {
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return BLOCKS_CROSS_TILES || HAS_KEEP || isPartial(mask, key_begin, VKF_END_OF_KEYS);
+    return BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 
 #endif

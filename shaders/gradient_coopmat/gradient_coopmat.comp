@@ -60,7 +60,7 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scalar/row_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"

@@ -5,7 +5,7 @@
 // pass.
 //
 // Needs: gradient_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, gradient/gradient_table.glsl.
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, gradient/gradient_table.glsl.
 // Provides: computeGradients, scaleGradients, sumsOverflowed.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
@@ -40,7 +40,7 @@ void computeGradients(const uint step, const bool full) {
             visible = visibleKeys(present, i);
             open = BLOCKS_CROSS_TILES ? openBlocks(i, present_key_begin) : 0;
         }
-        RowKeep keep = rowKeep(present, present.head, i);
+        RowMasks masks = rowMasks(present, present.head, i);
         RowTerms terms = rowTerms(present, present.head, slope, i, first_key);
         RowDropout dropout = lineDropout(line, present_rows + row_place);
         bool empty = state.x == PLUS_INFINITY;
@@ -53,9 +53,9 @@ void computeGradients(const uint step, const bool full) {
             float p = power(withTerms(terms, key_step, capped) - state.x);
             bool dropped = false;
             if (!full) {
-                bool kept = keeps(keep, j);
+                bool unmasked = isUnmasked(masks, j);
                 bool is_open = !BLOCKS_CROSS_TILES || isOpen(open, present_key_begin, j);
-                dropped = empty || !isVisible(visible, j) || !kept || !is_open;
+                dropped = empty || !isVisible(visible, j) || !unmasked || !is_open;
             }
             bool stays = true;
             if (HAS_DROPOUT) {

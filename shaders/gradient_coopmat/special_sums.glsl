@@ -28,7 +28,7 @@ bool seesKey(const Item of_row, const uint row, const uint key) {
             return false;
         }
     }
-    return keeps(rowKeep(of_row, of_row.head, row), key) &&
+    return isUnmasked(rowMasks(of_row, of_row.head, row), key) &&
            loadRowState(VKF_GRADIENT_TABLE.row_state, of_row, row).x != PLUS_INFINITY;
 }
 

@@ -54,7 +54,7 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -129,7 +129,7 @@ void attend() {
     uint end = keys.y;
     loadQueries(); // 4, and 7 of the first tile
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
-        bool full = !HAS_KEEP && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
+        bool full = !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier(); // the readers of the last tile, or of q, are done
         placeKeys(); // 7: k_j
         placePage();

@@ -4,7 +4,7 @@
 // finishes them.
 //
 // Needs: latent/globals.glsl, masks/key_split.glsl, scores/final_score.glsl, scores/score_terms.glsl,
-// masks/mask.glsl, masks/keep.glsl, scores/dropout.glsl.
+// masks/mask.glsl, masks/per_key_masks.glsl, scores/dropout.glsl.
 // Provides: firstPartial, packedRow, placeFactor, updateSoftmax.
 #ifndef VKF_LATENT_SOFTMAX_GLSL
 #define VKF_LATENT_SOFTMAX_GLSL
@@ -35,9 +35,9 @@ vec2 pairOfScores(const uint r, const uint key_begin) {
     uint head = queryHead(item, packed_row);
     RowTerms terms = rowTerms(item, head, slope[r], queryRow(packed_row), first);
     s = vec2(withTerms(terms, 0, finalScore(s.x)), withTerms(terms, second - first, finalScore(s.y)));
-    if (HAS_KEEP) {
-        RowKeep keep = rowKeep(item, head, queryRow(packed_row));
-        seen = bvec2(seen.x && keeps(keep, first), seen.y && keeps(keep, second));
+    if (HAS_PER_KEY_MASKS) {
+        RowMasks masks = rowMasks(item, head, queryRow(packed_row));
+        seen = bvec2(seen.x && isUnmasked(masks, first), seen.y && isUnmasked(masks, second));
     }
     return mix(vec2(MINUS_INFINITY), s, seen);
 }

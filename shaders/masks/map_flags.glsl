@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Flags of a group of keys in map_tiles.comp: which of its keys the masks keep for one row, and for the rows of the
+// Flags of a group of keys in map_tiles.comp: which of its keys the masks leave for one row, and for the rows of the
 // tile.
 //
-// Needs: masks/mask.glsl, masks/keep.glsl, masks/block_mask.glsl; GROUP_KEYS, FLAG_BITS, ALL_FLAGS, ROW_LANES,
-// ROWS_AT_ONCE, OF_WORKGROUP, item, rows, seen_flags, kept_flags, queryRowOf and queryHeadOf of map_tiles.comp.
+// Needs: masks/mask.glsl, masks/per_key_masks.glsl, masks/block_mask.glsl; GROUP_KEYS, FLAG_BITS, ALL_FLAGS, ROW_LANES,
+// ROWS_AT_ONCE, OF_WORKGROUP, item, rows, seen_flags, unmasked_flags, queryRowOf and queryHeadOf of map_tiles.comp.
 // Provides: flagsOf, addRows.
 #ifndef VKF_MAP_FLAGS_GLSL
 #define VKF_MAP_FLAGS_GLSL
@@ -20,53 +20,53 @@ uint flagsOf(const int begin, const int end) {
     return after_first & ~after_last & ALL_FLAGS;
 }
 
-// Flags of the keys that the boolean mask keeps. A row may begin inside a word. The word after the last key is not
+// Flags of the keys that the boolean mask leaves. A row may begin inside a word. The word after the last key is not
 // read.
-uint maskFlags(const RowKeep keep, const uint key) {
-    uint element = keep.mask.first + key;
+uint maskFlags(const RowMasks masks, const uint key) {
+    uint element = masks.mask.first + key;
     uint shift = element % GROUP_KEYS * FLAG_BITS;
-    uvec2 address = add64(keep.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
+    uvec2 address = add64(masks.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
     uint bits = Word(address).value >> shift;
-    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= keep.last_key) {
+    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= masks.last_key) {
         bits |= Word(add64(address, uvec2(4, 0))).value << 32 - shift;
     }
     return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
 }
 
-// Flags of the keys that documents and the block mask keep. `documents`: test documents.
-uint testedFlags(const RowKeep keep, const uint row, const uint key, const bool documents) {
+// Flags of the keys that documents and the block mask leave. `documents`: test documents.
+uint testedFlags(const RowMasks masks, const uint row, const uint key, const bool documents) {
     uint flags = 0;
     KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
-        bool kept = true;
+        bool unmasked = true;
         if (documents) {
-            uint existing = min(key + i, keep.last_key);
-            kept = keep.is_position && Word(add64(keep.documents, uvec2(existing * 4, 0))).value == keep.document;
+            uint existing = min(key + i, masks.last_key);
+            unmasked = masks.is_position && Word(add64(masks.documents, uvec2(existing * 4, 0))).value == masks.document;
         }
         if (HAS_BLOCK_MASK) {
-            kept = kept && isOpen(openBlocks(row, min(key + i, keep.last_key)), key + i, key + i);
+            unmasked = unmasked && isOpen(openBlocks(row, min(key + i, masks.last_key)), key + i, key + i);
         }
-        flags |= kept ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
+        flags |= unmasked ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
     }
     return flags;
 }
 
-// Flags of the keys of a group that the masks keep for a row.
-//     x   kept keys inside the row's visible range
+// Flags of the keys of a group that the masks leave for a row.
+//     x   unmasked keys inside the row's visible range
 //     y   the keys of x and all keys outside the visible range
 uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     uint row = queryRowOf(index);
-    RowKeep keep = rowKeep(item, queryHeadOf(index), row);
-    uint kept = MASK_BITS != 0 ? maskFlags(keep, key) : ALL_FLAGS;
+    RowMasks masks = rowMasks(item, queryHeadOf(index), row);
+    uint unmasked = MASK_BITS != 0 ? maskFlags(masks, key) : ALL_FLAGS;
     if (documents || HAS_BLOCK_MASK) {
-        kept &= testedFlags(keep, row, key, documents);
+        unmasked &= testedFlags(masks, row, key, documents);
     }
     if (FIRST_KEYS != 0) {
-        ivec2 window = keep.window - int(key);
-        kept &= flagsOf(0, int(keep.first_keys) - int(key)) | flagsOf(window.x, window.y);
+        ivec2 window = masks.window - int(key);
+        unmasked &= flagsOf(0, int(masks.first_keys) - int(key)) | flagsOf(window.x, window.y);
     }
     ivec2 visible = visibleKeys(item, row) - int(key);
     uint in_range = flagsOf(visible.x, visible.y);
-    return uvec2(kept & in_range, kept | ALL_FLAGS & ~in_range);
+    return uvec2(unmasked & in_range, unmasked | ALL_FLAGS & ~in_range);
 }
 
 // Adds the rows lane, lane + ROW_LANES, ... to the flags of a group.
@@ -82,7 +82,7 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
         }
     }
     atomicOr(seen_flags[group], flags.x, OF_WORKGROUP);
-    atomicAnd(kept_flags[group], flags.y, OF_WORKGROUP);
+    atomicAnd(unmasked_flags[group], flags.y, OF_WORKGROUP);
 }
 
 #endif

@@ -7,7 +7,7 @@
 // the boolean mask. A flag of a key is one bit, at the place of the key's element: the highest bit of a byte, or the
 // bit itself. An invocation takes some rows of a group (map_flags.glsl).
 //
-// Pairs outside the visible ranges of the rows are not seen, and need not be kept.
+// Pairs outside the visible ranges of the rows are not seen, and may be masked.
 //
 // Two cases need no test of single rows:
 //   - The documents of all keys of the group lie outside the range of the documents of the rows.
@@ -28,7 +28,7 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
 
 const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // distance from the flag of a key to the flag of the next key
@@ -37,18 +37,18 @@ const uint ALL_FLAGS = MASK_BITS == 1 ? 0xffffffffu : 0x80808080u;
 const uint GROUPS = MAP_WORD_KEYS / GROUP_KEYS;
 const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations that share a group
 const uint ROWS_AT_ONCE = 8;
-const bool HAS_MASKS = HAS_KEEP || HAS_BLOCK_MASK;
+const bool HAS_MASKS = HAS_PER_KEY_MASKS || HAS_BLOCK_MASK;
 const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
 
 // Scope and semantics of atomic operations on shared memory. Every device with Vulkan's memory model has this scope.
 #define OF_WORKGROUP gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed
 
 shared uint seen_flags[GROUPS];
-shared uint kept_flags[GROUPS];
+shared uint unmasked_flags[GROUPS];
 shared uint smallest_document; // of the rows of the tile
 shared uint largest_document;
 shared uint seen_tiles;
-shared uint kept_tiles;
+shared uint unmasked_tiles;
 
 Item item;
 TileMask mask;
@@ -119,7 +119,7 @@ void addGroup(const uint group, const uint lane) {
     }
     uint documents = documentsOf(key);
     if (documents == OF_NO_ROW) {
-        atomicAnd(kept_flags[group], 0, OF_WORKGROUP);
+        atomicAnd(unmasked_flags[group], 0, OF_WORKGROUP);
     } else if (MASK_BITS != 0 || HAS_BLOCK_MASK || FIRST_KEYS != 0 || documents == OF_SOME_ROWS) {
         addRows(group, key, lane, documents == OF_SOME_ROWS);
     } else {
@@ -149,15 +149,15 @@ void joinTile(const uint tile) {
     uint begin = tile * TILE_KEYS;
     uint end = begin + TILE_KEYS;
     bool seen = false;
-    bool kept = true;
+    bool unmasked = true;
     for (uint group = begin / GROUP_KEYS; group * GROUP_KEYS < end; group++) {
         int first = int(group * GROUP_KEYS);
         uint of_tile = flagsOf(int(begin) - first, int(end) - first);
         seen = seen || (seen_flags[group] & of_tile) != 0;
-        kept = kept && (kept_flags[group] & of_tile) == of_tile;
+        unmasked = unmasked && (unmasked_flags[group] & of_tile) == of_tile;
     }
     atomicOr(seen_tiles, seen ? 1u << tile : 0, OF_WORKGROUP);
-    atomicOr(kept_tiles, kept ? 1u << tile : 0, OF_WORKGROUP);
+    atomicOr(unmasked_tiles, unmasked ? 1u << tile : 0, OF_WORKGROUP);
 }
 
 void main() {
@@ -165,13 +165,13 @@ void main() {
     beginItem();
     KEEP_LOOP for (uint group = thread; group < GROUPS; group += WORKGROUP_SIZE) {
         seen_flags[group] = 0;
-        kept_flags[group] = ALL_FLAGS;
+        unmasked_flags[group] = ALL_FLAGS;
     }
     if (thread == 0) {
         smallest_document = 0xffffffffu;
         largest_document = 0;
         seen_tiles = HAS_MASKS ? 0 : 0xffffffffu;
-        kept_tiles = HAS_MASKS ? 0 : 0xffffffffu;
+        unmasked_tiles = HAS_MASKS ? 0 : 0xffffffffu;
         open_tiles = 0;
         biased_tiles = 0;
         added_tiles = 0;
@@ -198,7 +198,7 @@ void main() {
     if (thread == 0) {
         MapWord word = MapWord(mapWordAddress(item, first_key / MAP_WORD_KEYS));
         word.seen = HAS_BIAS ? seen_tiles & open_tiles : seen_tiles;
-        word.kept = kept_tiles;
+        word.unmasked = unmasked_tiles;
         word.plain = HAS_BIAS ? ~biased_tiles : 0xffffffffu;
         word.added = HAS_BIAS ? added_tiles : 0;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
-// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and keep.glsl
+// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and per_key_masks.glsl
 // drop keys inside the range.
 //
 // Needs: common/params.glsl, common/item.glsl; TILE_ROWS where unseenKeys or tileMask is called.
@@ -31,7 +31,7 @@ int firstKeysOf(const Item item, const uint row) {
 }
 
 // Keys that the row sees. With first keys, the range includes the keys between the first keys and the window.
-// keep.glsl drops these.
+// per_key_masks.glsl drops these.
 ivec2 visibleKeys(const Item item, const uint row) {
     ivec2 visible = windowKeys(item, row);
     if (FIRST_KEYS != 0) {

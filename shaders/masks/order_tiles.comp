@@ -37,7 +37,7 @@ Seen seenOf(Item item, const uint tile) {
     KEEP_LOOP for (uint word = 0; word < mapWords(); word++) {
         MapWord tiles = mapWord(word);
         uint seen = tiles.seen;
-        uint fast = seen & tiles.kept & tiles.plain;
+        uint fast = seen & tiles.unmasked & tiles.plain;
         count.fast += bitCount(fast);
         count.slow += bitCount(seen & ~fast);
         count.is_mask = count.is_mask && (seen & tiles.added) == 0;

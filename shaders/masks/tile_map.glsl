@@ -3,10 +3,10 @@
 // The map of tiles. map_tiles.comp makes it from the per-key masks, the block mask and the bias. It has four bits for
 // each tile of rows and tile of keys:
 //     seen    some row sees some key with a bias above -infinity, so the tile is not empty
-//     kept    the masks keep all pairs inside the visible ranges
+//     unmasked no per-key mask hides a pair inside the visible ranges
 //     plain   the bias of all pairs inside the visible ranges is 0
 //     added   the bias of some pair inside the visible ranges is neither 0 nor -infinity
-// With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not kept.
+// With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not unmasked.
 //
 // A bias of 0 and -infinity is a mask. A loop that adds a bias is slow and takes registers. To walk over a map takes
 // time too. Therefore order_tiles.comp divides the tiles of rows into classes, and each class has an attention phase
@@ -16,7 +16,7 @@
 //
 // Needs: common/params.glsl, common/item.glsl (MAP_ROW_TILES), masks/mask.glsl (HAS_WINDOW), masks/bias_type.glsl,
 // TILE_ROWS, TILE_KEYS.
-// Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isKept,
+// Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isUnmaskedTile,
 // isPlain, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
@@ -38,7 +38,7 @@ const uint CLASS_SHIFT = 30;
 // Bits of 32 neighbouring tiles of keys.
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint seen;
-    uint kept;
+    uint unmasked;
     uint plain;
     uint added;
 };
@@ -47,7 +47,7 @@ uvec2 map_row;   // address of the words of the item's tile of rows
 uint map_first;  // first tile of the walk
 uint held_map;   // number of the word that was read last
 uint held_open;  // tiles of that word that the walk has not visited yet
-uint held_kept;  // `kept` of that word
+uint held_unmasked;  // `unmasked` of that word
 uint held_plain; // `plain` of that word; all bits unless the kernel has MASKED_ROWS
 
 uint mapRowTiles() {
@@ -118,14 +118,14 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the kept tiles in [full_first, full_end); of MASKED_ROWS only those that are plain too. Without
+// `full`, it takes only the unmasked tiles in [full_first, full_end); of MASKED_ROWS only those that are plain too. Without
 // `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
-    held_kept = at.kept;
+    held_unmasked = at.unmasked;
     held_plain = MASKED_ROWS ? at.plain : 0xffffffffu;
-    uint all = held_kept & held_plain & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
+    uint all = held_unmasked & held_plain & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
     held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
@@ -139,10 +139,10 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
     return tile;
 }
 
-// Whether the masks of the map keep all pairs of the tile inside the visible ranges. It must be the tile that
+// Whether the masks of the map hide no pair of the tile inside the visible ranges. It must be the tile that
 // nextMappedTile found last.
-bool isKept(const uint tile) {
-    return (held_kept >> tile % 32 & 1u) != 0;
+bool isUnmaskedTile(const uint tile) {
+    return (held_unmasked >> tile % 32 & 1u) != 0;
 }
 
 // Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for MASKED_ROWS.

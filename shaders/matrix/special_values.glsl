@@ -4,7 +4,7 @@
 // multiply, and the product would be NaN. So these values become zeros on their way to the matrix unit. After the last
 // tile, the kernel adds to o what these values add to it.
 //
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/keep.glsl and
+// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/per_key_masks.glsl and
 // masks/block_mask.glsl if the kernel has these masks.
 // Provides: special_values, finiteHalves, specialValues.
 #ifndef VKF_SPECIAL_VALUES_GLSL
@@ -43,8 +43,8 @@ vec4 infiniteAsHalves(const vec4 x) {
 // probability.
 vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const uint column) {
     ivec2 visible = visibleKeys(item, row);
-#ifdef VKF_KEEP_GLSL
-    RowKeep keep = rowKeep(item, item.head, row);
+#ifdef VKF_PER_KEY_MASKS_GLSL
+    RowMasks masks = rowMasks(item, item.head, row);
 #endif
     RowDropout dropout = rowDropout(item, item.head, row);
     vec4 sum = vec4(0.0);
@@ -54,8 +54,8 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
             continue;
         }
 #endif
-#ifdef VKF_KEEP_GLSL
-        if (!keeps(keep, uint(key))) {
+#ifdef VKF_PER_KEY_MASKS_GLSL
+        if (!isUnmasked(masks, uint(key))) {
             continue;
         }
 #endif

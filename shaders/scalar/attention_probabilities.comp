@@ -39,7 +39,7 @@ const uint WORD_KEYS = 4 * LANES;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "scalar/scores.glsl"
 
 const uint NO_ROW = 0xffffffffu;
@@ -156,7 +156,7 @@ float atMostOne(const float p) {
 void computeProbabilities(const uint tile_row, const uint row) {
     ivec2 visible = visibleKeys(item, row);
     uint open = openInTile(row);
-    RowKeep keep = rowKeep(item, item.head, row);
+    RowMasks masks = rowMasks(item, item.head, row);
     float lse = lseOf(row);
     uint first_key = key_begin + lane * 4;
     RowTerms terms = rowTerms(item, item.head, slope, row, first_key);
@@ -164,7 +164,7 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint offset = i / 4 * WORD_KEYS + i % 4;
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
-        bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && keeps(keep, key);
+        bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && isUnmasked(masks, key);
         s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(power(s - lse)) : 0.0;
     }
 }

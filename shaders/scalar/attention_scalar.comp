@@ -55,7 +55,7 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "masks/keep.glsl"
+#include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
 #include "scores/finish.glsl"
 #include "scores/store_lse.glsl"
@@ -124,7 +124,7 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
 // Whether the tile is partial: masks must then test each pair. It must be the tile that nextTile found last. For
 // MASKED_ROWS a tile with a bias is partial too.
 bool isPartialTile(const uint key_begin) {
-    bool masked = HAS_TILE_MAP ? !isKept(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_KEEP;
+    bool masked = HAS_TILE_MAP ? !isUnmaskedTile(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS;
     if (MASKED_ROWS) {
         masked = masked || !isPlain(key_begin / TILE_KEYS);
     }

@@ -8,7 +8,7 @@
 //     o  sum of exp(s - m) v
 //
 // Needs: scalar/scores.glsl, scalar/output.glsl, scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/keep.glsl, masks/bias_type.glsl (MASKED_ROWS).
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, masks/bias_type.glsl (MASKED_ROWS).
 // Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
 #define VKF_SOFTMAX_GLSL
@@ -40,9 +40,9 @@ uint openInTile(const uint row, const uint key_begin) {
 }
 
 // Whether a row sees key `key` of the tile.
-bool seesKey(const ivec2 visible, const uint open, const RowKeep keep, const uint key_begin, const uint key) {
+bool seesKey(const ivec2 visible, const uint open, const RowMasks masks, const uint key_begin, const uint key) {
     return isVisible(visible, key_begin + key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key_begin + key)) &&
-           keeps(keep, key_begin + key);
+           isUnmasked(masks, key_begin + key);
 }
 
 // Line 9 for the tile that begins at key_begin. The scores become probabilities, in place. m and l are updated, and o
@@ -53,13 +53,13 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = partial ? openInTile(i, key_begin) : 0;
-        RowKeep keep = rowKeep(item, item.head, i);
+        RowMasks masks = rowMasks(item, item.head, i);
         RowTerms terms = rowTerms(item, item.head, slope, i, key_begin + lane);
         m_tile[row] = m_row[row];
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = finalScore(s_tile[row * THREAD_KEYS + key]);
             s = MASKED_ROWS && !partial ? withSlope(terms, key * LANES, s) : withTerms(terms, key * LANES, s);
-            if (partial && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
+            if (partial && !seesKey(visible, open, masks, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }
             s_tile[row * THREAD_KEYS + key] = s;
@@ -72,14 +72,14 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = partial ? openInTile(i, key_begin) : 0;
-        RowKeep keep = rowKeep(item, item.head, i);
+        RowMasks masks = rowMasks(item, item.head, i);
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
         float alpha = power(m_row[row] - m);
         float l = l_row[row] * alpha;
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = power(s_tile[row * THREAD_KEYS + key] - m);
-            if (partial && !seesKey(visible, open, keep, key_begin, lane + key * LANES)) {
+            if (partial && !seesKey(visible, open, masks, key_begin, lane + key * LANES)) {
                 p = DROPPED;
             } else {
                 l += p;

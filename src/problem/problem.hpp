@@ -46,7 +46,7 @@ struct CheckedProblem {
     // Whether a window or a causal mask limits the keys of a row.
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
     // Whether there are per-key masks: boolean masks and documents.
-    bool asksKeys() const { return has(given, VKF_ARRAY_MASK) || has(given, VKF_ARRAY_DOCUMENT_IDS); }
+    bool hasPerKeyMasks() const { return has(given, VKF_ARRAY_MASK) || has(given, VKF_ARRAY_DOCUMENT_IDS); }
 };
 
 // Batch of the tensors q and o, and of k and v without pages. All packed sequences together count as one.

@@ -15,7 +15,7 @@ constexpr uint64_t mostHeads = 16;
 constexpr uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
 
 bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
-    return problem.windowed() || problem.asksKeys() || mapsBias(caps, problem);
+    return problem.windowed() || problem.hasPerKeyMasks() || mapsBias(caps, problem);
 }
 
 uint64_t keyBytes(const CheckedProblem& problem, const ExpandedKeys& expanded) {

@@ -37,7 +37,7 @@ bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& sch
     const VkfProblem& p = problem.given;
     // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
     // about every key then.
-    return walksTiles(schedule.path) && (problem.asksKeys() || mapsBias(caps, problem)) &&
+    return walksTiles(schedule.path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) &&
            !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 && !schedule.phases.empty();
 }
 
@@ -73,7 +73,7 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
     const bool few = kernel == Kernel::mapTiles && items < multiprocessors;
     const uint32_t ofBias = few ? fewBiasWorkgroupsSize : biasWorkgroupSize;
     phase.variant.constants[VKF_ID_WORKGROUP_SIZE] =
-        std::min(problem.asksKeys() ? workgroupSize : ofBias, caps.maxInvocations);
+        std::min(problem.hasPerKeyMasks() ? workgroupSize : ofBias, caps.maxInvocations);
     if (!mapsBias(caps, problem)) {
         phase.variant.constants[VKF_ID_BIAS] = 0;
     }
@@ -92,7 +92,7 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
 // Where the bias is a mask, their workgroups end at once, on multiprocessors that have nothing else to do. Path scalar,
 // and a kernel with per-key masks, need the map in every class.
 std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
-    if (path == VKF_PATH_COOPMAT && !problem.asksKeys()) {
+    if (path == VKF_PATH_COOPMAT && !problem.hasPerKeyMasks()) {
         return {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
     }
     return {VKF_ROWS_MASKED, VKF_ROWS_BIASED};

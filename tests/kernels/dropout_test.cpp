@@ -23,7 +23,7 @@ using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::Inputs;
-using vkf::test::isKept;
+using vkf::test::isUnmaskedTile;
 using vkf::test::makeInputs;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
@@ -132,7 +132,7 @@ void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
 
 bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
     if (vkf::has(problem, VKF_ARRAY_DROPOUT_MASK)) {
-        return isKept(problem.dropoutMask, inputs.dropoutMask, batch, head, row, key);
+        return isUnmaskedTile(problem.dropoutMask, inputs.dropoutMask, batch, head, row, key);
     }
     VkfDropout dropout = problem.dropout;
     dropout.seed = vkf::has(problem, VKF_ARRAY_DROPOUT_SEED) ? inputs.dropoutSeed[0] : dropout.seed;

@@ -232,12 +232,12 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
-                seen[j] =
-                    seen[j] || (isVisible(problem, keys, i, j) && isKept(problem.mask, inputs.mask, batch, h, i, j) &&
-                                isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
-                                (!has(problem, VKF_ARRAY_BLOCK_MASK) ||
-                                 isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
-                                             j / problem.blockMask.blockSize)));
+                seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
+                                      isUnmaskedTile(problem.mask, inputs.mask, batch, h, i, j) &&
+                                      isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
+                                      (!has(problem, VKF_ARRAY_BLOCK_MASK) ||
+                                       isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
+                                                   j / problem.blockMask.blockSize)));
             }
         }
     }
@@ -295,8 +295,8 @@ VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const 
 
 } // namespace
 
-bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
-            uint64_t row, uint64_t key) {
+bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
+                    uint64_t row, uint64_t key) {
     if (bytes.empty()) { // there is no mask
         return true;
     }

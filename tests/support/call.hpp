@@ -129,8 +129,8 @@ bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMa
                  uint64_t rowBlock, uint64_t keyBlock);
 
 // True if a boolean mask keeps the key, or if it is off.
-bool isKept(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
-            uint64_t row, uint64_t key);
+bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
+                    uint64_t row, uint64_t key);
 
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.

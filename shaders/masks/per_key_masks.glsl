@@ -4,9 +4,9 @@
 // the window.
 //
 // Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
-// Provides: HAS_KEEP, MASK_BITS, HAS_DOCUMENTS, RowKeep, rowKeep, keeps.
-#ifndef VKF_KEEP_GLSL
-#define VKF_KEEP_GLSL
+// Provides: HAS_PER_KEY_MASKS, MASK_BITS, HAS_DOCUMENTS, RowMasks, rowMasks, isUnmasked.
+#ifndef VKF_PER_KEY_MASKS_GLSL
+#define VKF_PER_KEY_MASKS_GLSL
 
 #include "masks/broadcast_rows.glsl"
 #include "common/call_table.glsl"
@@ -16,10 +16,10 @@ layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an elemen
 const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
 layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
-const bool HAS_KEEP = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
+const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
 
 // The inputs of the per-key masks of one query row.
-struct RowKeep {
+struct RowMasks {
     BroadcastRow mask;
     uint last_key;    // of the sequence
     uvec2 documents;  // address of the documents of the sequence's keys
@@ -30,44 +30,44 @@ struct RowKeep {
 };
 
 // A row past the last one has the masks of the last row.
-RowKeep rowKeep(const Item item, const uint head, const uint row) {
-    RowKeep keep = RowKeep(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
+RowMasks rowMasks(const Item item, const uint head, const uint row) {
+    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
-        keep.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
+        masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
         uvec2 first =
             PACKED_SEQUENCES && !PAGED ? multiply64(item.first_key, 4) : multiply64(item.batch, params.keys * 4);
-        keep.documents = add64(VKF_TABLE_ADDRESS(documents), first);
-        keep.is_position = position >= 0;
-        keep.document = Word(add64(keep.documents, uvec2(max(position, 0) * 4, 0))).value;
+        masks.documents = add64(VKF_TABLE_ADDRESS(documents), first);
+        masks.is_position = position >= 0;
+        masks.document = Word(add64(masks.documents, uvec2(max(position, 0) * 4, 0))).value;
     }
     if (FIRST_KEYS != 0) {
-        keep.first_keys = uint(firstKeysOf(item, row));
-        keep.window = windowKeys(item, row);
+        masks.first_keys = uint(firstKeysOf(item, row));
+        masks.window = windowKeys(item, row);
     }
-    return keep;
+    return masks;
 }
 
-// Whether all per-key masks keep the key for the row. The sequence must have keys. Past the last key the result has no
+// Whether no per-key mask hides the key from the row. The sequence must have keys. Past the last key the result has no
 // meaning.
-bool keeps(const RowKeep keep, const uint key) {
-    bool kept = true;
-    uint existing = min(key, keep.last_key);
+bool isUnmasked(const RowMasks masks, const uint key) {
+    bool unmasked = true;
+    uint existing = min(key, masks.last_key);
     if (MASK_BITS != 0) {
-        kept = (broadcastBits(keep.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
+        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
     }
     if (HAS_DOCUMENTS) {
-        uint document = Word(add64(keep.documents, uvec2(existing * 4, 0))).value;
-        kept = kept && keep.is_position && document == keep.document;
+        uint document = Word(add64(masks.documents, uvec2(existing * 4, 0))).value;
+        unmasked = unmasked && masks.is_position && document == masks.document;
     }
     if (FIRST_KEYS != 0) {
-        kept = kept && (key < keep.first_keys || isVisible(keep.window, key));
+        unmasked = unmasked && (key < masks.first_keys || isVisible(masks.window, key));
     }
-    return kept;
+    return unmasked;
 }
 
 #endif

@@ -50,7 +50,7 @@ std::vector<std::string> seenByReference(const VkfProblem& problem, const std::v
 
 } // namespace
 
-TEST_CASE("first keys are visible with windows at any position", "[keep]") {
+TEST_CASE("first keys are visible with windows at any position", "[per_key_masks]") {
     uint32_t seed = 1;
     for (const uint32_t rows : {4U, 90U}) {
         for (const bool causal : {false, true}) {
@@ -77,7 +77,7 @@ TEST_CASE("first keys are visible with windows at any position", "[keep]") {
     }
 }
 
-TEST_CASE("a row sees its own document", "[keep]") {
+TEST_CASE("a row sees its own document", "[per_key_masks]") {
     uint32_t seed = 10;
     for (const uint32_t rows : {5U, 131U, 150U}) { // with the last one, some rows stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
@@ -93,7 +93,7 @@ TEST_CASE("a row sees its own document", "[keep]") {
     }
 }
 
-TEST_CASE("documents and first keys work with pages, block masks and wide heads", "[keep]") {
+TEST_CASE("documents and first keys work with pages, block masks and wide heads", "[per_key_masks]") {
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
     vkf::test::setPages(paged, 16, 3);
     setWindow(paged, 30, 0, 20);
