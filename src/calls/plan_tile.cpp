@@ -15,7 +15,7 @@ namespace {
 VkfTileCandidate candidateOf(const ConsideredTile& tile) {
     VkfTileCandidate candidate{};
     candidate.structSize = sizeof candidate;
-    candidate.reason = tile.objection.reason;
+    candidate.reason = tile.rejection.reason;
     candidate.taken = tile.taken ? 1 : 0;
     candidate.fromTuning = tile.fromTuning ? 1 : 0;
     candidate.tileRows = tile.rows;
@@ -25,8 +25,8 @@ VkfTileCandidate candidateOf(const ConsideredTile& tile) {
     candidate.registers = tile.registers;
     candidate.kvSplits = tile.splits;
     candidate.workgroups = tile.workgroups;
-    candidate.value = tile.objection.value;
-    candidate.limit = tile.objection.limit;
+    candidate.value = tile.rejection.value;
+    candidate.limit = tile.rejection.limit;
     std::snprintf(candidate.tile, sizeof candidate.tile, "%s", tile.tile.c_str());
     return candidate;
 }

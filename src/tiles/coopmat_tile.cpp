@@ -7,8 +7,8 @@
 
 #include "shared/attention_params.h"
 #include "tiles/amd/registers.hpp"
-#include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -161,13 +161,13 @@ bool isUneven(const TileProblem& problem) { return problem.masked && problem.que
 bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem.queryRows / 2 < problem.keys; }
 
 // Why the candidate is not for this problem.
-Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
+Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
     const uint32_t mostKeys =
         endsEarly(problem) ? std::min(candidate.mostMaskedKeys, fewKeysOfTriangle) : candidate.mostMaskedKeys;
     const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
     return firstOf({
         otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
-        objectionIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
+        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
     });
 }
 
@@ -189,9 +189,9 @@ uint64_t leastWorkgroups(const CoopmatTile& tile, const TileProblem& problem, Ke
 }
 
 // Why a tile that fits is not a good one for the problem.
-Objection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
+Rejection weakness(const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits, uint64_t workgroups) {
     return firstOf({
-        isLarge(tile) ? halfEmpty(tile.rows(), problem.rows()) : Objection{},
+        isLarge(tile) ? halfEmpty(tile.rows(), problem.rows()) : Rejection{},
         spillsRegisters(tile.registers(), mostRegisters),
         fewWorkgroups(workgroups, leastWorkgroups(tile, problem, keySplits)),
     });
@@ -294,7 +294,7 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
             return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, caps, layout, problem),
                                t.splits};
         },
-        [](const CoopmatTile&) { return Objection{}; }, search);
+        [](const CoopmatTile&) { return Rejection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
     // One sequence of 512 rows, D = 256, takes 130 us in four splits, and 211 us in two with tiles of half the rows.
     const bool small = std::max(problem.headDim, problem.valueDim) <= mostSmallDim &&

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "shared/tile_memory.h"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tile_search.hpp"
 #include "tiles/tuning_file.hpp"
 

@@ -7,8 +7,8 @@
 #include "shared/attention_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
-#include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -71,10 +71,10 @@ constexpr uint32_t mostTunedRegisters = 255;
 constexpr uint32_t mostRegisters = 224;
 
 // Why the candidate is not for this problem.
-Objection otherProblem(const Candidate& candidate, const TileProblem& problem) {
+Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
     return firstOf({
         otherDimension(problem.valueDim, candidate.leastValueDim, candidate.mostValueDim),
-        objectionIf(candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}),
+        rejectIf(candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}),
     });
 }
 
@@ -116,7 +116,7 @@ uint32_t chooseSplits(const ScalarTile& tile, const TileProblem& problem) {
 }
 
 // Why a tile that fits is not a good one for the problem.
-Objection weakness(const Candidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
+Rejection weakness(const Candidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
     constexpr uint32_t fewRows = 8; // a tile of 8 rows serves as well for fewer
     const uint32_t least =
         problem.path == VKF_PATH_SCALAR ? candidate.leastScalarWorkgroups : candidate.leastWorkgroups;

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "shared/tile_memory.h"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {

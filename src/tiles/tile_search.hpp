@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tiles/kernel_tile.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tile_problem.hpp"
 #include "tiles/tuned_device.hpp"
 
@@ -26,14 +26,14 @@ struct ConsideredTile {
     uint32_t registers = 0;
     uint32_t splits = 1;
     uint64_t workgroups = 0; // of all splits
-    Objection objection;
+    Rejection rejection;
     bool fromTuning = false;
     bool taken = false;
 
-    // A tile that suits can be used. A built-in tile with a weak objection can be used too: the device can run it. A
+    // A tile that suits can be used. A built-in tile with a weak rejection can be used too: the device can run it. A
     // tile of tuning data cannot, because the built-in choice is better then.
     bool usable() const {
-        return objection.reason == VKF_TILE_SUITS || (!fromTuning && objection.reason >= VKF_TILE_REGISTERS);
+        return rejection.reason == VKF_TILE_SUITS || (!fromTuning && rejection.reason >= VKF_TILE_REGISTERS);
     }
 };
 
@@ -45,7 +45,7 @@ template <typename Choice> class TileSearch {
 public:
     // `workgroups` counts those of one split.
     template <KernelTile Tile>
-    void consider(const TilePlan<Tile>& plan, uint64_t workgroups, const Objection& objection) {
+    void consider(const TilePlan<Tile>& plan, uint64_t workgroups, const Rejection& rejection) {
         const Tile& tile = plan.tile;
         ConsideredTile one = {tile.text(plan.splits),
                               tile.rows(),
@@ -55,14 +55,14 @@ public:
                               tile.registers(),
                               plan.splits,
                               workgroups * plan.splits,
-                              objection,
+                              rejection,
                               plan.tuned};
         if (settled_) {
-            one.objection = {VKF_TILE_NOT_NEEDED, 0, 0};
+            one.rejection = {VKF_TILE_NOT_NEEDED, 0, 0};
         } else if (one.usable() && !(spills(one) && found())) {
             choice_ = plan;
             taken_ = considered_.size();
-            settled_ = objection.reason == VKF_TILE_SUITS;
+            settled_ = rejection.reason == VKF_TILE_SUITS;
         }
         considered_.push_back(std::move(one));
     }
@@ -85,7 +85,7 @@ public:
     }
 
 private:
-    static bool spills(const ConsideredTile& tile) { return tile.objection.reason == VKF_TILE_SPILLS; }
+    static bool spills(const ConsideredTile& tile) { return tile.rejection.reason == VKF_TILE_SPILLS; }
 
     Choice choice_{};
     ConsideredTiles considered_;
@@ -97,11 +97,11 @@ private:
 bool isAbout(const TuningEntry& entry, TunedKernel kernel, const TileProblem& problem);
 
 // Considers the tiles of tuning data for the problem, in the order of the entries. planOf makes a TilePlan of an entry,
-// objectionTo says what the path itself has against a tile. A tile of tuning data never makes a result wrong or a
+// rejectionOf says what the path itself has against a tile. A tile of tuning data never makes a result wrong or a
 // problem unsupported, because a tile that does not fit is passed over.
-template <typename Choice, typename PlanOf, typename ObjectionTo>
+template <typename Choice, typename PlanOf, typename RejectionOf>
 void considerTuned(const TunedDevice& device, const TileProblem& problem, const PlanOf& planOf,
-                   const ObjectionTo& objectionTo, TileSearch<Choice>& search) {
+                   const RejectionOf& rejectionOf, TileSearch<Choice>& search) {
     for (const TuningEntry& entry : device.tuning) {
         if (!isAbout(entry, TunedKernel::attention, problem)) {
             continue;
@@ -112,7 +112,7 @@ void considerTuned(const TunedDevice& device, const TileProblem& problem, const 
         search.consider(plan, problem.workgroups(tile.rows()),
                         firstOf({
                             exceedsDevice(tile, device.caps),
-                            objectionTo(tile),
+                            rejectionOf(tile),
                             tooManyPartialResults(problem, plan.splits, device.caps),
                             spansBlocks(problem, tile.rows(), tile.keys()),
                         }));

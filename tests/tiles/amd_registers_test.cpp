@@ -16,7 +16,7 @@ vkf::Caps amdCaps() {
     return caps;
 }
 
-bool spills(const vkf::Objection& objection) { return objection.reason == VKF_TILE_SPILLS; }
+bool spills(const vkf::Rejection& rejection) { return rejection.reason == VKF_TILE_SPILLS; }
 
 } // namespace
 
@@ -53,18 +53,18 @@ TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[ti
 TEST_CASE("p and the words on their way count in the loop over tiles of an AMD device", "[tiles]") {
     const vkf::Caps amd = amdCaps();
     const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(64, 16, 16, 16);
-    const auto objectionTo = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
+    const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
         return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowTiles, keyTiles, dim, dim}, amd);
     };
-    const vkf::Objection manyP = objectionTo(4, 2, 4, 64);
+    const vkf::Rejection manyP = rejectionOf(4, 2, 4, 64);
     CHECK(spills(manyP));
     CHECK(manyP.value == 208);
     CHECK(manyP.limit == 188);
-    const vkf::Objection smallGroup = objectionTo(1, 1, 1, 192);
+    const vkf::Rejection smallGroup = rejectionOf(1, 1, 1, 192);
     CHECK(spills(smallGroup));
     CHECK(smallGroup.value == 204);
-    CHECK(!spills(objectionTo(8, 1, 2, 192)));
-    CHECK(!spills(objectionTo(4, 2, 2, 64)));
+    CHECK(!spills(rejectionOf(8, 1, 2, 192)));
+    CHECK(!spills(rejectionOf(4, 2, 2, 64)));
     vkf::CoopmatTile biased = {layout, 4, 1, 2, 160, 160};
     CHECK(!spills(vkf::spillsOnAmd(biased, amd)));
     biased.biasBits = 32;
@@ -89,10 +89,10 @@ TEST_CASE("an AMD device has an o of more than 64 registers in memory on path de
     tile.headDim = tile.valueDim = 160;
     tile.keyType = tile.valueType = VKF_TYPE_F32;
     vkf::Caps caps = amdCaps();
-    const vkf::Objection objection = vkf::spillsOnAmd(tile, caps);
-    CHECK(spills(objection));
-    CHECK(objection.value == 80);
-    CHECK(objection.limit == 64);
+    const vkf::Rejection rejection = vkf::spillsOnAmd(tile, caps);
+    CHECK(spills(rejection));
+    CHECK(rejection.value == 80);
+    CHECK(rejection.limit == 64);
     tile.lanes = 16;
     CHECK(!spills(vkf::spillsOnAmd(tile, caps)));
     caps.vendorId = 0x10de;
@@ -103,10 +103,10 @@ TEST_CASE("an AMD device has an o of more than 64 registers in memory on path de
 TEST_CASE("devices of other vendors have no limits of AMD's compiler", "[tiles]") {
     const vkf::ScalarTile large = {16, 16, 8, 4, 4, 8, 16};
     vkf::Caps caps = amdCaps();
-    const vkf::Objection objection = vkf::spillsOnAmd(large, caps);
-    CHECK(objection.reason == VKF_TILE_SPILLS);
-    CHECK(objection.value == 272);
-    CHECK(objection.limit == 190);
+    const vkf::Rejection rejection = vkf::spillsOnAmd(large, caps);
+    CHECK(rejection.reason == VKF_TILE_SPILLS);
+    CHECK(rejection.value == 272);
+    CHECK(rejection.limit == 190);
     caps.vendorId = 0x10de;
     CHECK(vkf::spillsOnAmd(large, caps).reason == VKF_TILE_SUITS);
 }

@@ -119,11 +119,11 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     const vkf::TileProblem problem = {128, 128, 1024, 16, false, 1024, true, VKF_PATH_COOPMAT, VKF_TYPE_F16};
     choose(problem);
     REQUIRE(tiles.size() == 11);
-    CHECK(tiles[0].objection.reason == VKF_TILE_DIMENSIONS);
-    CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
-    CHECK(tiles[2].objection.limit == 768);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_DIMENSIONS);
+    CHECK(tiles[2].rejection.reason == VKF_TILE_MASK);
+    CHECK(tiles[2].rejection.limit == 768);
     CHECK(tiles[4].taken);
-    CHECK(tiles[4].objection.reason == VKF_TILE_SUITS);
+    CHECK(tiles[4].rejection.reason == VKF_TILE_SUITS);
     vkf::TileProblem window = problem; // of 1024 keys
     window.queryRows = 8192;
     choose(window);
@@ -131,9 +131,9 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     vkf::TileProblem medium = problem; // the longest of 128 workgroups would take twice the mean
     medium.keys = medium.queryRows = 2048;
     choose(medium);
-    CHECK(tiles[3].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[3].objection.value == 128);
-    CHECK(tiles[3].objection.limit == 240);
+    CHECK(tiles[3].rejection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[3].rejection.value == 128);
+    CHECK(tiles[3].rejection.limit == 240);
     CHECK(tiles[4].taken);
     medium.masked = false;
     choose(medium);
@@ -141,15 +141,15 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     vkf::TileProblem shorter = problem;
     shorter.keys = shorter.queryRows = 512;
     choose(shorter);
-    CHECK(tiles[2].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[2].objection.value == 64);
-    CHECK(tiles[2].objection.limit == 120);
+    CHECK(tiles[2].rejection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[2].rejection.value == 64);
+    CHECK(tiles[2].rejection.limit == 120);
     vkf::TileProblem longer = problem;
     longer.keys = longer.queryRows = 4096;
     choose(longer);
-    CHECK(tiles[2].objection.reason == VKF_TILE_MASK);
-    CHECK(tiles[2].objection.value == 4096);
-    CHECK(tiles[2].objection.limit == 768);
+    CHECK(tiles[2].rejection.reason == VKF_TILE_MASK);
+    CHECK(tiles[2].rejection.value == 4096);
+    CHECK(tiles[2].rejection.limit == 768);
     CHECK(tiles[3].taken);
 
     // If no tile is enough alone, the library looks at the list again with key splits. For a cache it does so at once.
@@ -159,7 +159,7 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     few.keys = 511;
     choose(few);
     REQUIRE(tiles.size() == 22);
-    CHECK(tiles[5].objection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[5].rejection.reason == VKF_TILE_FEW_WORKGROUPS);
     few.keys = 8192;
     CHECK(choose(few).splits == 30);
     REQUIRE(tiles.size() == 11);
@@ -167,9 +167,9 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
 
     // Matrices of 8 x 8 take twice the registers.
     vkf::chooseCoopmatTile({caps}, vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8), longer, &tiles);
-    CHECK(tiles[3].objection.reason == VKF_TILE_REGISTERS);
-    CHECK(tiles[3].objection.value > 232);
-    CHECK(tiles[3].objection.limit == 232);
+    CHECK(tiles[3].rejection.reason == VKF_TILE_REGISTERS);
+    CHECK(tiles[3].rejection.value > 232);
+    CHECK(tiles[3].rejection.limit == 232);
 
     // An entry that does not fit, one that fits, and then the built-in ones.
     vkf::TuningEntry entry;
@@ -185,11 +185,11 @@ TEST_CASE("tiles of matrices and of tuning data say what stood against them too"
     REQUIRE(tiles.size() == 13);
     CHECK(plan.tuned);
     CHECK(plan.splits == 3);
-    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_INVOCATIONS);
     CHECK(tiles[0].fromTuning);
     CHECK(tiles[1].taken);
     CHECK(tiles[1].fromTuning);
     CHECK(tiles[1].splits == 3);
-    CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    CHECK(tiles[2].rejection.reason == VKF_TILE_NOT_NEEDED);
     CHECK_FALSE(tiles[2].fromTuning);
 }

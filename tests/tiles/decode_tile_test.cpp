@@ -126,8 +126,8 @@ TEST_CASE("tiles of path decode say what stood against them", "[tiles]") {
         return vkf::chooseDecodeTile(caps, matrices, {dim, dim, VKF_TYPE_F16, VKF_TYPE_F16, rows, 8, keys}, &tiles);
     };
     const auto stands = [&](size_t index, VkfTileReason reason, uint64_t value, uint64_t limit) {
-        const vkf::Objection& objection = tiles.at(index).objection;
-        return objection.reason == reason && objection.value == value && objection.limit == limit;
+        const vkf::Rejection& rejection = tiles.at(index).rejection;
+        return rejection.reason == reason && rejection.value == value && rejection.limit == limit;
     };
 
     // Without matrices. 8 x 65536 / 64 tiles are enough without the small tiles of the first entry.

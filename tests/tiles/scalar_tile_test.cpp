@@ -120,7 +120,7 @@ TEST_CASE("each tile that was considered says what stood against it", "[tiles]")
     const auto reasons = [&tiles] {
         std::vector<VkfTileReason> list;
         for (const vkf::ConsideredTile& tile : tiles) {
-            list.push_back(tile.objection.reason);
+            list.push_back(tile.rejection.reason);
         }
         return list;
     };
@@ -141,41 +141,41 @@ TEST_CASE("each tile that was considered says what stood against it", "[tiles]")
     CHECK(reasons() == std::vector{VKF_TILE_DIMENSIONS, VKF_TILE_OUTPUT_TYPE, VKF_TILE_SUITS, VKF_TILE_NOT_NEEDED,
                                    VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED,
                                    VKF_TILE_NOT_NEEDED, VKF_TILE_NOT_NEEDED});
-    CHECK(tiles[0].objection.value == 256);
-    CHECK(tiles[0].objection.limit == 128);
+    CHECK(tiles[0].rejection.value == 256);
+    CHECK(tiles[0].rejection.limit == 128);
     CHECK(taken() == std::vector<size_t>{2});
     CHECK(tiles[2].rows == 32);
     CHECK(tiles[2].workgroups == 128 * 16);
 
     // fp32 of few workgroups.
     vkf::chooseScalarTile({caps}, {256, 256, 512, 31, true}, &tiles);
-    CHECK(tiles[1].objection.reason == VKF_TILE_FEW_WORKGROUPS);
-    CHECK(tiles[1].objection.value == 124);
-    CHECK(tiles[1].objection.limit == 128);
+    CHECK(tiles[1].rejection.reason == VKF_TILE_FEW_WORKGROUPS);
+    CHECK(tiles[1].rejection.value == 124);
+    CHECK(tiles[1].rejection.limit == 128);
     CHECK(taken() == std::vector<size_t>{2});
 
     // One row. Tiles of 16 rows and more are half empty, and no tile has fewer rows, so the last tile that fits is
     // taken.
     vkf::chooseScalarTile({caps}, {64, 64, 1, 16, true}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
-    CHECK(tiles[0].objection.value == 64);
-    CHECK(tiles[0].objection.limit == 16);
-    CHECK(tiles.back().objection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].rejection.value == 64);
+    CHECK(tiles[0].rejection.limit == 16);
+    CHECK(tiles.back().rejection.reason == VKF_TILE_HALF_EMPTY);
     CHECK(taken() == std::vector<size_t>{9});
 
     // A small device.
     vkf::chooseScalarTile({capsOf(4, 16384, 64)}, {128, 128, 4096, 16, true}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
-    CHECK(tiles[0].objection.value == 128);
-    CHECK(tiles[0].objection.limit == 64);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].rejection.value == 128);
+    CHECK(tiles[0].rejection.limit == 64);
     CHECK(tiles[8].taken);
     vkf::chooseScalarTile({capsOf(8, 49152, 1024)}, {128, 128, 4096, 16, true}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_SUBGROUPS);
-    CHECK(tiles[0].objection.value == 16);
-    CHECK(tiles[0].objection.limit == 8);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_SUBGROUPS);
+    CHECK(tiles[0].rejection.value == 16);
+    CHECK(tiles[0].rejection.limit == 8);
     vkf::chooseScalarTile({capsOf(32, 1024, 1024)}, {128, 128, 4096, 16, true}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
-    CHECK(tiles[0].objection.value > 1024);
-    CHECK(tiles[0].objection.limit == 1024);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_SHARED_MEMORY);
+    CHECK(tiles[0].rejection.value > 1024);
+    CHECK(tiles[0].rejection.limit == 1024);
     CHECK(taken().empty());
 }

@@ -18,19 +18,19 @@ TEST_CASE("tiles of the unfused products say what stood against them", "[tiles]"
     vkf::ConsideredTiles tiles;
     vkf::chooseProductTile(caps, caps.matrixOf(VKF_TYPE_F16), {128, 128, 60, 16, false}, &tiles);
     REQUIRE(tiles.size() == 5);
-    CHECK(tiles[0].objection.reason == VKF_TILE_HALF_EMPTY);
-    CHECK(tiles[0].objection.value == 128);
-    CHECK(tiles[0].objection.limit == 120);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_HALF_EMPTY);
+    CHECK(tiles[0].rejection.value == 128);
+    CHECK(tiles[0].rejection.limit == 120);
     CHECK(tiles[0].tile == "subgroups=8 rowTiles=1 keyTiles=8 chunkKeys=32");
     CHECK(tiles[1].taken);
     CHECK(tiles[1].workgroups == 16);
     CHECK(tiles[1].registers == 64);
-    CHECK(tiles[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    CHECK(tiles[2].rejection.reason == VKF_TILE_NOT_NEEDED);
     vkf::chooseProductTile(capsOf(32, 49152, 128), caps.matrixOf(VKF_TYPE_F16), {128, 128, 60, 16, false}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_INVOCATIONS);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_INVOCATIONS);
     vkf::chooseProductTile(capsOf(32, 16384, 1024), caps.matrixOf(VKF_TYPE_F16), {256, 256, 999, 16, false}, &tiles);
-    CHECK(tiles[0].objection.reason == VKF_TILE_SHARED_MEMORY);
-    CHECK(tiles[0].objection.value > 16384);
+    CHECK(tiles[0].rejection.reason == VKF_TILE_SHARED_MEMORY);
+    CHECK(tiles[0].rejection.value > 16384);
 }
 
 TEST_CASE("tiles of the unfused products fit every shared memory from 16 KiB on", "[tiles]") {

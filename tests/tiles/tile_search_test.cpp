@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Taking a tile from a list, and the objections to a tile. No device is needed.
+// Taking a tile from a list, and the rejections to a tile. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
 #include <string>
 
 #include "support/described_device.hpp"
-#include "tiles/objections.hpp"
 #include "tiles/probabilities_tile.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tile_search.hpp"
 
 namespace {
@@ -27,12 +27,12 @@ struct SomeTile {
 };
 using SomePlan = vkf::TilePlan<SomeTile>;
 
-constexpr vkf::Objection suits = {};
-constexpr vkf::Objection weak = {VKF_TILE_REGISTERS, 2, 1};
-constexpr vkf::Objection strong = {VKF_TILE_SHARED_MEMORY, 2, 1};
+constexpr vkf::Rejection suits = {};
+constexpr vkf::Rejection weak = {VKF_TILE_REGISTERS, 2, 1};
+constexpr vkf::Rejection strong = {VKF_TILE_SHARED_MEMORY, 2, 1};
 
-bool same(const vkf::Objection& objection, VkfTileReason reason, uint64_t value, uint64_t limit) {
-    return objection.reason == reason && objection.value == value && objection.limit == limit;
+bool same(const vkf::Rejection& rejection, VkfTileReason reason, uint64_t value, uint64_t limit) {
+    return rejection.reason == reason && rejection.value == value && rejection.limit == limit;
 }
 
 } // namespace
@@ -52,7 +52,7 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     CHECK(list[1].taken);
     CHECK(list[1].tile == "2/3");
     CHECK(list[1].workgroups == 30);
-    CHECK(list[2].objection.reason == VKF_TILE_NOT_NEEDED);
+    CHECK(list[2].rejection.reason == VKF_TILE_NOT_NEEDED);
 
     vkf::TileSearch<SomePlan> weakOnes;
     weakOnes.consider(SomePlan{{1}, 1}, 10, weak);
@@ -61,7 +61,7 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     taken = weakOnes.finish(nullptr);
     CHECK(taken.tile.number == 2);
 
-    const vkf::Objection spills = {VKF_TILE_SPILLS, 2, 1};
+    const vkf::Rejection spills = {VKF_TILE_SPILLS, 2, 1};
     vkf::TileSearch<SomePlan> someSpill;
     someSpill.consider(SomePlan{{1}, 1}, 10, spills);
     someSpill.consider(SomePlan{{2}, 1}, 10, weak);
@@ -83,7 +83,7 @@ TEST_CASE("the first tile that suits is taken, else the last one that can be use
     CHECK(list[1].fromTuning);
 }
 
-TEST_CASE("an objection says which value is beyond which limit", "[tiles]") {
+TEST_CASE("a rejection says which value is beyond which limit", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 1000, 128);
     CHECK(same(vkf::exceedsDevice(129, 1001, caps), VKF_TILE_INVOCATIONS, 129, 128));
     CHECK(same(vkf::exceedsDevice(128, 1001, caps), VKF_TILE_SHARED_MEMORY, 1001, 1000));

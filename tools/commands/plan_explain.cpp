@@ -194,7 +194,7 @@ Json trafficJson(const PlanTraffic& algorithm) {
 }
 
 // Why a tile is not good, whether the plan uses it or not.
-std::string objectionText(const VkfTileCandidate& c) {
+std::string rejectionText(const VkfTileCandidate& c) {
     switch (c.reason) {
     case VKF_TILE_DIMENSIONS:
         return fmt::format("made for head dimensions {} {}", c.value > c.limit ? "up to" : "from", c.limit);
@@ -238,10 +238,10 @@ std::string objectionText(const VkfTileCandidate& c) {
 } // namespace
 
 std::string reasonText(const VkfTileCandidate& candidate) {
-    std::string objection = objectionText(candidate);
+    std::string rejection = rejectionText(candidate);
     if (candidate.taken == 0)
-        return objection;
-    return objection.empty() ? "taken" : fmt::format("taken, none is better ({})", objection);
+        return rejection;
+    return rejection.empty() ? "taken" : fmt::format("taken, none is better ({})", rejection);
 }
 
 std::string explanationText(const host::Device& device, const host::Plan& plan) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Explains a plan: the tiles that the papers' formulas allow on the device, the tiles that the library considered with
-// the objection to each, and the bytes that each algorithm moves.
+// the rejection to each, and the bytes that each algorithm moves.
 #ifndef VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
 #define VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
 
@@ -14,7 +14,7 @@
 
 namespace vkf::tools {
 
-// The objection to a tile in words: "needs 53248 bytes of shared memory, there are 49152".
+// The rejection to a tile in words: "needs 53248 bytes of shared memory, there are 49152".
 std::string reasonText(const VkfTileCandidate& candidate);
 
 std::string explanationText(const host::Device& device, const host::Plan& plan);

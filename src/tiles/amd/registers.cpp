@@ -30,8 +30,8 @@ constexpr uint32_t mostLatent = 180;
 // Registers of one 16-bit operand of 16 x 16 elements.
 constexpr uint32_t operandRegisters = 8;
 
-Objection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
-    return objectionIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
+Rejection beyond(uint32_t registers, uint32_t most, const Caps& caps) {
+    return rejectIf(isAmd(caps) && registers > most, {VKF_TILE_SPILLS, registers, most});
 }
 
 // The words of the next tile of k and v that an invocation has on their way. A small workgroup fetches many.
@@ -51,14 +51,14 @@ bool isAmd(const Caps& caps) {
     return caps.vendorId == pciVendor;
 }
 
-Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
     constexpr uint32_t loadedKeys = 4;
     // The tile counts the values of one key.
     const uint32_t ofOtherKeys = (loadedKeys - 1) * 4 * tile.threadColumns4;
     return beyond(tile.registers() + ofOtherKeys, mostScalar, caps);
 }
 
-Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
     const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
     const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
@@ -70,16 +70,16 @@ Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     return firstOf({
         beyond(held, mostCoopmat, caps),
         beyond(held + ofP + fetchedRegisters(tile), most, caps),
-        gathers ? beyond(kept, mostCoopmatGathering, caps) : Objection{},
+        gathers ? beyond(kept, mostCoopmatGathering, caps) : Rejection{},
     });
 }
 
-Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
     return firstOf(
         {beyond(tile.registers(), mostDecode, caps), beyond(tile.outputRegisters(), mostDecodeOutput, caps)});
 }
 
-Objection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
+Rejection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
     const uint32_t dimTiles = VKF_LATENT_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
     const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
     return beyond(tile.registers() + operandRegisters * dimTiles - halved, mostLatent, caps);

@@ -16,18 +16,18 @@
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode/decode_tile.hpp"
 #include "tiles/decode/latent_tile.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/scalar_tile.hpp"
 
 namespace vkf {
 
 bool isAmd(const Caps& caps);
 
-// VKF_TILE_SPILLS with the tile's registers as AMD's compiler counts them, or no objection. There is none on devices of
+// VKF_TILE_SPILLS with the tile's registers as AMD's compiler counts them, or no rejection. There is none on devices of
 // other vendors.
-Objection spillsOnAmd(const ScalarTile& tile, const Caps& caps);
-Objection spillsOnAmd(const CoopmatTile& tile, const Caps& caps);
-Objection spillsOnAmd(const DecodeTile& tile, const Caps& caps);
-Objection spillsOnAmd(const LatentTile& tile, const Caps& caps);
+Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps);
+Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps);
+Rejection spillsOnAmd(const DecodeTile& tile, const Caps& caps);
+Rejection spillsOnAmd(const LatentTile& tile, const Caps& caps);
 
 } // namespace vkf

@@ -42,12 +42,12 @@ void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const Dec
                          DecodeSearch& search);
 
 template <KernelTile Tile>
-void considerWithSplits(const Tile& tile, const DecodeProblem& problem, const Objection& objection,
+void considerWithSplits(const Tile& tile, const DecodeProblem& problem, const Rejection& rejection,
                         DecodeSearch& search) {
     const uint64_t workgroups = problem.workgroups(tile.rows());
     const uint32_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
     const uint32_t splits = decodeSplits(problem, workgroups, tile.keys(), resident);
-    search.consider(TilePlan<Tile>{tile, splits}, workgroups, objection);
+    search.consider(TilePlan<Tile>{tile, splits}, workgroups, rejection);
 }
 
 } // namespace vkf

@@ -7,7 +7,7 @@
 #include "shared/stored_types.h"
 #include "shared/tile_memory.h"
 #include "tiles/decode/decode_choice.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -103,10 +103,10 @@ void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMa
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     considerWithSplits(tile, problem,
                        firstOf({
-                           objectionIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-                           objectionIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
+                           rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
+                           rejectIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
                            exceedsDevice(tile, caps),
-                           inMemory ? Objection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+                           inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
                        }),
                        search);
 }

@@ -8,8 +8,8 @@
 #include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
 #include "tiles/decode/decode_choice.hpp"
-#include "tiles/objections.hpp"
 #include "tiles/occupancy.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -107,7 +107,7 @@ void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeS
             firstOf({
                 exceedsDevice(tile, caps),
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
-                objectionIf(candidate.fewKeys && manyKeys, {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}),
+                rejectIf(candidate.fewKeys && manyKeys, {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}),
                 spillsOnAmd(tile, caps),
                 spillsRegisters(tile.registers(), mostRegisters),
             }),

@@ -8,7 +8,7 @@
 #include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
 #include "tiles/decode/decode_choice.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -45,10 +45,10 @@ bool suits(const LatentTile& tile) {
 }
 
 // The problem has too few rows for several matrices of rows.
-Objection fewRows(const LatentTile& tile, const DecodeProblem& problem) {
+Rejection fewRows(const LatentTile& tile, const DecodeProblem& problem) {
     const uint64_t keys = std::max<uint64_t>(problem.kvHeads * problem.keys, 1);
     const uint64_t limit = std::max<uint64_t>(tile.layout.rows, (pairsOfTwoRowTiles - 1) / keys);
-    return objectionIf(tile.rowTiles > 1 && problem.rows <= limit, {VKF_TILE_FEW_ROWS, problem.rows, limit});
+    return rejectIf(tile.rowTiles > 1 && problem.rows <= limit, {VKF_TILE_FEW_ROWS, problem.rows, limit});
 }
 
 } // namespace
@@ -82,7 +82,7 @@ void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const Dec
         }
         considerWithSplits(tile, problem,
                            firstOf({
-                               objectionIf(!suits(tile), {VKF_TILE_LAYOUT, 0, 0}),
+                               rejectIf(!suits(tile), {VKF_TILE_LAYOUT, 0, 0}),
                                exceedsDevice(tile, caps),
                                fewRows(tile, problem),
                                spillsOnAmd(tile, caps),

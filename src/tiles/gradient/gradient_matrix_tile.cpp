@@ -7,7 +7,7 @@
 
 #include "shared/gradient_params.h"
 #include "shared/tile_memory.h"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {

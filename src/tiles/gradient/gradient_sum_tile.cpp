@@ -7,7 +7,7 @@
 #include "shared/gradient_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/kernel_tile.hpp"
-#include "tiles/objections.hpp"
+#include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
 
 namespace vkf {
@@ -65,9 +65,9 @@ GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layo
     static_assert(KernelTile<GradientSumTile>);
     for (const Candidate& c : candidates) {
         const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
-        const Objection objection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
+        const Rejection rejection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
-        if (objection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
+        if (rejection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
             tile.rows() <= GradientSumTile::mostRows) {
             return tile;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Objections to a tile. The choices of all paths use these functions, so that one reason means the same everywhere.
+// Rejections to a tile. The choices of all paths use these functions, so that one reason means the same everywhere.
 #pragma once
 
 #include <cstdint>
@@ -16,52 +16,52 @@
 namespace vkf {
 
 // A value that is beyond a limit. VKF_TILE_SUITS means that nothing stands against the tile.
-struct Objection {
+struct Rejection {
     VkfTileReason reason = VKF_TILE_SUITS;
     uint64_t value = 0;
     uint64_t limit = 0;
 };
 
-Objection objectionIf(bool applies, const Objection& objection);
+Rejection rejectIf(bool applies, const Rejection& rejection);
 
-// The first objection of the list that applies.
-Objection firstOf(std::initializer_list<Objection> objections);
+// The first rejection of the list that applies.
+Rejection firstOf(std::initializer_list<Rejection> rejections);
 
 // ---- The device ------------------------------------------------------------------------------------------------
 
-Objection exceedsDevice(uint32_t workgroupSize, uint32_t sharedBytes, const Caps& caps);
+Rejection exceedsDevice(uint32_t workgroupSize, uint32_t sharedBytes, const Caps& caps);
 
-template <KernelTile Tile> Objection exceedsDevice(const Tile& tile, const Caps& caps) {
+template <KernelTile Tile> Rejection exceedsDevice(const Tile& tile, const Caps& caps) {
     return exceedsDevice(tile.workgroupSize(), tile.sharedBytes(), caps);
 }
 
 // Lanes that share a row talk through one subgroup, and a workgroup consists of full subgroups.
-Objection breaksSubgroups(uint32_t lanes, uint32_t workgroupSize, const Caps& caps);
+Rejection breaksSubgroups(uint32_t lanes, uint32_t workgroupSize, const Caps& caps);
 
 // The compiler would move values from registers to memory.
-Objection spillsRegisters(uint32_t registers, uint32_t most);
+Rejection spillsRegisters(uint32_t registers, uint32_t most);
 
 // ---- The problem -----------------------------------------------------------------------------------------------
 
 // The dimension is outside of the range that the tile is for.
-Objection otherDimension(uint32_t dim, uint32_t least, uint32_t most);
+Rejection otherDimension(uint32_t dim, uint32_t least, uint32_t most);
 
 // The tile has at least twice as many rows as there are.
-Objection halfEmpty(uint32_t tileRows, uint64_t rows);
+Rejection halfEmpty(uint32_t tileRows, uint64_t rows);
 
 // More workgroups would finish sooner.
-Objection fewWorkgroups(uint64_t workgroups, uint64_t least);
+Rejection fewWorkgroups(uint64_t workgroups, uint64_t least);
 
 // The kernels cannot count the partial results of so many splits.
-Objection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps);
+Rejection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps);
 
 // The tiles to choose among when there is a block mask. As far as this mask goes, a tile inside one block is full or
 // empty. If blocks are so small that only very small tiles lie inside one, tiles span several blocks. These tiles are
 // not too large: the more blocks a tile touches, the fewer tiles are empty.
 enum class BlockTiles { inOneBlock, inSeveralBlocks };
-Objection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
+Rejection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 // The tile lies in several blocks of the block mask.
-Objection spansBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
+Rejection spansBlocks(const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys);
 
 } // namespace vkf
