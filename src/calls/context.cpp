@@ -12,7 +12,7 @@
 #include "base/boundary.hpp"
 #include "calls/first_sizes.hpp"
 #include "device/given_layouts.hpp"
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "pipelines/shader_table.hpp"
 #include "tiles/tuning_file.hpp"
 
@@ -97,8 +97,8 @@ VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMes
     if (type != VKF_TYPE_F16 && type != VKF_TYPE_BF16) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type is %d; it must be VKF_TYPE_F16 or VKF_TYPE_BF16", type);
     }
-    if (const char* obstacle = matrixObstacle(caps, type); obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "%s", obstacle);
+    if (const char* whyNot = whyNoMatrices(caps, type); whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "%s", whyNot);
     }
     const MatrixLayout& layout = caps.matrixOf(type);
     const uint32_t known = layout.exchanged ? 0 : 1;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "schedule/counts.hpp"
 #include "schedule/item_steps.hpp"
 #include "tiles/tile_problem.hpp"

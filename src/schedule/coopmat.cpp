@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "schedule/expanded_keys.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
@@ -84,8 +84,8 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
     const Caps& caps = device.caps;
     const bool expands = expandsKeys(given);
     const CheckedProblem problem = expands ? expandedProblem(given) : given;
-    if (const char* obstacle = coopmatObstacle(caps, problem); obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", obstacle);
+    if (const char* whyNot = whyNotCoopmat(caps, problem); whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", whyNot);
     }
     const VkfProblem& p = problem.given;
     const TileProblem tiled = tileProblem(builder.path(), problem);

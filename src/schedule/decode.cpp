@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "tiles/decode/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -79,7 +79,7 @@ VkfResult scheduleDecode(const TunedDevice& device, const CheckedProblem& proble
     const MatrixLayout layout = caps.matrixOf(matrixType(p));
     const DecodeProblem asked = decodeProblem(problem);
     const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
-                            matrixObstacle(caps, problem) == nullptr;
+                            whyNoMatrices(caps, problem) == nullptr;
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, builder.considered());
     const uint32_t chosenSplits = std::visit([](const auto& plan) { return plan.splits; }, chosen);
     const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;

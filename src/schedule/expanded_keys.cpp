@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 
 namespace vkf {
 namespace {

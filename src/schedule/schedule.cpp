@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "schedule/call_table.hpp"
 #include "schedule/counts.hpp"
 #include "schedule/expanded_keys.hpp"
@@ -33,7 +33,7 @@ bool holdsMatrices(const TunedDevice& device, const CheckedProblem& problem) {
 bool prefersMatrices(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
     const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (usesBf16x3(problem.given) && isAmd(caps));
-    return !avoided && caps.storage16() && coopmatObstacle(caps, problem) == nullptr && holdsMatrices(device, problem);
+    return !avoided && caps.storage16() && whyNotCoopmat(caps, problem) == nullptr && holdsMatrices(device, problem);
 }
 
 // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with

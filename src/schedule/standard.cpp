@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "tiles/standard_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -87,7 +87,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
 
 VkfResult scheduleStandard(const TunedDevice& device, const CheckedProblem& problem, ScheduleBuilder& builder,
                            VkfMessage* message) {
-    const auto choose = matrixObstacle(device.caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
+    const auto choose = whyNoMatrices(device.caps, problem) == nullptr ? standardOnMatrices : standardInFp32;
     StandardKernels kernels{};
     VkfResult result = choose(device, problem, builder, &kernels, message);
     if (result != VKF_SUCCESS || problem.empty) {

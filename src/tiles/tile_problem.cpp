@@ -5,7 +5,7 @@
 #include <climits>
 #include <optional>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "problem/strides.hpp"
 
 namespace vkf {

@@ -15,7 +15,7 @@
 #include <vkflash/inspect.h>
 #include <vkflash/vkflash.hpp>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "host/matrices/element_layout_params.h"
 #include "pipelines/spirv.hpp"
 #include "shared/tile_memory.h"
@@ -29,7 +29,7 @@ using Catch::Matchers::ContainsSubstring;
 using namespace vkf;
 using test::testDevice;
 
-constexpr const char* obstacleText = "the driver loads cooperative matrices wrong from shared memory";
+constexpr const char* whyNotText = "the driver loads cooperative matrices wrong from shared memory";
 
 // Which accesses of matrices in shared memory ignore their offset.
 enum class Wrong { nothing, loads, loadsOfColumns, stores };
@@ -139,7 +139,7 @@ TEST_CASE("a device that loads matrices wrong does without them, and says why", 
         VkfProblem problem = problemOnMatrices();
         VkfMessage message{};
         CHECK(vkfCheckSupport(device.context(), &problem, &message) == VKF_ERROR_UNSUPPORTED);
-        CHECK_THAT(std::string(message.text), ContainsSubstring(obstacleText));
+        CHECK_THAT(std::string(message.text), ContainsSubstring(whyNotText));
         auto info = make<VkfMatrixInfo>();
         CHECK(vkfGetMatrixInfo(device.context(), VKF_TYPE_F16, &info, &message) == VKF_ERROR_UNSUPPORTED);
         problem.path = VKF_PATH_AUTO;
@@ -190,9 +190,9 @@ TEST_CASE("the quirk of wrong matrix loads closes matrices of every type", "[sch
     caps.bf16Matrix = caps.f16Matrix;
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         caps.quirks = 0;
-        CHECK(matrixObstacle(caps, type) == nullptr);
+        CHECK(whyNoMatrices(caps, type) == nullptr);
         caps.quirks = VKF_QUIRK_WRONG_MATRIX_LOADS;
-        REQUIRE(matrixObstacle(caps, type) != nullptr);
-        CHECK(std::string(matrixObstacle(caps, type)) == obstacleText);
+        REQUIRE(whyNoMatrices(caps, type) != nullptr);
+        CHECK(std::string(whyNoMatrices(caps, type)) == whyNotText);
     }
 }

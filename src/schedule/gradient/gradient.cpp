@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "schedule/counts.hpp"
@@ -179,15 +179,15 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
 }
 
 // Why the device cannot do the backward pass on cooperative matrices, or null.
-const char* matrixObstacle(const Caps& caps, const CheckedGradient& gradient) {
+const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
     const VkfProblem& p = gradient.forward.given;
     const VkfType type = matrixType(p);
     // The forward pass takes block types, which have no backward pass.
     if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
         return "k and v must both be f16 or both be bf16, as q unless q is f32";
     }
-    if (const char* obstacle = matrixObstacle(caps, gradient.forward); obstacle != nullptr) {
-        return obstacle;
+    if (const char* whyNot = whyNoMatrices(caps, gradient.forward); whyNot != nullptr) {
+        return whyNot;
     }
     const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
     return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
@@ -225,11 +225,11 @@ VkfResult choosePath(GradientBuilder& builder, VkfMessage* message) {
     if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(builder))) {
         return VKF_SUCCESS;
     }
-    const char* const obstacle = matrixObstacle(caps, builder.gradient());
-    if (p.path == VKF_PATH_COOPMAT && obstacle != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", obstacle);
+    const char* const whyNot = whyNoMatrices(caps, builder.gradient());
+    if (p.path == VKF_PATH_COOPMAT && whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    if (obstacle == nullptr) {
+    if (whyNot == nullptr) {
         const MatrixLayout& layout = caps.matrixOf(matrixType(p));
         if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(builder, layout)) {
             builder.schedule().path = VKF_PATH_COOPMAT;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
-#include "device/matrix_obstacle.hpp"
+#include "device/matrix_support.hpp"
 #include "problem/strides.hpp"
 #include "schedule/counts.hpp"
 #include "schedule/item_steps.hpp"

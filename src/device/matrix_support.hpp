@@ -12,10 +12,10 @@ namespace vkf {
 VkfType matrixType(const VkfProblem& problem);
 
 // Why a device makes no products of matrices of a 16-bit type, or null.
-const char* matrixObstacle(const Caps& caps, VkfType type);
+const char* whyNoMatrices(const Caps& caps, VkfType type);
 
 // Why the device cannot do the problem on cooperative matrices of a 16-bit type of the problem, or null.
-const char* matrixObstacle(const Caps& caps, const CheckedProblem& problem);
+const char* whyNoMatrices(const Caps& caps, const CheckedProblem& problem);
 
 // Whether path coopmat multiplies the problem's q, k and v as bf16x3: all of them are fp32
 // (shaders/coopmat/bf16x3.glsl).
@@ -25,7 +25,7 @@ bool usesBf16x3(const VkfProblem& problem);
 VkfType bf16x3Type(const Caps& caps);
 
 // Why path coopmat cannot do the problem on the device, or null.
-const char* coopmatObstacle(const Caps& caps, const CheckedProblem& problem);
+const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem);
 
 // The matrices that path coopmat multiplies for the problem.
 const MatrixLayout& coopmatMatrices(const Caps& caps, const VkfProblem& problem);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "device/matrix_support.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace vkf {
+namespace {
+
+// q as bf16x3 takes three registers for every two columns.
+constexpr uint32_t mostBf16x3Dim = 128;
+
+struct Lack {
+    bool applies;
+    const char* reason;
+};
+
+template <size_t count> const char* firstOf(const std::array<Lack, count>& lacks) {
+    const auto found = std::find_if(lacks.begin(), lacks.end(), [](const Lack& o) { return o.applies; });
+    return found == lacks.end() ? nullptr : found->reason;
+}
+
+} // namespace
+
+VkfType matrixType(const VkfProblem& problem) {
+    return static_cast<VkfType>(VKF_MATRIX_TYPE(static_cast<int>(problem.q.type), static_cast<int>(problem.k.type),
+                                                static_cast<int>(problem.v.type)));
+}
+
+const char* whyNoMatrices(const Caps& caps, VkfType type) {
+    return firstOf(std::array{
+        Lack{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
+             "cooperative matrices are not enabled on this device"},
+        Lack{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
+             "cooperative matrices of bf16 are not enabled on this device"},
+        Lack{(caps.quirks & VKF_QUIRK_WRONG_MATRIX_LOADS) != 0,
+             "the driver loads cooperative matrices wrong from shared memory"},
+        Lack{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
+        Lack{!caps.subgroupVote, "subgroup votes in compute shaders are needed"},
+        Lack{caps.matrixOf(type).rows == 0, "the device multiplies no matrices of a shape that the kernel can use"},
+    });
+}
+
+const char* whyNoMatrices(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const VkfType type = matrixType(p);
+    const auto fitsMatrices = [type](const VkfTensor& tensor) {
+        return tensor.type == type || isBlockType(tensor.type);
+    };
+    const char* const ofProblem = firstOf(std::array{
+        Lack{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        Lack{!fitsMatrices(p.k) || !fitsMatrices(p.v),
+             "k and v must both be f16 or both be bf16, as q unless q is f32; or they must be of block types"},
+    });
+    return ofProblem != nullptr ? ofProblem : whyNoMatrices(caps, type);
+}
+
+bool usesBf16x3(const VkfProblem& p) {
+    return p.q.type == VKF_TYPE_F32 && p.k.type == VKF_TYPE_F32 && p.v.type == VKF_TYPE_F32;
+}
+
+VkfType bf16x3Type(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16X3) != 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16; }
+
+const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    if (!usesBf16x3(p)) {
+        return whyNoMatrices(caps, problem);
+    }
+    if (const char* whyNot = whyNoMatrices(caps, bf16x3Type(caps)); whyNot != nullptr) {
+        return whyNot;
+    }
+    return firstOf(std::array{
+        Lack{std::max(p.headDim, p.valueDim) > mostBf16x3Dim,
+             "headDim and valueDim must be at most 128 if q, k and v are f32"},
+        Lack{has(p, VKF_ARRAY_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
+        Lack{coopmatMatrices(caps, p).exchanged,
+             "the element layout of the matrices must be known if q, k and v are f32"},
+    });
+}
+
+const MatrixLayout& coopmatMatrices(const Caps& caps, const VkfProblem& problem) {
+    return caps.matrixOf(usesBf16x3(problem) ? bf16x3Type(caps) : matrixType(problem));
+}
+
+} // namespace vkf
