@@ -154,7 +154,7 @@
 #define VKF_ID_BAND_PAIR_ROWS 106    /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
 
 /* Kernels that run before or after attention, continued. */
-#define VKF_ID_EXPANDED_KEYS 107     /* expand_keys.comp: keys that a workgroup converts */
+#define VKF_ID_DEQUANTIZED_KEYS 107     /* dequantize_keys.comp: keys that a workgroup converts */
 
 /* fp32 numbers as bf16x3 on cooperative matrices (coopmat/bf16x3.glsl). */
 #define VKF_ID_PARTS_ARE_BF16 108        /* bool: parts are bf16; else fp16 */

@@ -51,14 +51,14 @@ struct FinishRowsParams {
     VKF_CALL_PARAMS
 };
 
-/* expand_keys.comp: expanded_k and expanded_v are k and v, converted to the type of the matrices. */
-#define VKF_EXPANDED_K 0
-#define VKF_EXPANDED_V 3
-struct ExpandKeysParams {
-    Address expanded_k;
+/* dequantize_keys.comp: dequantized_k and dequantized_v are k and v, converted to the type of the matrices. */
+#define VKF_DEQUANTIZED_K 0
+#define VKF_DEQUANTIZED_V 3
+struct DequantizeKeysParams {
+    Address dequantized_k;
     Address k;
     Address v;
-    Address expanded_v;
+    Address dequantized_v;
     VKF_CALL_PARAMS
 };
 
@@ -95,11 +95,11 @@ static_assert(offsetof(StandardSoftmaxParams, probabilities) ==
 static_assert(offsetof(StandardOutputParams, p) == offsetof(CallParams, tensor) + VKF_P * sizeof(Address));
 static_assert(offsetof(FinishRowsParams, unscaled_o) ==
               offsetof(CallParams, tensor) + VKF_UNSCALED_O * sizeof(Address));
-static_assert(sizeof(ExpandKeysParams) == sizeof(CallParams));
-static_assert(offsetof(ExpandKeysParams, expanded_k) ==
-              offsetof(CallParams, tensor) + VKF_EXPANDED_K * sizeof(Address));
-static_assert(offsetof(ExpandKeysParams, expanded_v) ==
-              offsetof(CallParams, tensor) + VKF_EXPANDED_V * sizeof(Address));
+static_assert(sizeof(DequantizeKeysParams) == sizeof(CallParams));
+static_assert(offsetof(DequantizeKeysParams, dequantized_k) ==
+              offsetof(CallParams, tensor) + VKF_DEQUANTIZED_K * sizeof(Address));
+static_assert(offsetof(DequantizeKeysParams, dequantized_v) ==
+              offsetof(CallParams, tensor) + VKF_DEQUANTIZED_V * sizeof(Address));
 static_assert(sizeof(ProbabilitiesParams) == 120);
 static_assert(offsetof(ProbabilitiesParams, first_item) == 116);
 } // namespace vkf::shared

@@ -16,7 +16,7 @@
 #define VKF_MAX_ROWS 0x3fff0000
 /* Rows of all heads of all sequences, also times key splits; work items; tiles of packed sequences: 2^32 - 65536. */
 #define VKF_MOST_COUNT 0xffff0000u
-/* Rows of a tile that has all packed rows of a sequence (coopmat/expand_keys.comp). */
+/* Rows of a tile that has all packed rows of a sequence (coopmat/dequantize_keys.comp). */
 #define VKF_ALL_ROWS VKF_MOST_COUNT
 /* The reach of a window that is unlimited. */
 #define VKF_UNLIMITED_LEFT 0x40000000

@@ -57,8 +57,8 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     }
     addresses->at(Operand::scratchState) = scratch + schedule.scratchStateOffset;
     addresses->at(Operand::scratchLse) = scratch + schedule.scratchLseOffset;
-    addresses->at(Operand::expandedK) = scratch + schedule.expandedKeys.keyOffset;
-    addresses->at(Operand::expandedV) = scratch + schedule.expandedKeys.valueOffset;
+    addresses->at(Operand::dequantizedK) = scratch + schedule.dequantizedKeys.keyOffset;
+    addresses->at(Operand::dequantizedV) = scratch + schedule.dequantizedKeys.valueOffset;
     addresses->tableAddress = scratch + schedule.tableOffset;
     addresses->table.tile_map = scratch + schedule.mapOffset;
     addresses->table.tile_order = scratch + schedule.orderOffset;

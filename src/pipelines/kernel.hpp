@@ -40,7 +40,7 @@ enum class Kernel : uint32_t {
     gradientCoopmat,
     gradientSinks,
     gradientSums,
-    expandKeys
+    dequantizeKeys
 };
 
 // How the binaries of a kernel in shaders/variants.json are built: all without an extension, some with it, or all with
@@ -205,8 +205,8 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .unrolledLoops = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
-    KernelTraits{.kernel = Kernel::expandKeys,
-                 .name = "expand_keys",
+    KernelTraits{.kernel = Kernel::dequantizeKeys,
+                 .name = "dequantize_keys",
                  .constants = ConstantFamily::problem,
                  .storage16 = Built::with},
 };
@@ -220,7 +220,7 @@ constexpr bool isInOrder(const decltype(kernelTable)& table) {
     return true;
 }
 static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of Kernel");
-static_assert(kernelTable.back().kernel == Kernel::expandKeys, "the last Kernel has the last row");
+static_assert(kernelTable.back().kernel == Kernel::dequantizeKeys, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 

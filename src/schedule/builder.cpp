@@ -12,7 +12,7 @@ namespace vkf {
 namespace {
 
 // k and v have the type of the matrices and no pages.
-void setExpandedConstants(VkfType type, Constants* constants) {
+void setDequantizedConstants(VkfType type, Constants* constants) {
     (*constants)[VKF_ID_TYPE_K] = static_cast<uint32_t>(type);
     (*constants)[VKF_ID_TYPE_V] = static_cast<uint32_t>(type);
     for (const size_t ofPages : {size_t{VKF_ID_PAGE_ROWS}, size_t{VKF_ID_MAX_PAGES}, size_t{VKF_ID_PAGES}}) {
@@ -53,8 +53,8 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {
         const bool tiled = traits.constants == ConstantFamily::tile;
         phase.variant.constants = constantsOf(problem_, tiled ? tileConstants_ : Constants{}, shift);
-        if (operands[VKF_K] == Operand::expandedK) {
-            setExpandedConstants(schedule_->productType, &phase.variant.constants);
+        if (operands[VKF_K] == Operand::dequantizedK) {
+            setDequantizedConstants(schedule_->productType, &phase.variant.constants);
         }
         if (schedule_->bf16x3) {
             setExtraSlotToTable(problem_, phase.variant.constants);
@@ -129,13 +129,13 @@ double ScheduleBuilder::stepOperations(Kernel kernel) const {
 }
 
 std::array<Operand, 4> ScheduleBuilder::attentionOperands(Operand output) const {
-    return {Operand::q, expandsKeys() ? Operand::expandedK : Operand::k,
-            expandsKeys() ? Operand::expandedV : Operand::v, output};
+    return {Operand::q, dequantizesKeys() ? Operand::dequantizedK : Operand::k,
+            dequantizesKeys() ? Operand::dequantizedV : Operand::v, output};
 }
 
 const VkfTensorLayout* ScheduleBuilder::tensorOf(Operand operand) const {
-    if (operand == Operand::expandedK || operand == Operand::expandedV) {
-        return operand == Operand::expandedK ? &schedule_->expandedKeys.k : &schedule_->expandedKeys.v;
+    if (operand == Operand::dequantizedK || operand == Operand::dequantizedV) {
+        return operand == Operand::dequantizedK ? &schedule_->dequantizedKeys.k : &schedule_->dequantizedKeys.v;
     }
     const auto index = static_cast<size_t>(operand) - static_cast<size_t>(Operand::q);
     return index < problem_.layouts.size() ? &problem_.layouts[index] : nullptr;

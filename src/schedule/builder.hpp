@@ -55,9 +55,9 @@ public:
     // Sets whether the kernels store rows of o in whole words.
     void setOutputWords(bool words) { tileConstants_[VKF_ID_OUTPUT_WORDS] = words ? 1 : 0; }
     // Makes the attention kernel read converted k and v with these layouts.
-    void setExpandedKeys(const VkfTensorLayout& k, const VkfTensorLayout& v) {
-        schedule_->expandedKeys.k = k;
-        schedule_->expandedKeys.v = v;
+    void setDequantizedKeys(const VkfTensorLayout& k, const VkfTensorLayout& v) {
+        schedule_->dequantizedKeys.k = k;
+        schedule_->dequantizedKeys.v = v;
     }
     // The operands that the attention kernel reads as q, k and v, and `output`.
     std::array<Operand, 4> attentionOperands(Operand output) const;
@@ -77,7 +77,7 @@ public:
 private:
     double stepOperations(Kernel kernel) const;
     void setLayout(const MatrixLayout& layout, VkfType type);
-    bool expandsKeys() const { return schedule_->expandedKeys.k.elements != 0; }
+    bool dequantizesKeys() const { return schedule_->dequantizedKeys.k.elements != 0; }
     // The tensor that an operand stands for. Null for operands that are not q, k, v, o, or converted k and v.
     const VkfTensorLayout* tensorOf(Operand operand) const;
     ByteStrides operandStrides(Operand operand) const;

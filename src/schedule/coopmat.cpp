@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/matrix_support.hpp"
-#include "schedule/expanded_keys.hpp"
+#include "schedule/dequantized_keys.hpp"
 #include "schedule/tile_map.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/scalar_tile.hpp"
@@ -82,8 +82,8 @@ VkfResult scheduleFallback(const TunedDevice& device, const CheckedProblem& prob
 VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given, ScheduleBuilder& builder,
                           VkfMessage* message) {
     const Caps& caps = device.caps;
-    const bool expands = expandsKeys(given);
-    const CheckedProblem problem = expands ? expandedProblem(given) : given;
+    const bool dequantizes = dequantizesKeys(given);
+    const CheckedProblem problem = dequantizes ? dequantizedProblem(given) : given;
     if (const char* whyNot = whyNotCoopmat(caps, problem); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", whyNot);
     }
@@ -111,8 +111,8 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
     }
     builder.setWholeWords(hasWholeWords(problem, tile));
     builder.setOutputWords(outputWords);
-    if (expands) {
-        builder.setExpandedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
+    if (dequantizes) {
+        builder.setDequantizedKeys(problem.layout(VKF_TENSOR_K), problem.layout(VKF_TENSOR_V));
     }
     const VkfResult result = scheduleFused(caps, kernelOf(problem, tile), splits, problem, builder, message);
     return result == VKF_SUCCESS && tile.bf16x3 && !problem.empty ? scheduleFallback(device, problem, builder, message)

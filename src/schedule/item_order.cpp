@@ -18,10 +18,10 @@ bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
     return problem.windowed() || problem.hasPerKeyMasks() || mapsBias(caps, problem);
 }
 
-uint64_t keyBytes(const CheckedProblem& problem, const ExpandedKeys& expanded) {
-    const bool expands = expanded.k.elements != 0;
-    const VkfTensorLayout& k = expands ? expanded.k : problem.layout(VKF_TENSOR_K);
-    const VkfTensorLayout& v = expands ? expanded.v : problem.layout(VKF_TENSOR_V);
+uint64_t keyBytes(const CheckedProblem& problem, const DequantizedKeys& dequantized) {
+    const bool dequantizes = dequantized.k.elements != 0;
+    const VkfTensorLayout& k = dequantizes ? dequantized.k : problem.layout(VKF_TENSOR_K);
+    const VkfTensorLayout& v = dequantizes ? dequantized.v : problem.layout(VKF_TENSOR_V);
     return problem.given.keys * (vkfStoredBytes(k.type, k.dim) + vkfStoredBytes(v.type, v.dim));
 }
 
@@ -36,7 +36,7 @@ void orderItems(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     Phase& attention = schedule->phases.front();
     Constants& constants = attention.variant.constants;
     const uint64_t heads = attention.items / tilesOfRows(problem, constants[VKF_ID_PACKED_HEADS], schedule->tile.rows);
-    uint64_t group = std::clamp<uint64_t>(cacheBytes / keyBytes(problem, schedule->expandedKeys), 1, mostHeads);
+    uint64_t group = std::clamp<uint64_t>(cacheBytes / keyBytes(problem, schedule->dequantizedKeys), 1, mostHeads);
     while (heads % group != 0) {
         group--;
     }

@@ -7,7 +7,7 @@
 #include "device/matrix_support.hpp"
 #include "schedule/call_table.hpp"
 #include "schedule/counts.hpp"
-#include "schedule/expanded_keys.hpp"
+#include "schedule/dequantized_keys.hpp"
 #include "schedule/item_order.hpp"
 #include "schedule/packed_sequences.hpp"
 #include "schedule/paths.hpp"
@@ -113,7 +113,7 @@ VkfResult makeSchedule(const TunedDevice& device, const CheckedProblem& problem,
     alignForStorage16(caps, problem, &made);
     orderItems(caps, problem, &made);
     addTileMap(caps, problem, &made);
-    if (const VkfResult result = addExpandedKeys(caps, problem, builder, &made, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = addDequantizedKeys(caps, problem, builder, &made, message); result != VKF_SUCCESS) {
         return result;
     }
     addSequenceList(problem, &made);

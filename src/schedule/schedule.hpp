@@ -24,8 +24,8 @@ inline constexpr uint32_t finishWorkgroupSize = 128;
 inline constexpr uint64_t scratchAlignment = 16;
 
 // The memory that a kernel uses as its q, k, v or o. scratchState is (m, l) of each row, in a backward pass (lse,
-// delta). scratchState, scratchLse, expandedK and expandedV lie inside the scratch memory, at offsets that the schedule
-// has. dout to keyStarts belong to the backward pass; the starts are those of packed sequences.
+// delta). scratchState, scratchLse, dequantizedK and dequantizedV lie inside the scratch memory, at offsets that the
+// schedule has. dout to keyStarts belong to the backward pass; the starts are those of packed sequences.
 enum class Operand : uint32_t {
     none,
     q,
@@ -42,8 +42,8 @@ enum class Operand : uint32_t {
     dlse,
     rowStarts,
     keyStarts,
-    expandedK,
-    expandedV
+    dequantizedK,
+    dequantizedV
 };
 inline constexpr size_t operandCount = 17;
 
@@ -98,8 +98,8 @@ struct MaskedRows {
     bool outputWords = false;
 };
 
-// Path coopmat: k and v of block types, converted to the type of the matrices before attention (expanded_keys.hpp).
-struct ExpandedKeys {
+// Path coopmat: k and v of block types, converted to the type of the matrices before attention (dequantized_keys.hpp).
+struct DequantizedKeys {
     VkfTensorLayout k{}; // no elements = attention reads k and v as the caller stores them
     VkfTensorLayout v{};
     uint64_t keyOffset = 0; // of the converted k in the scratch memory
@@ -125,7 +125,7 @@ struct Schedule {
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits
     MaskedRows maskedRows;
-    ExpandedKeys expandedKeys;
+    DequantizedKeys dequantizedKeys;
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty
 

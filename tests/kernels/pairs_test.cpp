@@ -166,7 +166,7 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
 // merge_test.cpp, append_test.cpp, latent_test.cpp, gradient_test.cpp and gradient_bands_test.cpp. Pairs have too
-// few rows to convert block types before attention: expanded_keys_test.cpp.
+// few rows to convert block types before attention: dequantized_keys_test.cpp.
 const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "merge_partials_storage16",
                                                       "append_rows",
@@ -181,7 +181,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "gradient_coopmat_subgroups_storage16",
                                                       "gradient_coopmat_exchange_subgroups_storage16",
                                                       "gradient_sums_subgroups_storage16",
-                                                      "expand_keys_storage16"};
+                                                      "dequantize_keys_storage16"};
 
 } // namespace
 

@@ -19,10 +19,10 @@
 
 #include "common/compilers.glsl"
 #include "shared/phase_params.h"
-#define VKF_PUSH_CONSTANTS ExpandKeysParams
+#define VKF_PUSH_CONSTANTS DequantizeKeysParams
 #include "common/params.glsl"
 
-layout(constant_id = VKF_ID_EXPANDED_KEYS) const uint TILE_KEYS = 64;
+layout(constant_id = VKF_ID_DEQUANTIZED_KEYS) const uint TILE_KEYS = 64;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
 const uint TILE_ROWS = VKF_ALL_ROWS; // for masks/mask.glsl: all packed rows of a sequence are one tile
@@ -75,12 +75,12 @@ uvec4 fetchPiece(const uvec2 head, const uint tensor, const uint type, const uin
     return WHOLE_WORDS ? loadPiece(row, place % loads, type) : gatherPiece(row, place % loads, type);
 }
 
-// Stores the words that a piece makes. `expanded` is the address of the item's head.
-void storePiece(const uvec2 expanded, const uint tensor, const uint type, const uint loads, const uint place,
+// Stores the words that a piece makes. `dequantized` is the address of the item's head.
+void storePiece(const uvec2 dequantized, const uint tensor, const uint type, const uint loads, const uint place,
                 const uvec4 piece) {
     uint key = key_begin + place / loads;
     if (place < TILE_KEYS * loads && key < item.keys) {
-        uvec2 row = rowAddress(expanded, tensor, key);
+        uvec2 row = rowAddress(dequantized, tensor, key);
         UNROLL for (uint word = 0; word < VKF_WORD_QUADS(type) / 2; word++) {
             uint column = placeOfLoad(place % loads, word, type);
             Word4(add64(row, uvec2(column * 16, 0))).value = pieceWord(piece, word, type);
@@ -102,12 +102,12 @@ void main() {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         fetched_v[i] = fetchPiece(v_head, VKF_V, TYPE_V, V_LOADS, i * WORKGROUP_SIZE + thread);
     }
-    uvec2 expanded_k = headAddress(params.expanded_k, VKF_EXPANDED_K, item.batch, item.kv_head);
-    uvec2 expanded_v = headAddress(params.expanded_v, VKF_EXPANDED_V, item.batch, item.kv_head);
+    uvec2 dequantized_k = headAddress(params.dequantized_k, VKF_DEQUANTIZED_K, item.batch, item.kv_head);
+    uvec2 dequantized_v = headAddress(params.dequantized_v, VKF_DEQUANTIZED_V, item.batch, item.kv_head);
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        storePiece(expanded_k, VKF_EXPANDED_K, TYPE_K, K_LOADS, i * WORKGROUP_SIZE + thread, fetched_k[i]);
+        storePiece(dequantized_k, VKF_DEQUANTIZED_K, TYPE_K, K_LOADS, i * WORKGROUP_SIZE + thread, fetched_k[i]);
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        storePiece(expanded_v, VKF_EXPANDED_V, TYPE_V, V_LOADS, i * WORKGROUP_SIZE + thread, fetched_v[i]);
+        storePiece(dequantized_v, VKF_DEQUANTIZED_V, TYPE_V, V_LOADS, i * WORKGROUP_SIZE + thread, fetched_v[i]);
     }
 }

@@ -42,15 +42,15 @@ std::vector<Kernel> kernels(const Schedule& made) {
     return kernels;
 }
 
-bool expands(const Schedule& made) {
+bool dequantizes(const Schedule& made) {
     const std::vector<Kernel> all = kernels(made);
-    return std::find(all.begin(), all.end(), Kernel::expandKeys) != all.end();
+    return std::find(all.begin(), all.end(), Kernel::dequantizeKeys) != all.end();
 }
 
-bool expands(const VkfProblem& problem) { return expands(schedule(matrixCaps(), problem)); }
+bool dequantizes(const VkfProblem& problem) { return dequantizes(schedule(matrixCaps(), problem)); }
 
 // Bytes of the converted k and v.
-uint64_t expandedBytes(const VkfProblem& p) {
+uint64_t dequantizedBytes(const VkfProblem& p) {
     return uint64_t{2} * p.batch * p.kvHeads * p.keys * (p.headDim + p.valueDim);
 }
 
@@ -59,98 +59,98 @@ uint64_t expandedBytes(const VkfProblem& p) {
 TEST_CASE("many packed rows that read k and v of block types convert them once", "[schedule]") {
     const VkfProblem problem = problemOf();
     const Schedule made = schedule(matrixCaps(), problem);
-    CHECK(kernels(made) == std::vector{Kernel::expandKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
-    const Phase& expand = made.phases[0];
-    CHECK(expand.operands == std::array{Operand::expandedK, Operand::k, Operand::v, Operand::expandedV});
-    CHECK(expand.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_Q8_0);
-    CHECK(expand.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_Q4_0);
-    CHECK(expand.variant.constants[VKF_ID_EXPANDED_KEYS] % made.tile.keys == 0);
-    CHECK(expand.items == 8 * 16384 / expand.variant.constants[VKF_ID_EXPANDED_KEYS]);
+    CHECK(kernels(made) == std::vector{Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
+    const Phase& dequantize = made.phases[0];
+    CHECK(dequantize.operands == std::array{Operand::dequantizedK, Operand::k, Operand::v, Operand::dequantizedV});
+    CHECK(dequantize.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_Q8_0);
+    CHECK(dequantize.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_Q4_0);
+    CHECK(dequantize.variant.constants[VKF_ID_DEQUANTIZED_KEYS] % made.tile.keys == 0);
+    CHECK(dequantize.items == 8 * 16384 / dequantize.variant.constants[VKF_ID_DEQUANTIZED_KEYS]);
     const Phase& attention = made.phases[1];
-    CHECK(attention.operands == std::array{Operand::q, Operand::expandedK, Operand::expandedV, Operand::scratch});
+    CHECK(attention.operands == std::array{Operand::q, Operand::dequantizedK, Operand::dequantizedV, Operand::scratch});
     CHECK_FALSE(attention.joins); // it waits for the converted k and v
     CHECK(attention.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_F16);
     CHECK(attention.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_F16);
     CHECK(attention.params.row_stride[VKF_K] == 128 * 2);
     CHECK(attention.params.head_stride[VKF_V] == 16384 * 128 * 2);
-    CHECK(made.expandedKeys.valueOffset == made.expandedKeys.keyOffset + expandedBytes(problem) / 2);
-    CHECK(made.scratchBytes == made.expandedKeys.valueOffset + expandedBytes(problem) / 2);
+    CHECK(made.dequantizedKeys.valueOffset == made.dequantizedKeys.keyOffset + dequantizedBytes(problem) / 2);
+    CHECK(made.scratchBytes == made.dequantizedKeys.valueOffset + dequantizedBytes(problem) / 2);
 
     VkfProblem without = problem;
     without.maxScratchBytes = none;
     const Schedule plain = schedule(matrixCaps(), without);
     CHECK(kernels(plain) == std::vector{Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK(plain.phases[0].variant.constants[VKF_ID_TYPE_K] == VKF_STORED_Q8_0);
-    CHECK(plain.scratchBytes + expandedBytes(problem) == made.scratchBytes);
+    CHECK(plain.scratchBytes + dequantizedBytes(problem) == made.scratchBytes);
     CHECK(plain.tileText == made.tileText);
 }
 
 TEST_CASE("k and v are converted for 512 packed rows and more, or where the caller allows memory", "[schedule]") {
     VkfProblem problem = problemOf({1, 32, 8, 128, 4096, 128});
-    CHECK(expands(problem));
+    CHECK(dequantizes(problem));
     problem.queryRows--;
-    CHECK_FALSE(expands(problem));
+    CHECK_FALSE(dequantizes(problem));
     problem.maxScratchBytes = uint64_t{1} << 30;
-    CHECK(expands(problem));
+    CHECK(dequantizes(problem));
     problem = problemOf({1, 32, 32, 128, 4096, 128});
-    CHECK_FALSE(expands(problem)); // 128 packed rows of each KV head
+    CHECK_FALSE(dequantizes(problem)); // 128 packed rows of each KV head
     problem = problemOf({1, 32, 8, 4096, 4096, 128});
-    CHECK(expands(problem));
+    CHECK(dequantizes(problem));
     problem.window = {1, 0, 126, 0}; // no key is seen by more than 4 * 127 packed rows
-    CHECK_FALSE(expands(problem));
+    CHECK_FALSE(dequantizes(problem));
     problem.window = {1, 0, 127, 0};
-    CHECK(expands(problem));
+    CHECK(dequantizes(problem));
     problem.window = {1, 0, 126, -1};
-    CHECK(expands(problem));
+    CHECK(dequantizes(problem));
 }
 
 TEST_CASE("the converted k and v fit the limit of the memory", "[schedule]") {
     VkfProblem problem = problemOf({4, 32, 8, 512, 32768, 128});
-    REQUIRE(expandedBytes(problem) == VKF_DEFAULT_SCRATCH_BYTES);
-    CHECK(expands(problem));
+    REQUIRE(dequantizedBytes(problem) == VKF_DEFAULT_SCRATCH_BYTES);
+    CHECK(dequantizes(problem));
     problem.keys++;
-    CHECK_FALSE(expands(problem));
-    problem.maxScratchBytes = expandedBytes(problem);
-    CHECK(expands(problem));
+    CHECK_FALSE(dequantizes(problem));
+    problem.maxScratchBytes = dequantizedBytes(problem);
+    CHECK(dequantizes(problem));
     problem.maxScratchBytes--;
-    CHECK_FALSE(expands(problem));
+    CHECK_FALSE(dequantizes(problem));
 }
 
 TEST_CASE("only path coopmat with block types of k and v converts them", "[schedule]") {
     const VkfProblem problem = problemOf();
     VkfProblem other = problem;
     other.k.type = VKF_TYPE_F16;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.v.type = VKF_TYPE_F16;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.path = VKF_PATH_SCALAR;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.path = VKF_PATH_DECODE;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.q.rowStride = 129; // rows of q are no whole words
     other.q.headStride = other.q.rowStride * 512;
     other.q.batchStride = other.q.headStride * 32;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.keys = 0;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     other.batch = 0;
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
     other = problem;
     vkf::enable(other, VKF_ARRAY_CU_SEQLENS);
-    CHECK_FALSE(expands(other));
+    CHECK_FALSE(dequantizes(other));
 }
 
 TEST_CASE("pages are resolved where k and v are converted, and the call table stays", "[schedule]") {
     VkfProblem problem = problemOf();
     vkf::test::setPages(problem, 16, 3);
     const Schedule paged = schedule(matrixCaps(), problem);
-    REQUIRE(kernels(paged) == std::vector{Kernel::expandKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
+    REQUIRE(kernels(paged) == std::vector{Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK(paged.phases[0].variant.constants[VKF_ID_PAGE_ROWS] == 16);
     CHECK(paged.phases[1].variant.constants[VKF_ID_PAGE_ROWS] == 0);
     CHECK(paged.phases[1].params.batch_stride[VKF_K] == 0);
@@ -159,7 +159,7 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     vkf::enable(problem, VKF_ARRAY_SINKS);
     const Schedule withTable = schedule(matrixCaps(), problem);
     REQUIRE(kernels(withTable) ==
-            std::vector{Kernel::writeTable, Kernel::expandKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
+            std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK_FALSE(withTable.phases[1].joins);
     for (const size_t phase : {1U, 2U}) {
         CHECK(withTable.phases[phase].variant.constants[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);
@@ -169,7 +169,7 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
 TEST_CASE("block types are loaded in words where their rows and addresses are multiples of 4 bytes", "[schedule]") {
     const auto inWords = [](const VkfProblem& problem) {
         const Schedule made = schedule(matrixCaps(), problem);
-        REQUIRE(made.phases[0].variant.kernel == Kernel::expandKeys);
+        REQUIRE(made.phases[0].variant.kernel == Kernel::dequantizeKeys);
         CHECK((made.phases[1].variant.constants[VKF_ID_WHOLE_WORDS] != 0) == (made.inputAlignment == 16));
         return made.phases[0].variant.constants[VKF_ID_WHOLE_WORDS] != 0;
     };
@@ -193,8 +193,8 @@ TEST_CASE("the map of tiles is made while k and v are converted", "[schedule]") 
     problem.mask.type = VKF_TYPE_BOOL8;
     vkf::enable(problem, VKF_ARRAY_MASK);
     const Schedule made = schedule(matrixCaps(), problem);
-    REQUIRE(kernels(made) == std::vector{Kernel::writeTable, Kernel::expandKeys, Kernel::mapTiles, Kernel::orderTiles,
-                                         Kernel::attentionCoopmat});
+    REQUIRE(kernels(made) == std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::mapTiles,
+                                         Kernel::orderTiles, Kernel::attentionCoopmat});
     CHECK_FALSE(made.phases[1].joins);
     CHECK(made.phases[2].joins);
     CHECK_FALSE(made.phases[3].joins);

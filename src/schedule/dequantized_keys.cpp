@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "schedule/expanded_keys.hpp"
+#include "schedule/dequantized_keys.hpp"
 
 #include <algorithm>
 
@@ -61,7 +61,7 @@ bool fitsStrides(const CheckedProblem& problem) {
 
 } // namespace
 
-bool expandsKeys(const CheckedProblem& problem) {
+bool dequantizesKeys(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     if (problem.empty || p.keys == 0 || has(p, VKF_ARRAY_CU_SEQLENS)) {
         return false;
@@ -74,40 +74,40 @@ bool expandsKeys(const CheckedProblem& problem) {
     return inWords && pays && fitsMemory(p) && fitsStrides(problem);
 }
 
-CheckedProblem expandedProblem(const CheckedProblem& problem) {
-    CheckedProblem expanded = problem;
-    VkfProblem& p = expanded.given;
-    expanded.layouts[VKF_TENSOR_K] = denseKeys(p, p.headDim);
-    expanded.layouts[VKF_TENSOR_V] = denseKeys(p, p.valueDim);
+CheckedProblem dequantizedProblem(const CheckedProblem& problem) {
+    CheckedProblem dequantized = problem;
+    VkfProblem& p = dequantized.given;
+    dequantized.layouts[VKF_TENSOR_K] = denseKeys(p, p.headDim);
+    dequantized.layouts[VKF_TENSOR_V] = denseKeys(p, p.valueDim);
     p.k = {};
-    p.k.type = expanded.layout(VKF_TENSOR_K).type;
+    p.k.type = dequantized.layout(VKF_TENSOR_K).type;
     p.v = p.k;
     p.arrays &= ~static_cast<VkfArrays>(VKF_ARRAY_BLOCK_TABLE);
     p.paging = {};
-    return expanded;
+    return dequantized;
 }
 
-VkfResult addExpandedKeys(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder, Schedule* schedule,
-                          VkfMessage* message) {
-    ExpandedKeys& expanded = schedule->expandedKeys;
-    if (schedule->phases.empty() || expanded.k.elements == 0) {
+VkfResult addDequantizedKeys(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
+                             Schedule* schedule, VkfMessage* message) {
+    DequantizedKeys& dequantized = schedule->dequantizedKeys;
+    if (schedule->phases.empty() || dequantized.k.elements == 0) {
         return VKF_SUCCESS;
     }
-    expanded.keyOffset = schedule->reserveScratch(vkfStoredBytes(expanded.k.type, expanded.k.elements));
-    expanded.valueOffset = schedule->reserveScratch(vkfStoredBytes(expanded.v.type, expanded.v.elements));
+    dequantized.keyOffset = schedule->reserveScratch(vkfStoredBytes(dequantized.k.type, dequantized.k.elements));
+    dequantized.valueOffset = schedule->reserveScratch(vkfStoredBytes(dequantized.v.type, dequantized.v.elements));
     const VkfProblem& p = problem.given;
     const uint32_t tileKeys = std::max(leastTileKeys / schedule->tile.keys, 1U) * schedule->tile.keys;
     const uint64_t tiles = (uint64_t{p.keys} + tileKeys - 1) / tileKeys;
     const double operations = elementOperations * tileKeys * (static_cast<double>(p.headDim) + p.valueDim);
     if (const VkfResult result =
-            builder.add(Kernel::expandKeys, {Operand::expandedK, Operand::k, Operand::v, Operand::expandedV},
+            builder.add(Kernel::dequantizeKeys, {Operand::dequantizedK, Operand::k, Operand::v, Operand::dequantizedV},
                         uint64_t{p.batch} * p.kvHeads * tiles, operations, message);
         result != VKF_SUCCESS) {
         return result;
     }
     Constants& constants = builder.lastPhase().variant.constants;
     constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, caps.maxInvocations);
-    constants[VKF_ID_EXPANDED_KEYS] = tileKeys;
+    constants[VKF_ID_DEQUANTIZED_KEYS] = tileKeys;
     const bool wholeWords = schedule->inputAlignment % blockWordBytes == 0 &&
                             inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;

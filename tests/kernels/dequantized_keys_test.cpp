@@ -165,7 +165,7 @@ const std::vector<Feature> features = {
 
 } // namespace
 
-TEST_CASE("each block type is converted once, aligned to words or not", "[expanded_keys]") {
+TEST_CASE("each block type is converted once, aligned to words or not", "[dequantized_keys]") {
     constexpr std::array<std::array<uint32_t, 2>, 5> dims = {{{64, 64}, {96, 96}, {128, 64}, {32, 256}, {256, 160}}};
     for (size_t i = 0; i < blockTypes.size(); i++) {
         for (size_t d = 0; d < dims.size(); d++) {
@@ -176,7 +176,7 @@ TEST_CASE("each block type is converted once, aligned to words or not", "[expand
     }
 }
 
-TEST_CASE("k and v with gaps are converted once", "[expanded_keys]") {
+TEST_CASE("k and v with gaps are converted once", "[dequantized_keys]") {
     for (const bool rowsOutside : {false, true}) {
         for (const uint32_t dim : {64U, 96U}) {
             VkfProblem problem = problemOf({2, 6, 3, 11, 131, dim, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q5_1);
@@ -187,7 +187,7 @@ TEST_CASE("k and v with gaps are converted once", "[expanded_keys]") {
     }
 }
 
-TEST_CASE("calls with each feature convert k and v once", "[expanded_keys]") {
+TEST_CASE("calls with each feature convert k and v once", "[dequantized_keys]") {
     for (const Feature& feature : vkf::test::eachNth(features, 2)) {
         Data data;
         VkfProblem problem = problemOf({3, 4, 2, 21, 150, 64, 96}, VKF_TYPE_Q4_0, VKF_TYPE_Q8_0);
@@ -197,7 +197,7 @@ TEST_CASE("calls with each feature convert k and v once", "[expanded_keys]") {
     }
 }
 
-TEST_CASE("calls with each feature convert pages once", "[expanded_keys]") {
+TEST_CASE("calls with each feature convert pages once", "[dequantized_keys]") {
     constexpr std::array<uint32_t, 4> pageSizes = {16, 1, 256, 2};
     size_t turn = 0;
     for (const Feature& feature : vkf::test::eachNth(features, 2, 1)) {
@@ -211,7 +211,7 @@ TEST_CASE("calls with each feature convert pages once", "[expanded_keys]") {
     }
 }
 
-TEST_CASE("k and v are converted once under a block mask, for all heads", "[expanded_keys]") {
+TEST_CASE("k and v are converted once under a block mask, for all heads", "[dequantized_keys]") {
     VkfProblem problem = problemOf({2, 4, 2, 100, 150, 64}, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0);
     enable(problem, VKF_ARRAY_BLOCK_MASK);
     problem.blockMask.blockSize = 32;
@@ -219,7 +219,7 @@ TEST_CASE("k and v are converted once under a block mask, for all heads", "[expa
 }
 
 TEST_CASE("a converted scale that is no finite number reaches the rows that see its block, and no others",
-          "[expanded_keys]") {
+          "[dequantized_keys]") {
     for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                                20000.0 /* elements past the largest fp16 */}) {
         VkfProblem problem = problemOf({1, 1, 1, 12, 40, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0);
@@ -234,7 +234,7 @@ TEST_CASE("a converted scale that is no finite number reaches the rows that see 
     }
 }
 
-TEST_CASE("steps of any size convert k and v to the same bits", "[expanded_keys]") {
+TEST_CASE("steps of any size convert k and v to the same bits", "[dequantized_keys]") {
     VkfProblem problem = problemOf({2, 4, 2, 40, 300, 64}, VKF_TYPE_Q5_0, VKF_TYPE_Q8_0);
     problem.maxScratchBytes = plenty;
     problem.causal = 1;
@@ -250,7 +250,7 @@ TEST_CASE("steps of any size convert k and v to the same bits", "[expanded_keys]
     CHECK(many.lse == few.lse);
 }
 
-TEST_CASE("many packed rows convert k and v once without a limit of the caller", "[expanded_keys]") {
+TEST_CASE("many packed rows convert k and v once without a limit of the caller", "[dequantized_keys]") {
     VkfProblem problem = problemOf({1, 8, 1, 128, 130, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0);
     const Outcome once = vkf::test::runCall(vkf::test::deviceOf(inRegisters), problem, Data{});
     INFO(once.text());
