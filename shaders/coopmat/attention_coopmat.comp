@@ -85,10 +85,10 @@
 
 #include "coopmat/deferred_scores.glsl"
 
-#ifdef VKF_MATRIX_EXCHANGE
-#include "coopmat/matrix_exchange.glsl"
+#ifdef VKF_VIA_SHARED
+#include "coopmat/elements_via_shared.glsl"
 #else
-#include "coopmat/matrix_registers.glsl"
+#include "coopmat/elements_in_registers.glsl"
 #endif
 #include "coopmat/matrix_output.glsl"
 #include "coopmat/begin.glsl"

@@ -57,7 +57,7 @@ ivec2 matrix_keys[ROW_TILES]; // partial tiles: keys [x, y) that rows of a matri
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
 LeftMatrix p_tile[VKF_BF16X3_MATRICES(ROW_TILES * KEY_DEPTHS)];
-#ifdef VKF_MATRIX_EXCHANGE
+#ifdef VKF_VIA_SHARED
 float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
 #endif
 vec3 deferred;                         // factors that are deferred to the exponent (deferred_scores.glsl)
@@ -81,9 +81,9 @@ shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each 
 // Where depth d of the subgroup's matrix r lies among the shared depths.
 #define SHARED_QUERIES(r, d) \
     (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r) * MATRIX_ROWS) * Q_ROW + ((d) - HELD_DEPTHS) * TILE_WORDS)
-#ifdef VKF_MATRIX_EXCHANGE
-const uint EXCHANGE_WORDS = VKF_MATRIX_EXCHANGE_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
-shared uvec4 exchange[SUBGROUPS * EXCHANGE_WORDS]; // scores and probabilities of one row of matrices
+#ifdef VKF_VIA_SHARED
+const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // scores and probabilities of one row of matrices
 #endif
 
 #endif

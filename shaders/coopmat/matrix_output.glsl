@@ -3,8 +3,8 @@
 // Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
 //
 // Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/finish.glsl,
-// scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/matrix_registers.glsl or
-// matrix_exchange.glsl.
+// scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/elements_in_registers.glsl or
+// elements_via_shared.glsl.
 // Provides: writeResults, and outputRow and outputAlignment for coopmat/matrix_store.glsl.
 #ifndef VKF_MATRIX_OUTPUT_GLSL
 #define VKF_MATRIX_OUTPUT_GLSL

@@ -4,7 +4,7 @@
 // ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
 //
 // Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
-// coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// coopmat/elements_in_registers.glsl or elements_via_shared.glsl.
 // Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
 // setSlopes and setDropout, which main calls once.
 #ifndef VKF_MATRIX_SCORES_GLSL

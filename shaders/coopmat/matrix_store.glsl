@@ -17,7 +17,7 @@ const uint STAGED_MATRICES = 2;
 const uint MATRICES = ROW_TILES * VALUE_TILES;
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
-#ifdef VKF_MATRIX_EXCHANGE
+#ifdef VKF_VIA_SHARED
 // The host never chooses words for this variant. 16-bit words are stored as left operands, whose element layout is
 // unknown here.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}

@@ -6,7 +6,7 @@
 // nearly all tiles leave o unchanged, and o takes most of the registers.
 //
 // Needs: coopmat/globals.glsl, coopmat/matrix_scores.glsl (ROW_SCORE), coopmat/deferred_scores.glsl,
-// coopmat/matrix_registers.glsl or matrix_exchange.glsl.
+// coopmat/elements_in_registers.glsl or elements_via_shared.glsl.
 // Provides: findTileMaximum, hasOutgrown, rescale.
 #ifndef VKF_RUNNING_MAXIMUM_GLSL
 #define VKF_RUNNING_MAXIMUM_GLSL

@@ -71,10 +71,10 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "gradient_coopmat/owned_operands.glsl"
 #include "matrix/finite_halves.glsl"
 #include "gradient_coopmat/visited_stage.glsl"
-#ifdef VKF_MATRIX_EXCHANGE
-#include "gradient_coopmat/pair_exchange.glsl"
+#ifdef VKF_VIA_SHARED
+#include "gradient_coopmat/pairs_via_shared.glsl"
 #else
-#include "gradient_coopmat/pair_registers.glsl"
+#include "gradient_coopmat/pairs_in_registers.glsl"
 #endif
 #include "gradient/walk.glsl"
 #include "gradient_coopmat/full_tiles.glsl"

@@ -5,9 +5,9 @@
 // The extension leaves the layout to the driver. There are two cases:
 //   - The layout is known, from a table (src/device/matrix_layout.cpp) or by a measurement
 //     (src/host/matrices/element_layout.comp). Then rows are reduced, and P turns from a result into an operand,
-//     without going through memory (coopmat/matrix_registers.glsl).
+//     without going through memory (coopmat/elements_in_registers.glsl).
 //   - The layout is unknown. Then shared memory brings the scores into a layout of our own
-//     (coopmat/matrix_exchange.glsl).
+//     (coopmat/elements_via_shared.glsl).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
 // invocation that lie in one row have consecutive numbers. They form a fragment row of FRAGMENT_ROW_ELEMENTS elements. Lanes hold the

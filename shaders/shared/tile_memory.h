@@ -39,8 +39,8 @@
 /* The memory of one subgroup if scores and probabilities pass through shared memory: the fp32 scores of one row of
  * matrices. The 16-bit probabilities need less. Rows have two words of padding, because subgroups store and load
  * half rows of fp32. */
-#define VKF_MATRIX_EXCHANGE_ROW_WORDS(keys) ((keys) / 4 + 2)
-#define VKF_MATRIX_EXCHANGE_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_MATRIX_EXCHANGE_ROW_WORDS(keys))
+#define VKF_VIA_SHARED_ROW_WORDS(keys) ((keys) / 4 + 2)
+#define VKF_VIA_SHARED_WORDS(matrix_rows, keys) ((matrix_rows) * VKF_VIA_SHARED_ROW_WORDS(keys))
 
 /* The decode kernels load rows of k and v in words of 16 bytes. VKF_WORD_QUADS: groups of four elements in a word.
  * VKF_ROW_WORDS: words in a row. VKF_LANE_WORDS: words of a lane. A word of a block type is a piece of a block

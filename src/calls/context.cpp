@@ -101,7 +101,7 @@ VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMes
         return fail(message, VKF_ERROR_UNSUPPORTED, "%s", whyNot);
     }
     const MatrixLayout& layout = caps.matrixOf(type);
-    const uint32_t known = layout.exchanged ? 0 : 1;
+    const uint32_t known = layout.viaShared ? 0 : 1;
     const uint32_t given = caps.matrixUse(type).given ? known : 0;
     return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, known, given, 0}, info, "info",
                           message);

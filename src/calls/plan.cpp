@@ -67,7 +67,7 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     std::array<char, 64> text{};
     if (matrix.rows != 0) {
         std::snprintf(text.data(), text.size(), ", %ux%ux%u matrices%s", matrix.rows, matrix.columns, matrix.depth,
-                      matrix.exchanged ? " through shared memory" : "");
+                      matrix.viaShared ? " through shared memory" : "");
     }
     return text;
 }

@@ -170,8 +170,8 @@ MatrixUse matrixUseOf(VkfType type, const Caps& caps) {
         if (use.known.rows == 0 && shape.columns == shape.depth) {
             use.known = knownMatrixLayout(caps.driver, caps.subgroupSize, shape.rows, shape.depth);
         }
-        use.exchanged =
-            larger(use.exchanged, exchangedMatrixLayout(caps.subgroupSize, shape.rows, shape.columns, shape.depth));
+        use.viaShared =
+            larger(use.viaShared, viaSharedMatrixLayout(caps.subgroupSize, shape.rows, shape.columns, shape.depth));
     }
     const MatrixLayout& known = use.known;
     const bool narrow = std::any_of(caps.matrixShapes.begin(), caps.matrixShapes.end(), [&](const MatrixShape& shape) {

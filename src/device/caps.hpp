@@ -26,7 +26,7 @@ struct MatrixShape {
 // Cooperative matrices of one type. A layout has 0 rows where the device has no useful shape.
 struct MatrixUse {
     MatrixLayout known;     // in the driver's layout
-    MatrixLayout exchanged; // through shared memory, on any driver
+    MatrixLayout viaShared; // through shared memory, on any driver
     bool given = false;     // `known` comes from the application, not from the library's table
 };
 
@@ -65,7 +65,7 @@ struct Caps {
     const MatrixLayout& matrixOf(VkfType type) const {
         const MatrixUse& use = matrixUse(type);
         const bool known = use.known.rows != 0 && (quirks & VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT) == 0;
-        return known ? use.known : use.exchanged;
+        return known ? use.known : use.viaShared;
     }
 };
 

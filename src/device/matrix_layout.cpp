@@ -61,7 +61,7 @@ MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const
 bool MatrixLayout::fillsFromRegisters() const {
     const uint32_t depthLanes = columnLanes() + 1;
     const bool square = rows != 0 && rows == depth && columns == depth;
-    if (!square || exchanged || !rightTransposed || (depthLanes & columnLanes()) != 0) {
+    if (!square || viaShared || !rightTransposed || (depthLanes & columnLanes()) != 0) {
         return false;
     }
     const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
@@ -107,7 +107,7 @@ MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_
     return found == knownLayouts.end() ? MatrixLayout{} : found->layout;
 }
 
-MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth) {
+MatrixLayout viaSharedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth) {
     if (!suitsKernels(subgroupSize, rows, columns, depth)) {
         return {};
     }

@@ -29,8 +29,8 @@ struct MatrixLayout {
     uint32_t lanes = 0;                 // of a subgroup
     std::array<Place, 4> elementBits{}; // unused ones 0
     std::array<Place, 6> laneBits{};
-    bool exchanged = false;       // the layout of the library: elements pass through shared memory
-    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns exchanged
+    bool viaShared = false;       // the layout of the library: elements pass through shared memory
+    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
     // The device also has a shape with only so many columns. Its results and right operands are laid out like those of
     // the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no narrow
     // shape.
@@ -64,6 +64,6 @@ MatrixLayout knownMatrixLayout(VkDriverId driver, uint32_t subgroupSize, uint32_
 
 // Returns the layout in which invocations read elements from shared memory, or none if the shape does not suit
 // subgroups of that size. Every invocation takes 4 to 16 elements, as many of them as possible neighbours in a row.
-MatrixLayout exchangedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
+MatrixLayout viaSharedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_t columns, uint32_t depth);
 
 } // namespace vkf

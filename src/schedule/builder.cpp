@@ -47,7 +47,7 @@ VkfResult ScheduleBuilder::add(Kernel kernel, const std::array<Operand, 4>& oper
     phase.variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
     phase.variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     phase.variant.bf16 = traits.matrices && matrices_ == VKF_TYPE_BF16;
-    phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
+    phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.viaShared);
     phase.variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     phase.variant.subgroupSize = phase.variant.subgroups ? caps_.subgroupSize : 0;
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {

@@ -17,7 +17,7 @@ namespace {
 // row consists of such words, and if it knows which invocation holds which element.
 bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layout) {
     const bool ofMatrices = !usesBf16x3(p) && stored == matrixType(p);
-    return !layout.exchanged && (stored == VKF_TYPE_F32 || ofMatrices) &&
+    return !layout.viaShared && (stored == VKF_TYPE_F32 || ofMatrices) &&
            p.valueDim * vkfTypeBytes(stored) % loadedWordBytes == 0;
 }
 
@@ -30,7 +30,7 @@ bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     const bool hasTerms = p.softcap > 0.0F || p.alibi != 0 || has(p, VKF_ARRAY_BIAS);
     const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_ARRAY_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_ARRAY_BLOCK_TABLE);
-    return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.exchanged && !hasTerms && !hasPerKeyMasks && dense;
+    return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
 }
 
 Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {

@@ -55,7 +55,7 @@ constexpr std::array registerCandidates = {
 
 // Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part. The last
 // three fit 32 KiB for every head dimension.
-constexpr std::array exchangeCandidates = {
+constexpr std::array viaSharedCandidates = {
     Candidate{4, 2, 4, 64},  Candidate{4, 2, 2, 64},  Candidate{8, 2, 2, 128},
     Candidate{4, 2, 2, 128}, Candidate{8, 1, 1, 256}, Candidate{4, 1, 1, 256},
     Candidate{2, 1, 2, 256}, Candidate{1, 1, 2, 256}, Candidate{1, 1, 1, 256},
@@ -81,10 +81,10 @@ std::span<const Candidate> candidatesFor(const Caps& caps, const MatrixLayout& l
     if (bf16x3) {
         return bf16x3Candidates;
     }
-    if (!layout.exchanged) {
+    if (!layout.viaShared) {
         return registerCandidates;
     }
-    return isAmd(caps) ? std::span<const Candidate>(amdCandidates) : exchangeCandidates;
+    return isAmd(caps) ? std::span<const Candidate>(amdCandidates) : viaSharedCandidates;
 }
 
 // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
@@ -246,10 +246,10 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t depth = layout.depth;
     const uint32_t kvWords = parts() * VKF_MATRIX_KV_WORDS(keys(), depth, layout.columns, headDim, valueDim);
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
-    const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, keys()) : 0;
+    const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
     const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
-    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + exchangeWords + 1) * wordBytes + biasBytes;
+    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * wordBytes + biasBytes;
 }
 
 uint32_t CoopmatTile::registers() const {
@@ -264,7 +264,7 @@ uint32_t CoopmatTile::registers() const {
 // 16 heads, D = 128, and 4.59 ms with shared depths. One whose tiles are mostly plain takes 0.87 and 0.84 ms.
 uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const MatrixLayout& layout = tile.layout;
-    if (problem.bf16x3 || problem.keyMask || layout.exchanged || tile.registers() <= crowdedRegisters) {
+    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= crowdedRegisters) {
         return 0;
     }
     const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;

@@ -27,7 +27,7 @@ const vkf::MatrixLayout llvmpipe = vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVM
 vkf::Caps unknownDriver() {
     vkf::Caps caps = vkf::test::matrixCaps();
     caps.f16Matrix.known = {};
-    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
     caps.matrixShapes = {{VKF_TYPE_F16, 16, 16, 16}, {VKF_TYPE_F16, 16, 8, 16}, {VKF_TYPE_F16, 16, 8, 8}};
     return caps;
 }
@@ -157,7 +157,7 @@ TEST_CASE("scores pass through shared memory in layouts of another form", "[sche
         caps.subgroupSize = given.lanes;
         CHECK(use({given}, &caps) == VKF_SUCCESS);
         CHECK(caps.f16Matrix.given);
-        CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
+        CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     }
 }
 
@@ -169,9 +169,9 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
     withoutNarrow.narrowColumns = 0;
 
     vkf::Caps caps = unknownDriver();
-    CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
+    CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK(use({}, &caps) == VKF_SUCCESS);
-    CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
+    CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK(use({full}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutNarrow);
     CHECK(caps.f16Matrix.given);
@@ -186,7 +186,7 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
     // A narrow shape alone changes nothing, and one that is laid out in another way is left out.
     caps = unknownDriver();
     CHECK(use({narrow}, &caps) == VKF_SUCCESS);
-    CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
+    CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK_FALSE(caps.f16Matrix.given);
     VkfMatrixLayout other = narrow;
     std::swap(other.right.laneBits[0], other.right.laneBits[1]);
@@ -196,7 +196,7 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
 
     // The quirk counts more than a given layout.
     caps.quirks |= VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    CHECK(caps.matrixOf(VKF_TYPE_F16).exchanged);
+    CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
 }
 
 TEST_CASE("among given layouts the largest that kernels can use is taken", "[schedule]") {

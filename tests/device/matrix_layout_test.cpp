@@ -29,7 +29,7 @@ struct Exchanged {
     uint32_t depth;
     uint32_t fragmentRowElements;
 };
-constexpr Exchanged exchangedShapes[] = {
+constexpr Exchanged viaSharedShapes[] = {
     {8, 8, 8, 8, 8},      // llvmpipe
     {32, 16, 16, 16, 8},  // NVIDIA, AMD
     {64, 16, 16, 16, 4},  // AMD
@@ -46,8 +46,8 @@ std::vector<vkf::MatrixLayout> allLayouts() {
         layouts.push_back(vkf::knownMatrixLayout(known.driver, known.lanes, known.rows, known.depth));
         CHECK(layouts.back().fragmentRowElements() == known.fragmentRowElements);
     }
-    for (const Exchanged& shape : exchangedShapes) {
-        layouts.push_back(vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth));
+    for (const Exchanged& shape : viaSharedShapes) {
+        layouts.push_back(vkf::viaSharedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth));
         CHECK(layouts.back().fragmentRowElements() == shape.fragmentRowElements);
     }
     return layouts;
@@ -108,11 +108,11 @@ TEST_CASE("where nobody looked, there is no matrix layout", "[schedule]") {
 }
 
 TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours", "[schedule]") {
-    for (const Exchanged& shape : exchangedShapes) {
+    for (const Exchanged& shape : viaSharedShapes) {
         const vkf::MatrixLayout layout =
-            vkf::exchangedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth);
+            vkf::viaSharedMatrixLayout(shape.lanes, shape.rows, shape.columns, shape.depth);
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
-        CHECK(layout.exchanged);
+        CHECK(layout.viaShared);
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
                 const auto first = layout.placeOf(element - element % layout.fragmentRowElements(), lane);
@@ -124,14 +124,14 @@ TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours",
 }
 
 TEST_CASE("shapes that the exchange cannot stage have no layout", "[schedule]") {
-    CHECK(vkf::exchangedMatrixLayout(64, 8, 8, 16).rows == 0);    // not four elements an invocation
-    CHECK(vkf::exchangedMatrixLayout(8, 16, 16, 16).rows == 0);   // more than sixteen
-    CHECK(vkf::exchangedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no place has bits for
-    CHECK(vkf::exchangedMatrixLayout(32, 32, 16, 16).rows == 0);  // rows
-    CHECK(vkf::exchangedMatrixLayout(32, 16, 16, 4).rows == 0);   // half a word of depth
-    CHECK(vkf::exchangedMatrixLayout(8, 8, 4, 8).rows == 0);      // half a word of columns
-    CHECK(vkf::exchangedMatrixLayout(32, 16, 12, 16).rows == 0);
-    CHECK(vkf::exchangedMatrixLayout(0, 16, 16, 16).rows == 0);
+    CHECK(vkf::viaSharedMatrixLayout(64, 8, 8, 16).rows == 0);    // not four elements an invocation
+    CHECK(vkf::viaSharedMatrixLayout(8, 16, 16, 16).rows == 0);   // more than sixteen
+    CHECK(vkf::viaSharedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no place has bits for
+    CHECK(vkf::viaSharedMatrixLayout(32, 32, 16, 16).rows == 0);  // rows
+    CHECK(vkf::viaSharedMatrixLayout(32, 16, 16, 4).rows == 0);   // half a word of depth
+    CHECK(vkf::viaSharedMatrixLayout(8, 8, 4, 8).rows == 0);      // half a word of columns
+    CHECK(vkf::viaSharedMatrixLayout(32, 16, 12, 16).rows == 0);
+    CHECK(vkf::viaSharedMatrixLayout(0, 16, 16, 16).rows == 0);
 }
 
 TEST_CASE("operands are filled from registers only where bits of lane and element are in order", "[schedule]") {

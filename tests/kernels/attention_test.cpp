@@ -282,7 +282,7 @@ TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_c
     runAll(coopmat, eachNth(casesOfMatrices(coopmat), 4, 0));
 }
 
-TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_exchange]") {
+TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_via_shared]") {
     const vkf::test::Variation& exchange = vkf::test::variations[5];
     runAll(exchange, eachNth(casesOfMatrices(exchange), 6, 1));
 }

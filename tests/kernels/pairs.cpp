@@ -378,7 +378,7 @@ std::string levelName(size_t feature, size_t level) {
 
 Caps capsFor(const Variation& variation) {
     Caps caps = matrixCaps();
-    caps.f16Matrix.exchanged = exchangedMatrixLayout(caps.subgroupSize, 16, 16, 16);
+    caps.f16Matrix.viaShared = viaSharedMatrixLayout(caps.subgroupSize, 16, 16, 16);
     caps.bf16Matrix = caps.f16Matrix;
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
     caps.quirks = variation.quirks;

@@ -179,7 +179,7 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "gradient_scalar_storage16",
                                                       "gradient_sinks",
                                                       "gradient_coopmat_subgroups_storage16",
-                                                      "gradient_coopmat_exchange_subgroups_storage16",
+                                                      "gradient_coopmat_via_shared_subgroups_storage16",
                                                       "gradient_sums_subgroups_storage16",
                                                       "dequantize_keys_storage16"};
 

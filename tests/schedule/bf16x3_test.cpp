@@ -91,7 +91,7 @@ TEST_CASE("AUTO leaves fp32 to plain arithmetic where parts have no matrices, or
          "of bf16"},
         {"an unknown layout",
          [](vkf::Caps& c, VkfProblem&) {
-             c.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+             c.bf16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
              c.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
          },
          "element layout"},

@@ -29,8 +29,8 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     const VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
     CHECK(schedule(caps, problem).path == VKF_PATH_SCALAR);
 
-    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 8, 16);
-    const vkf::Schedule exchanged = schedule(caps, problem);
+    caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 8, 16);
+    const vkf::Schedule viaShared = schedule(caps, problem);
     CHECK(exchanged.path == VKF_PATH_COOPMAT);
     CHECK(exchanged.phases[0].variant.exchange);
     CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
@@ -87,7 +87,7 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pa
     caps.bf16Matrix = caps.f16Matrix;
     for (const VkfQuirks quirks : {0U, static_cast<uint32_t>(VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT)}) {
         caps.quirks = quirks;
-        caps.f16Matrix.exchanged = caps.bf16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+        caps.f16Matrix.viaShared = caps.bf16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
             const vkf::Variant variant =
                 schedule(caps, problemOf({1, 16, 16, 4096, 4096, 128, 0, type})).phases[0].variant;
@@ -117,7 +117,7 @@ TEST_CASE("o is written in words where its rows consist of words and the element
     CHECK(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 104, 0, VKF_TYPE_F16})));
     CHECK_FALSE(leavesInWords(problemOf({2, 16, 16, 8192, 8192, 100, 0, VKF_TYPE_F16}))); // 12.5 words
     caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    caps.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
     problem.o.type = VKF_TYPE_F16;
     CHECK_FALSE(leavesInWords(problem));
 }
@@ -154,7 +154,7 @@ TEST_CASE("a kernel of their own takes narrow heads without terms, per-key masks
     }
     vkf::Caps unknown = caps;
     unknown.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    unknown.f16Matrix.exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    unknown.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
     CHECK(schedule(unknown, narrow).phases.back().variant.kernel == vkf::Kernel::attentionCoopmat);
 }
 

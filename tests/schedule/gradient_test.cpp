@@ -163,7 +163,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[schedule
 // dk and dv of packed sequences share the slots of the tiles of keys.
 TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[schedule]") {
     vkf::Caps caps = vkf::test::matrixCaps();
-    caps.f16Matrix = {{}, vkf::exchangedMatrixLayout(32, 16, 16, 16)};
+    caps.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
     vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
     const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));

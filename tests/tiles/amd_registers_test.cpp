@@ -38,7 +38,7 @@ TEST_CASE("an AMD device gets a portable tile that its registers hold, for every
 
 TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[tiles]") {
     const vkf::Caps amd = amdCaps();
-    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(64, 16, 16, 16);
+    const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(64, 16, 16, 16);
     for (uint32_t dim = 16; dim <= 256; dim += 16) {
         for (const uint32_t rows : {64U, 8192U}) {
             const vkf::TileProblem problem = {dim, dim, rows, 16, false, 8192, false};
@@ -52,7 +52,7 @@ TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[ti
 
 TEST_CASE("p and the words on their way count in the loop over tiles of an AMD device", "[tiles]") {
     const vkf::Caps amd = amdCaps();
-    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(64, 16, 16, 16);
+    const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(64, 16, 16, 16);
     const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
         return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowTiles, keyTiles, dim, dim}, amd);
     };

@@ -89,7 +89,7 @@ TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB,
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
         {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
     for (const auto& [lanes, rows, columns, depth] : shapes) {
-        const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(lanes, rows, columns, depth);
+        const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(lanes, rows, columns, depth);
         REQUIRE(layout.rows == rows);
         for (const uint32_t bytes : {32768U, 49152U, 65536U}) {
             for (const uint32_t invocations : {128U, 1024U}) {

@@ -77,7 +77,7 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
     constexpr std::array<std::array<uint32_t, 4>, 5> shapes = {
         {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {16, 8, 16, 16}, {32, 16, 8, 16}}};
     for (const auto& [lanes, rows, columns, depth] : shapes) {
-        const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(lanes, rows, columns, depth);
+        const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(lanes, rows, columns, depth);
         for (const uint32_t bytes : {16384U, 32768U, 49152U}) {
             for (const uint32_t dim : {264U, 512U, 576U}) {
                 const vkf::Caps caps = capsOf(lanes, bytes, 1024);
@@ -105,7 +105,7 @@ TEST_CASE("tiles for wide heads fit every device whose matrices suit", "[tiles]"
 
 TEST_CASE("many rows of wide heads share tiles of keys in twos", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
-    const vkf::MatrixLayout layout = vkf::exchangedMatrixLayout(32, 16, 16, 16);
+    const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
     const auto choose = [&](uint64_t rows, uint32_t keys) {
         return std::get<vkf::LatentPlan>(
             vkf::chooseDecodeTile(caps, &layout, {576, 512, VKF_TYPE_F16, VKF_TYPE_F16, rows, 1, keys}));
@@ -155,8 +155,8 @@ TEST_CASE("tiles of path decode say what stood against them", "[tiles]") {
     CHECK(stands(1, VKF_TILE_NOT_NEEDED, 0, 0));
     CHECK(std::holds_alternative<vkf::DecodePlan>(choose(nullptr, 9, 65536)));
     CHECK(tiles.size() == 12);
-    const vkf::MatrixLayout exchanged = vkf::exchangedMatrixLayout(32, 16, 16, 16);
-    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&exchanged, 9, 65536)));
+    const vkf::MatrixLayout viaShared = vkf::viaSharedMatrixLayout(32, 16, 16, 16);
+    CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&viaShared, 9, 65536)));
     CHECK(stands(0, VKF_TILE_LAYOUT, 0, 0));
     CHECK(std::holds_alternative<vkf::DecodePlan>(choose(&layout, 9, 65536, 256)));
     CHECK(stands(0, VKF_TILE_REGISTERS, tiles[0].registers, 180));

@@ -27,8 +27,8 @@ GradientMatrixTile chosen(GradientOwner owner, uint32_t dim, uint32_t owned, uin
 } // namespace
 
 TEST_CASE("a matrix tile of the backward pass fits 32 KiB, for every head dimension", "[tiles]") {
-    for (const bool exchanged : {false, true}) {
-        const MatrixLayout layout = exchanged ? vkf::exchangedMatrixLayout(32, 16, 16, 16) : h200Layout();
+    for (const bool viaShared : {false, true}) {
+        const MatrixLayout layout = viaShared ? vkf::viaSharedMatrixLayout(32, 16, 16, 16) : h200Layout();
         for (const uint32_t bytes : {32768U, 49152U}) {
             const vkf::Caps caps = capsOf(32, bytes, 1024);
             for (uint32_t dim = 1; dim <= 256; dim++) {
@@ -44,7 +44,7 @@ TEST_CASE("a matrix tile of the backward pass fits 32 KiB, for every head dimens
                         REQUIRE(tile.subgroups % tile.depthSubgroups == 0);
                         REQUIRE(tile.owned() > 0);
                         REQUIRE(tile.visited() % 16 == 0);
-                        if (bytes > 32768 && !exchanged && owned > 1) { // elsewhere wide heads are right, but slow
+                        if (bytes > 32768 && !viaShared && owned > 1) { // elsewhere wide heads are right, but slow
                             REQUIRE(tile.registers() <= 232);
                         }
                     }
@@ -94,7 +94,7 @@ TEST_CASE("dk and dv have a matrix tile each if one has no registers for both su
     CHECK(tiles(h200Layout(), 128, false).size() == 1);
     CHECK(tiles(h200Layout(), 256, false).size() == 1);
     // Subgroups of 16 lanes hold twice as many registers of a matrix.
-    const MatrixLayout narrow = vkf::exchangedMatrixLayout(16, 16, 16, 16);
+    const MatrixLayout narrow = vkf::viaSharedMatrixLayout(16, 16, 16, 16);
     const std::vector<GradientMatrixTile> apart = tiles(narrow, 160, true);
     REQUIRE(apart.size() == 2);
     CHECK(apart[0].sumsHeads());

@@ -54,7 +54,7 @@ VkfResult GradientBuilder::add(Kernel kernel, const Constants& ofTile, const std
     phase.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     if (traits.matrices) {
         phase.variant.bf16 = schedule_->productType == VKF_TYPE_BF16;
-        phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.exchanged);
+        phase.variant.exchange = isTaken(traits.exchange, schedule_->matrix.viaShared);
         phase.variant.subgroups = true;
         phase.variant.subgroupSize = caps().subgroupSize;
     }

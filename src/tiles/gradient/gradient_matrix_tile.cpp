@@ -51,14 +51,14 @@ constexpr std::array registerCandidates = {
 };
 
 // Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part.
-constexpr std::array exchangeCandidates = {
+constexpr std::array viaSharedCandidates = {
     Candidate{4, 2, 2, true, 1, 64},   Candidate{4, 1, 2, true, 1, 128},  Candidate{4, 1, 1, true, 1, 256},
     Candidate{4, 1, 1, false, 2, 256}, Candidate{4, 1, 1, false, 1, 256}, Candidate{2, 1, 1, false, 1, 256},
     Candidate{1, 1, 1, false, 1, 256},
 };
 
 std::span<const Candidate> candidatesOf(const MatrixLayout& layout) {
-    return layout.exchanged ? std::span<const Candidate>(exchangeCandidates) : registerCandidates;
+    return layout.viaShared ? std::span<const Candidate>(viaSharedCandidates) : registerCandidates;
 }
 
 uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, layout.depth); }
@@ -113,14 +113,14 @@ uint32_t GradientMatrixTile::sharedBytes() const {
     const uint32_t rowWords = VKF_GRADIENT_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
     const uint32_t places = (twoStages ? 2 : 1) * visited();
     const uint32_t subgroupWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, layout.depth, layout.columns);
-    const uint32_t exchangeWords = layout.exchanged ? subgroups * VKF_MATRIX_EXCHANGE_WORDS(layout.rows, unit) : 0;
+    const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, unit) : 0;
     const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
     const uint32_t joinWords =
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_GRADIENT_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
     // The last two words are overflowed, last_empty and last_special of pair_state.glsl.
-    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + exchangeWords + joinWords + dropouts + 2) * wordBytes +
+    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 

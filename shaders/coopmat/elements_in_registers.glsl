@@ -4,9 +4,9 @@
 // in place. Results and left operands of one shape have the same element layout here, with as many columns as depths.
 //
 // Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_exchange.glsl does.
-#ifndef VKF_MATRIX_REGISTERS_GLSL
-#define VKF_MATRIX_REGISTERS_GLSL
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_via_shared.glsl does.
+#ifndef VKF_ELEMENTS_IN_REGISTERS_GLSL
+#define VKF_ELEMENTS_IN_REGISTERS_GLSL
 
 #define SCORE(matrix, element) s_tile[matrix][element]
 

@@ -4,9 +4,9 @@
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
 //
 // Needs: gradient_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
-// as pair_exchange.glsl does.
-#ifndef VKF_PAIR_REGISTERS_GLSL
-#define VKF_PAIR_REGISTERS_GLSL
+// as pairs_via_shared.glsl does.
+#ifndef VKF_PAIRS_IN_REGISTERS_GLSL
+#define VKF_PAIRS_IN_REGISTERS_GLSL
 
 #define PAIR(matrix, element) pair_tile[matrix][element]
 

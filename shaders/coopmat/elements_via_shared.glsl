@@ -6,31 +6,31 @@
 // four.
 //
 // Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as matrix_registers.glsl does.
-#ifndef VKF_MATRIX_EXCHANGE_GLSL
-#define VKF_MATRIX_EXCHANGE_GLSL
+// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_in_registers.glsl does.
+#ifndef VKF_ELEMENTS_VIA_SHARED_GLSL
+#define VKF_ELEMENTS_VIA_SHARED_GLSL
 
 #include "matrix/subgroup_stage.glsl"
 
-const uint S_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(TILE_KEYS); // words from row to row
+const uint S_ROW = VKF_VIA_SHARED_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
 
 // Copies the invocation's scores from s_tile to `score`.
 void takeScores() {
-    uint begin = subgroup * EXCHANGE_WORDS;
+    uint begin = subgroup * VIA_SHARED_WORDS;
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            coopMatStore(s_tile[r * KEY_TILES + key], exchange, begin + key * MATRIX_COLUMNS / 4, S_ROW,
+            coopMatStore(s_tile[r * KEY_TILES + key], via_shared, begin + key * MATRIX_COLUMNS / 4, S_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
         stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
-                vec4 x = uintBitsToFloat(exchange[begin + place.x * S_ROW + place.y / 4 +
+                vec4 x = uintBitsToFloat(via_shared[begin + place.x * S_ROW + place.y / 4 +
                                                   (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     SCORE(r * KEY_TILES + key, e + i) = x[i];
@@ -57,11 +57,11 @@ void placeProbabilities(const uint r, const uint begin) {
             uint word = begin + place.x * P_ROW + place.y / 8 +
                         (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
             if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
-                exchange[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
+                via_shared[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
             } else {
                 uvec2 half_word = packProbabilities4(matrix, e);
-                exchange[word][place.y / 4 % 2 * 2] = half_word.x;
-                exchange[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
             }
         }
     }
@@ -79,13 +79,13 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
         const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
         score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
     }
-    uint begin = subgroup * EXCHANGE_WORDS;
+    uint begin = subgroup * VIA_SHARED_WORDS;
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         stageBarrier();
         placeProbabilities(r, begin);
         stageBarrier();
         UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
-            coopMatLoad(p_tile[r * KEY_DEPTHS + d], exchange, begin + d * TILE_WORDS, P_ROW,
+            coopMatLoad(p_tile[r * KEY_DEPTHS + d], via_shared, begin + d * TILE_WORDS, P_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }
@@ -93,15 +93,15 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
 
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {
-    uint begin = subgroup * EXCHANGE_WORDS;
+    uint begin = subgroup * VIA_SHARED_WORDS;
     uvec2 place = lanePlace(lane);
     stageBarrier();
     UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
         uvec2 at = place + elementPlace(e);
-        exchange[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
+        via_shared[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
     }
     stageBarrier();
-    coopMatLoad(factors, exchange, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(factors, via_shared, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
 }
 
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/matrix_exchange.glsl, a
+// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl, a
 // row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 //
 // Needs: gradient_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
-// as pair_registers.glsl does.
-#ifndef VKF_PAIR_EXCHANGE_GLSL
-#define VKF_PAIR_EXCHANGE_GLSL
+// as pairs_in_registers.glsl does.
+#ifndef VKF_PAIRS_VIA_SHARED_GLSL
+#define VKF_PAIRS_VIA_SHARED_GLSL
 
 #include "matrix/subgroup_stage.glsl"
 
-const uint PAIR_ROW = VKF_MATRIX_EXCHANGE_ROW_WORDS(STEP); // words from row to row
+const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP); // words from row to row
 const uint OPERAND_ROW = STEP / 8 + 1;
 #define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
 
@@ -20,19 +20,19 @@ const uint OPERAND_ROW = STEP / 8 + 1;
 
 // Copies the invocation's pairs from pair_tile to pair_element.
 void takePairs() {
-    uint begin = subgroup * EXCHANGE_WORDS;
+    uint begin = subgroup * VIA_SHARED_WORDS;
     uvec2 place = lanePlace(lane);
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         stageBarrier();
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
-            coopMatStore(pair_tile[r * STEP_TILES + t], exchange, begin + t * MATRIX_COLUMNS / 4, PAIR_ROW,
+            coopMatStore(pair_tile[r * STEP_TILES + t], via_shared, begin + t * MATRIX_COLUMNS / 4, PAIR_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
         stageBarrier();
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
-                vec4 x = uintBitsToFloat(exchange[begin + place.x * PAIR_ROW + place.y / 4 +
+                vec4 x = uintBitsToFloat(via_shared[begin + place.x * PAIR_ROW + place.y / 4 +
                                                   (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     PAIR(r * STEP_TILES + t, e + i) = x[i];
@@ -67,11 +67,11 @@ void placePairs(const uint r, const uint begin) {
             uint word = begin + place.x * OPERAND_ROW + place.y / 8 +
                         (step.x * OPERAND_ROW + (t * MATRIX_COLUMNS + step.y) / 8);
             if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
-                exchange[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
+                via_shared[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
             } else {
                 uvec2 half_word = packPairs4(matrix, e);
-                exchange[word][place.y / 4 % 2 * 2] = half_word.x;
-                exchange[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
             }
         }
     }
@@ -79,13 +79,13 @@ void placePairs(const uint r, const uint begin) {
 
 // Makes the operands of the sums from p and ds.
 void makeOperands() {
-    uint begin = subgroup * EXCHANGE_WORDS;
+    uint begin = subgroup * VIA_SHARED_WORDS;
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         stageBarrier();
         placePairs(r, begin);
         stageBarrier();
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
-            coopMatLoad(operand_tile[r * STEP_DEPTHS + depth], exchange, begin + depth * DEPTH_WORDS, OPERAND_ROW,
+            coopMatLoad(operand_tile[r * STEP_DEPTHS + depth], via_shared, begin + depth * DEPTH_WORDS, OPERAND_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }
