@@ -120,14 +120,14 @@
 
 #define VKF_ID_MAP_ROW_TILES 80      /* tiles of rows of the attention kernel in a tile of rows of the map */
 
-/* The backward pass (gradient_params.h). */
+/* The backward pass (backward_params.h). */
 #define VKF_ID_TYPE_DOUT 81          /* types of stored elements, VKF_STORED_* */
 #define VKF_ID_TYPE_DQ 82
 #define VKF_ID_TYPE_DK 83
 #define VKF_ID_TYPE_DV 84
 #define VKF_ID_TYPE_DBIAS 85
 #define VKF_ID_DLSE 86               /* bool: lse has a gradient */
-#define VKF_ID_STATE_LANES 87        /* gradient_rows.comp: invocations that share a query row, a power of two */
+#define VKF_ID_STATE_LANES 87        /* backward_rows.comp: invocations that share a query row, a power of two */
 #define VKF_ID_OWNER 88              /* what a workgroup owns: VKF_OWNS_* */
 #define VKF_ID_WRITES_DK 89          /* bool: a workgroup that owns keys writes dk */
 #define VKF_ID_WRITES_DV 90          /* bool: it writes dv */
@@ -143,7 +143,7 @@
 #define VKF_ID_TWO_STAGES 97         /* bool: shared memory has two visited tiles */
 #define VKF_ID_DEPTH_SUBGROUPS 98    /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
-/* Bands of keys, whose ds or p and ds lie in scratch memory (gradient/bands.glsl). */
+/* Bands of keys, whose ds or p and ds lie in scratch memory (backward/bands.glsl). */
 #define VKF_ID_BAND_TILES 99         /* tiles of keys in a band; 0 = ds is not stored */
 #define VKF_ID_BAND_HEADS 100        /* KV heads whose bands are computed at the same time; a divisor of all of them */
 #define VKF_ID_BAND_TILE_ROWS 101    /* rows of a tile of the kernel that stores ds */

@@ -69,7 +69,7 @@ VkfResult resolveEach(const VkfContext_T& context, std::initializer_list<Bound> 
 // The checked addresses of a backward call.
 struct GradientAddresses {
     Addresses call;
-    shared::GradientTable table{};
+    shared::BackwardTable table{};
 };
 
 VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, const VkfGradientBindings& bindings,
@@ -118,7 +118,7 @@ VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfGradientBindin
 }
 
 VkfResult resolveOutputs(const VkfGradient_T& gradient, const VkfGradientBindings& bindings,
-                         shared::GradientTable* table, VkfMessage* message) {
+                         shared::BackwardTable* table, VkfMessage* message) {
     const CheckedGradient& problem = gradient.problem;
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkDeviceAddress* address,
                             VkfGradientBits wanted, VkfGradientRole role) {

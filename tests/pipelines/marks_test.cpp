@@ -200,7 +200,7 @@ TEST_CASE("the kernels that set marks have atomic stores, and elect one invocati
     for (const char* const name :
          {"attention_coopmat_subgroups_storage16", "attention_decode_matrix_subgroups_storage16",
           "attention_latent_subgroups_storage16", "standard_output_coopmat_subgroups_storage16",
-          "gradient_scalar_storage16", "gradient_coopmat_subgroups_storage16"}) {
+          "backward_scalar_storage16", "backward_coopmat_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {
             const MarkStores stores(binary->words());
@@ -208,7 +208,7 @@ TEST_CASE("the kernels that set marks have atomic stores, and elect one invocati
             CHECK(stores.elected > 0);
         }
     }
-    for (const char* const name : {"attention_bf16x3_subgroups_storage16", "gradient_sums_subgroups_storage16"}) {
+    for (const char* const name : {"attention_bf16x3_subgroups_storage16", "backward_sums_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {
             CHECK(MarkStores(binary->words()).atomic > 0);

@@ -48,8 +48,8 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[s
     vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
     const vkf::GradientSchedule all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
-    CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar,
-                                        Kernel::gradientScalar, Kernel::gradientScalar, Kernel::gradientSinks});
+    CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
+                                        Kernel::backwardScalar, Kernel::backwardScalar, Kernel::backwardSinks});
     // Only the first gradient waits for the phases before it.
     const std::vector<bool> joins = {false, true, false, true, true, true};
     for (size_t i = 0; i < joins.size(); i++) {
@@ -66,10 +66,10 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[s
     CHECK(keys.variant.constants[VKF_ID_WRITES_DV] == 1);
     CHECK(bias.items == 4 * 512 / 64 * 640 / 64);
     CHECK(all.phases[5].items == 4);
-    CHECK(all.scratchBytes >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::GradientTable));
+    CHECK(all.scratchBytes >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::BackwardTable));
 
     const vkf::GradientSchedule values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
-    CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientScalar});
+    CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar});
     CHECK(values.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
     CHECK(values.rowTileText.empty());
     CHECK_FALSE(values.keyTileText.empty());
@@ -99,7 +99,7 @@ TEST_CASE("packed sequences list the tiles of rows and of keys", "[schedule]") {
     vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
     const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
-                                             Kernel::gradientRows, Kernel::gradientScalar, Kernel::gradientScalar});
+                                             Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
     CHECK(schedule.tileSequences.count == 1000 / schedule.tileSequences.tileRows + 5);
     CHECK(schedule.keyTileSequences.count == 1500 / schedule.keyTileSequences.tileRows + 5);
     CHECK(schedule.tileSequences.offset != schedule.keyTileSequences.offset);
@@ -118,8 +118,8 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[schedule
     CHECK(schedule.path == VKF_PATH_COOPMAT);
     CHECK(schedule.productType == VKF_TYPE_F16);
     CHECK(schedule.inputAlignment == 16);
-    CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
-                                             Kernel::gradientCoopmat, Kernel::gradientScalar, Kernel::gradientSinks});
+    CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardCoopmat,
+                                             Kernel::backwardCoopmat, Kernel::backwardScalar, Kernel::backwardSinks});
     CHECK(schedule.phases[2].variant.subgroups);
     CHECK(schedule.phases[2].variant.subgroupSize == 32);
     CHECK(schedule.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
@@ -169,7 +169,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[schedul
     const vkf::GradientSchedule schedule = made(caps, vkf::test::gradientOf(forward));
     for (const vkf::Phase& phase : schedule.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
-        if (phase.variant.kernel == vkf::Kernel::gradientCoopmat && ofKeys) {
+        if (phase.variant.kernel == vkf::Kernel::backwardCoopmat && ofKeys) {
             CHECK(phase.items == schedule.keyTileSequences.count * 2);
         }
     }
@@ -212,8 +212,8 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
             CHECK(schedule.scratchBytes == without);
             continue;
         }
-        CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::gradientRows, Kernel::gradientCoopmat,
-                                                 Kernel::gradientSums, Kernel::gradientCoopmat});
+        CHECK(kernelsOf(schedule) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardCoopmat,
+                                                 Kernel::backwardSums, Kernel::backwardCoopmat});
         const vkf::Phase& store = schedule.phases[2];
         const vkf::Phase& dq = schedule.phases[3];
         const vkf::Phase& again = schedule.phases[4];

@@ -95,7 +95,7 @@ VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::Gr
 // Rows that a workgroup of the backward pass owns.
 uint64_t ownedRows(const vkf::Phase& phase) {
     const vkf::Constants& c = phase.variant.constants;
-    return phase.variant.kernel == Kernel::gradientScalar
+    return phase.variant.kernel == Kernel::backwardScalar
                ? c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_OWNED_LANES] * c[VKF_ID_THREAD_OWNED]
                : c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_SUBGROUP_LANES] / c[VKF_ID_DEPTH_SUBGROUPS] *
                      c[VKF_ID_OWNED_TILES] * c[VKF_ID_MATRIX_ROWS];
@@ -218,7 +218,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
             REQUIRE(made.phases.size() >= 4);
             const uint64_t all = uint64_t{batch} * heads * rows;
             const vkf::Phase& state = made.phases[1];
-            CHECK(state.variant.kernel == Kernel::gradientRows);
+            CHECK(state.variant.kernel == Kernel::backwardRows);
             CHECK(state.items == divided(all, state.variant.constants[VKF_ID_WORKGROUP_SIZE] /
                                                   state.variant.constants[VKF_ID_STATE_LANES]));
             const vkf::Phase& dq = made.phases[2];

@@ -38,13 +38,13 @@ inline constexpr std::array sourceRooms = {
 };
 
 // Floors from bottom to top: shared, common, {cache, masks}, scores, matrix, {scalar, coopmat, decode, merge},
-// {standard, probabilities, gradient}, gradient_coopmat.
+// {standard, backward}, backward_coopmat.
 inline constexpr std::array shaderRooms = {
     Room{"decode_matrix", "matrix scores masks cache common shared"},
     Room{"latent", "matrix scores masks cache common shared"},
-    Room{"gradient_coopmat", "gradient scalar matrix scores masks cache common shared"},
+    Room{"backward_coopmat", "gradient scalar matrix scores masks cache common shared"},
     Room{"standard", "scalar matrix scores masks cache common shared"},
-    Room{"gradient", "scalar scores masks cache common shared"},
+    Room{"backward", "scalar scores masks cache common shared"},
     Room{"scalar", "scores masks cache common shared"},
     Room{"coopmat", "matrix scores masks cache common shared"},
     Room{"decode", "matrix scores masks cache common shared"},

@@ -33,7 +33,7 @@ Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const Gradie
 }
 
 // Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. They are those
-// of rowsThatSee of shaders/gradient/bands.glsl where the number of keys is known here.
+// of rowsThatSee of shaders/backward/bands.glsl where the number of keys is known here.
 uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t tile) {
     const VkfProblem& p = forward.given;
     const auto rows = static_cast<int64_t>(p.queryRows);

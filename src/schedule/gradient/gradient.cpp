@@ -29,7 +29,7 @@ uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
     return stride == 0 ? 1 : repeatedCount(given, count);
 }
 
-shared::GradientTensor stridesOf(const VkfTensorLayout& layout) {
+shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
     const ByteStrides strides = byteStrides(layout);
     return {0, strides.batch, strides.head, strides.row};
 }
@@ -37,7 +37,7 @@ shared::GradientTensor stridesOf(const VkfTensorLayout& layout) {
 // Fills in the table of the call, all but addresses.
 void fillTable(const CheckedGradient& gradient, GradientSchedule* schedule) {
     const VkfProblem& p = gradient.forward.given;
-    shared::GradientTable& table = schedule->table;
+    shared::BackwardTable& table = schedule->table;
     table.dq = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DQ));
     table.dk = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DK));
     table.dv = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DV));
@@ -71,7 +71,7 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     constants[VKF_ID_STATE_LANES] = lanes;
     constants[VKF_ID_SEQUENCES] = tensorSequences(p);
     const VkfResult result =
-        builder.add(Kernel::gradientRows, constants,
+        builder.add(Kernel::backwardRows, constants,
                     {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
                       {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
                       {Operand::dlse, nullptr, "dlse"},
@@ -140,7 +140,7 @@ VkfResult addBias(GradientBuilder& builder, VkfMessage* message) {
     if (const VkfResult result = requireTile(builder, tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
-    const shared::GradientTable& table = builder.schedule().table;
+    const shared::BackwardTable& table = builder.schedule().table;
     const uint64_t shared = uint64_t{p.batch} * p.queryHeads / table.bias_sequences / table.bias_heads + 1;
     const uint64_t rows = table.bias_rows == 1 ? longestRowsOf(p) : std::min(tile.rows(), longestRowsOf(p));
     const double operations = 2.0 * static_cast<double>(shared) * static_cast<double>(rows) * tile.keys() *
@@ -166,7 +166,7 @@ VkfResult addSinks(GradientBuilder& builder, VkfMessage* message) {
     }
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
-    const VkfResult result = builder.add(Kernel::gradientSinks, constants,
+    const VkfResult result = builder.add(Kernel::backwardSinks, constants,
                                          {{{Operand::none, nullptr, ""},
                                            {Operand::none, nullptr, ""},
                                            {Operand::none, nullptr, ""},

@@ -7,7 +7,7 @@
 
 #include "problem/gradient.hpp"
 #include "schedule/schedule.hpp"
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 
 namespace vkf {
 
@@ -20,7 +20,7 @@ struct GradientSchedule : Schedule {
     std::string rowTileText;        // tile of the kernel that writes dq; empty without it
     std::string keyTileText;        // tile of the kernel that writes dk and dv, or of one each; empty without it
     // The table without addresses and without the forward call's part.
-    shared::GradientTable table{};
+    shared::BackwardTable table{};
 };
 
 // Chooses path, tiles and steps. Errors say why the device cannot do the problem.

@@ -53,7 +53,7 @@ void setBands(const GradientBands& bands, const GradientMatrixTile& store, Phase
     constants[VKF_ID_BAND_HEADS] = bands.heads;
     constants[VKF_ID_BAND_PAIR_ROWS] = bands.pairRows;
     constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.viaShared && store.layout.elements() % wordElements == 0 ? 1 : 0;
-    if (phase.variant.kernel == Kernel::gradientSums) {
+    if (phase.variant.kernel == Kernel::backwardSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
         constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
         phase.alternates = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bands of keys, whose ds, or p and ds, stay in scratch memory for other kernels (shaders/gradient/bands.glsl).
+// Bands of keys, whose ds, or p and ds, stay in scratch memory for other kernels (shaders/backward/bands.glsl).
 #pragma once
 
 #include <vector>

@@ -98,7 +98,7 @@ VkfResult GradientBuilder::addPairs(Kernel kernel, const Tile& tile, Constants c
 }
 
 VkfResult GradientBuilder::addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message) {
-    return addPairs(Kernel::gradientScalar, tile, tileConstants(tile), items, operations, message);
+    return addPairs(Kernel::backwardScalar, tile, tileConstants(tile), items, operations, message);
 }
 
 VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t items, double operations,
@@ -107,7 +107,7 @@ VkfResult GradientBuilder::addPairs(const GradientMatrixTile& tile, uint64_t ite
     Constants constants = tileConstants(tile);
     setWholeWords(tile, &constants);
     constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
-    return addPairs(Kernel::gradientCoopmat, tile, constants, items, operations, message);
+    return addPairs(Kernel::backwardCoopmat, tile, constants, items, operations, message);
 }
 
 VkfResult GradientBuilder::addSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
@@ -116,7 +116,7 @@ VkfResult GradientBuilder::addSums(const GradientSumTile& tile, bool writesDv, u
     Constants constants = tileConstants(tile);
     setWholeWords(tile, &constants);
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
-    return add(Kernel::gradientSums, constants, pairTensors(), items, operations, message);
+    return add(Kernel::backwardSums, constants, pairTensors(), items, operations, message);
 }
 
 void GradientBuilder::setMatrices(const MatrixLayout& layout) {
@@ -158,7 +158,7 @@ void GradientBuilder::finish() {
     write.items = 1;
     write.itemsPerStep = 1;
     schedule_->phases.insert(schedule_->phases.begin(), write);
-    schedule_->tableOffset = schedule_->reserveScratch(sizeof(shared::GradientTable));
+    schedule_->tableOffset = schedule_->reserveScratch(sizeof(shared::BackwardTable));
 }
 
 } // namespace vkf

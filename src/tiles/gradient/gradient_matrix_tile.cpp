@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
@@ -109,14 +109,14 @@ uint32_t GradientMatrixTile::visited() const { return steps * stepOf(layout); }
 
 uint32_t GradientMatrixTile::sharedBytes() const {
     const uint32_t unit = stepOf(layout);
-    const uint32_t valueRow = VKF_GRADIENT_MATRIX_ROW_WORDS(valueDim, unit, depthSubgroups);
-    const uint32_t rowWords = VKF_GRADIENT_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
+    const uint32_t valueRow = VKF_BACKWARD_MATRIX_ROW_WORDS(valueDim, unit, depthSubgroups);
+    const uint32_t rowWords = VKF_BACKWARD_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
     const uint32_t places = (twoStages ? 2 : 1) * visited();
     const uint32_t subgroupWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, layout.depth, layout.columns);
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, unit) : 0;
     const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
     const uint32_t joinWords =
-        depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_GRADIENT_JOIN_ROW_WORDS(layout.columns) : 1;
+        depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
     // The last two words are overflowed, last_empty and last_special of pair_state.glsl.
@@ -127,7 +127,7 @@ uint32_t GradientMatrixTile::sharedBytes() const {
 uint32_t GradientMatrixTile::registers() const {
     const uint32_t elements = layout.elements();
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
-    const auto share = [this](uint32_t dim, uint32_t side) { return VKF_GRADIENT_SHARE(dim, side, depthSubgroups); };
+    const auto share = [this](uint32_t dim, uint32_t side) { return VKF_BACKWARD_SHARE(dim, side, depthSubgroups); };
     const uint32_t headDepths = share(headDim, layout.depth);
     const uint32_t valueDepths = needsDp() ? share(valueDim, layout.depth) : 0;
     const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;

@@ -12,7 +12,7 @@
 
 namespace vkf {
 
-// shaders/gradient_coopmat/gradient_coopmat.comp explains the numbers.
+// shaders/backward_coopmat/backward_coopmat.comp explains the numbers.
 struct GradientMatrixTile {
     MatrixLayout layout;
     GradientOwner owner{};       // rows or keys

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/rejections.hpp"
@@ -35,11 +35,11 @@ constexpr std::array candidates = {
 } // namespace
 
 uint32_t GradientSumTile::columns() const {
-    return VKF_GRADIENT_SHARE(dim, layout.columns, depthSubgroups) * depthSubgroups * layout.columns;
+    return VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups) * depthSubgroups * layout.columns;
 }
 
 uint32_t GradientSumTile::sharedBytes() const {
-    const uint32_t row = VKF_GRADIENT_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
+    const uint32_t row = VKF_BACKWARD_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
     const uint32_t output = subgroups * VKF_SUMS_STORED_MATRICES * layout.rows * layout.columns / 4;
     const bool ownsKeys = owner == GradientOwner::keys;
     const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
@@ -48,7 +48,7 @@ uint32_t GradientSumTile::sharedBytes() const {
 
 uint32_t GradientSumTile::registers() const {
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
-    const uint32_t columnTiles = VKF_GRADIENT_SHARE(dim, layout.columns, depthSubgroups);
+    const uint32_t columnTiles = VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups);
     const uint32_t operands = ownedTiles * steps;
     const uint32_t fetched =
         owner == GradientOwner::keys ? operands : (steps * owned() / layout.depth + subgroups - 1) / subgroups;

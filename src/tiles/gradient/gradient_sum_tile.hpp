@@ -13,7 +13,7 @@
 
 namespace vkf {
 
-// shaders/gradient_coopmat/gradient_sums.comp explains the numbers.
+// shaders/backward_coopmat/backward_sums.comp explains the numbers.
 struct GradientSumTile {
     static constexpr uint32_t mostRows = 256; // no tile has more
 

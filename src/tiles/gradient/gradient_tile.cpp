@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
@@ -65,9 +65,9 @@ GradientTile tileOf(const Candidate& candidate, const Caps& caps, const Gradient
 
 uint32_t GradientTile::sharedBytes() const {
     const uint32_t columns4 = owner == GradientOwner::bias ? 1 : std::max(headColumns4, valueColumns4);
-    const uint32_t words = VKF_GRADIENT_OWNED_WORDS(owned(), chunkDim4) +
-                           VKF_GRADIENT_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
-                           VKF_GRADIENT_PAIR_WORDS(owned(), chunkVisited);
+    const uint32_t words = VKF_BACKWARD_OWNED_WORDS(owned(), chunkDim4) +
+                           VKF_BACKWARD_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
+                           VKF_BACKWARD_PAIR_WORDS(owned(), chunkVisited);
     return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of pair_gradients.glsl
 }
 

@@ -13,7 +13,7 @@
 
 namespace vkf {
 
-// What a workgroup of shaders/gradient/gradient_scalar.comp owns, VKF_OWNS_*.
+// What a workgroup of shaders/backward/backward_scalar.comp owns, VKF_OWNS_*.
 enum class GradientOwner : uint32_t { rows, keys, bias };
 
 // What decides the tile of one kernel of the backward pass.
@@ -30,7 +30,7 @@ struct GradientTileProblem {
     bool storesP = false; // path coopmat: the kernel stores p and ds, and makes no sums
 };
 
-// How the kernel spreads a tile over a workgroup. shaders/gradient/pair_products.glsl explains the numbers.
+// How the kernel spreads a tile over a workgroup. shaders/backward/pair_products.glsl explains the numbers.
 struct GradientTile {
     GradientOwner owner{};
     uint32_t groups = 0;        // of lanes; 0 = no tile

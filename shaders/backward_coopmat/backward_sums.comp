@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sums from p and ds in scratch memory, on cooperative matrices. gradient_coopmat.comp stored them for one band of keys
-// (gradient/bands.glsl). These are its lines 12, 15 and 16:
+// Sums from p and ds in scratch memory, on cooperative matrices. backward_coopmat.comp stored them for one band of keys
+// (backward/bands.glsl). These are its lines 12, 15 and 16:
 //
 //     a workgroup that owns query rows of a head       dq += scale ds k        over the keys of the band
 //     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of the KV head's query heads
@@ -28,13 +28,13 @@
 #define VKF_VOTES
 #include "common/compilers.glsl"
 #include "matrix/matrix_extensions.glsl"
-#include "shared/gradient_params.h"
-#define VKF_PUSH_CONSTANTS GradientParams
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "matrix/matrix_layout.glsl"
 
-#include "gradient_coopmat/sums_tile.glsl"
+#include "backward_coopmat/sums_tile.glsl"
 #include "common/address.glsl"
 #include "common/marks.glsl"
 #include "common/element.glsl"
@@ -43,17 +43,17 @@
 #include "scores/dropout.glsl"
 #include "matrix/half_rows.glsl"
 #include "matrix/query_words.glsl"
-#include "gradient/gradient_table.glsl"
-#include "gradient/bands.glsl"
+#include "backward/backward_table.glsl"
+#include "backward/bands.glsl"
 #define STORED_TILE_ROWS BAND_TILE_ROWS
 #define STORED_TILE_KEYS BAND_TILE_KEYS
-#include "gradient_coopmat/stored_matrices.glsl"
+#include "backward_coopmat/stored_matrices.glsl"
 
 const uint BAND_KEYS = BAND_TILES * BAND_TILE_KEYS;
 const uint VISITED_WORDS = (SUMS_DIM + 7) / 8; // in a row
 // Words from row to row in shared memory. The padding puts neighbouring rows into different banks.
 const uint PAIR_ROW = OWNED / 8 + 1;
-const uint VISITED_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
+const uint VISITED_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS);
 const uint VISITED_STAGE = OWNS_KEYS ? 0 : STEP * PAIR_ROW;
 const uint STAGE_WORDS = VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW);
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
@@ -92,7 +92,7 @@ uvec2 pairs_address; // ds or p of the pass
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.
 uint beginItem(const uint number) {
-    uint kv_heads = VKF_GRADIENT_TABLE.kv_heads;
+    uint kv_heads = VKF_BACKWARD_TABLE.kv_heads;
     uint heads = OWNS_KEYS ? BAND_HEADS : BAND_HEADS * KV_HEAD_QUERY_HEADS;
     uint tiles = VKF_TILES(OWNS_KEYS ? BAND_KEYS : params.query_rows, OWNED);
     Band band = bandOf(number, heads * tiles, VKF_TILES(params.keys, BAND_TILE_KEYS));
@@ -107,7 +107,7 @@ uint beginItem(const uint number) {
     item.head = item.kv_head * KV_HEAD_QUERY_HEADS + band_head % KV_HEAD_QUERY_HEADS;
     owned_begin = OWNS_KEYS ? band_begin + tile * OWNED : (tiles - 1 - tile) * OWNED;
     item.row_begin = OWNS_KEYS ? 0 : owned_begin;
-    pairs_address = OWNS_KEYS && WRITES_DV ? VKF_GRADIENT_TABLE.p : VKF_GRADIENT_TABLE.ds;
+    pairs_address = OWNS_KEYS && WRITES_DV ? VKF_BACKWARD_TABLE.p : VKF_BACKWARD_TABLE.ds;
     uint count = OWNS_KEYS ? SEQUENCE_ROWS(item) : item.keys;
     visited = halfRowsOf(!OWNS_KEYS ? params.k : WRITES_DV ? params.dout : params.q, VISITED_TENSOR, item, count);
     return band.number;
@@ -122,7 +122,7 @@ uint subgroupColumn() {
     return subgroup % DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
 }
 
-#include "gradient_coopmat/sums_stage.glsl"
+#include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
 // rows into matrices of rows and keys.
@@ -202,7 +202,7 @@ void addVisited(const uint begin, const uint end, const uint heads) {
 Sums earlierSums() {
     uint row_tiles = VKF_TILES(params.query_rows, OWNED);
     uint tile = band_head * row_tiles + owned_begin / OWNED;
-    return Sums(add64(VKF_GRADIENT_TABLE.dq_sums, multiply64(tile, OWNED * COLUMNS * 4)));
+    return Sums(add64(VKF_BACKWARD_TABLE.dq_sums, multiply64(tile, OWNED * COLUMNS * 4)));
 }
 
 uint wordOfSum(const uint r, const uint c) {
@@ -231,22 +231,22 @@ void keepSums() {
 }
 
 // The rows of the item's gradient.
-GradientRows writtenRows() {
+BackwardRows writtenRows() {
     if (!OWNS_KEYS) {
-        return gradientRows(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, 0);
+        return backwardRows(VKF_BACKWARD_TABLE.dq, item.partial_result, item.head, 0);
     }
     if (WRITES_DV) {
-        return gradientRows(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, 0);
+        return backwardRows(VKF_BACKWARD_TABLE.dv, item.partial_result, item.kv_head, 0);
     }
-    return gradientRows(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, 0);
+    return backwardRows(VKF_BACKWARD_TABLE.dk, item.partial_result, item.kv_head, 0);
 }
 
 // Stores four columns of an owned row or key.
-void storeSum(const GradientRows rows, const uint owned, const uint column, const vec4 sum) {
+void storeSum(const BackwardRows rows, const uint owned, const uint column, const vec4 sum) {
     if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
         VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
     }
-    uvec2 address = gradientRow(rows, owned);
+    uvec2 address = backwardRow(rows, owned);
     storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum);
 }
 
@@ -254,8 +254,8 @@ void storeSum(const GradientRows rows, const uint owned, const uint column, cons
 void storeSums() {
     uint begin = subgroup * STORED_MATRICES * MATRIX_WORDS;
     uint end = OWNS_KEYS ? min(band_end, params.keys) : params.query_rows;
-    GradientRows rows = writtenRows();
-    float factor = OWNS_KEYS && WRITES_DV ? scaledByDropout(1.0) : VKF_GRADIENT_TABLE.scale;
+    BackwardRows rows = writtenRows();
+    float factor = OWNS_KEYS && WRITES_DV ? scaledByDropout(1.0) : VKF_BACKWARD_TABLE.scale;
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
             if (i / STORED_MATRICES == first / STORED_MATRICES) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The first step of the backward pass (Dao 2023, arXiv 2307.08691, algorithm 2, line 4): delta = rowsum(dout o), less
-// the gradient of lse. The kernel writes the state of each row (shared/gradient_params.h), so that the kernels after it
+// the gradient of lse. The kernel writes the state of each row (shared/backward_params.h), so that the kernels after it
 // load lse and delta at once.
 //
 // STATE_LANES invocations share a row. Each of them adds up some words of four columns. A tree in shared memory adds up
@@ -11,8 +11,8 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
-#include "shared/gradient_params.h"
-#define VKF_PUSH_CONSTANTS GradientRowsParams
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardRowsParams
 #define VKF_LANES_ID VKF_ID_STATE_LANES
 #include "common/params.glsl"
 
@@ -26,7 +26,7 @@ const uint TILE_ROWS = 1;
 #include "common/item.glsl"
 #include "scores/units.glsl"
 #include "scalar/row_state.glsl"
-#include "gradient/gradient_table.glsl"
+#include "backward/backward_table.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
 

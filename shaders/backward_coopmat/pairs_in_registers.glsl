@@ -3,7 +3,7 @@
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
 //
-// Needs: gradient_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
+// Needs: backward_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
 // as pairs_via_shared.glsl does.
 #ifndef VKF_PAIRS_IN_REGISTERS_GLSL
 #define VKF_PAIRS_IN_REGISTERS_GLSL
@@ -18,7 +18,7 @@ void takePairs() {}
 
 // Rounds p or ds to nearest. A NaN stays a NaN: the minimum keeps the addition from carrying a positive one into the
 // sign. A negative one carries past the sign if its upper 17 bits are ones. None is, because elements have 16 bits and
-// gradient_rows.comp stores another NaN for such a state of a row.
+// backward_rows.comp stores another NaN for such a state of a row.
 Half roundToHalf(const float x) {
     if (MATRICES_ARE_BF16) {
         return UPPER_HALF(uint(min(floatBitsToInt(x), 0x7fff0000) + 0x8000));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of gradient_sums.comp: what a workgroup owns and sums up, and which subgroup has which part.
+// The tile of backward_sums.comp: what a workgroup owns and sums up, and which subgroup has which part.
 //
 // Needs: common/params.glsl, matrix/matrix_layout.glsl. Provides: OWNS_KEYS, WRITES_DV, SUMS_DIM, the types of tensors,
 // VISITED_TENSOR, the sizes of a tile, TILE_ROWS, BAND_TILE_ROWS, BAND_TILE_KEYS, WHOLE_WORDS.
@@ -30,7 +30,7 @@ const uint VISITED_TENSOR = !OWNS_KEYS ? VKF_K : WRITES_DV ? VKF_DOUT : VKF_Q;
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
 const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
-const uint COLUMN_TILES = VKF_GRADIENT_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
+const uint COLUMN_TILES = VKF_BACKWARD_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
 const uint COLUMNS = DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
 const uint STEP = VISITED_STEPS * MATRIX_DEPTH;
 const uint TILE_ROWS = OWNS_KEYS ? STEP : OWNED;

@@ -14,7 +14,7 @@
 // driver's element layout does not matter, because both kernels use matrices of one type and shape. Without
 // PAIRS_BY_LANE, a matrix has its rows one after another.
 //
-// Needs: matrix/matrix_layout.glsl, gradient/bands.glsl; STORED_TILE_ROWS and STORED_TILE_KEYS, the tile of the kernel
+// Needs: matrix/matrix_layout.glsl, backward/bands.glsl; STORED_TILE_ROWS and STORED_TILE_KEYS, the tile of the kernel
 // that stores. Provides: STORED_WORDS, STORED_ROW, LANE_WORDS, STORED_KEY_STEP, StoredTile, storedTile, storedWord,
 // STORED_HEAD_WORDS.
 #ifndef VKF_STORED_MATRICES_GLSL

@@ -2,8 +2,8 @@
  *
  * Parameters of the kernels of the backward pass: their push constants, the table of a call, and the shared memory of
  * path scalar. */
-#ifndef VKF_GRADIENT_PARAMS_H
-#define VKF_GRADIENT_PARAMS_H
+#ifndef VKF_BACKWARD_PARAMS_H
+#define VKF_BACKWARD_PARAMS_H
 
 #include "shared/attention_params.h"
 #include "shared/call_table.h"
@@ -16,8 +16,8 @@ namespace vkf::shared {
 #define VKF_DOUT 3
 
 /* Push constants of the kernels that recompute scores. lse is 0: the state of the rows has it. The extra slot
- * always has the address of a GradientTable. */
-struct GradientParams {
+ * always has the address of a BackwardTable. */
+struct BackwardParams {
     Address q;
     Address k;
     Address v;
@@ -25,15 +25,15 @@ struct GradientParams {
     VKF_CALL_PARAMS
 };
 
-/* Indices of the tensors of gradient_rows.comp in the stride arrays. */
+/* Indices of the tensors of backward_rows.comp in the stride arrays. */
 #define VKF_STATE_O 0
 #define VKF_STATE_DOUT 1
 
-/* Push constants of gradient_rows.comp, which writes the state of the rows, and of gradient_sinks.comp, which reads it.
+/* Push constants of backward_rows.comp, which writes the state of the rows, and of backward_sinks.comp, which reads it.
  * A row state is two fp32 numbers, dense [batch, heads, rows]:
  *   - lse in units of log2; +infinity for a row that gives and takes nothing
  *   - delta = dot(dout, o) - dlse; 0 for such a row */
-struct GradientRowsParams {
+struct BackwardRowsParams {
     Address o;
     Address dout;
     Address dlse; /* 0 = none */
@@ -42,7 +42,7 @@ struct GradientRowsParams {
 };
 
 /* A tensor that a kernel writes. Strides are in bytes. */
-struct GradientTensor {
+struct BackwardTensor {
     Address address;
     Address batch_stride;
     Address head_stride;
@@ -51,13 +51,13 @@ struct GradientTensor {
 
 /* The table of a backward call. It begins with the table that the code of the forward pass reads. write_table.comp
  * fills it. */
-struct GradientTable {
+struct BackwardTable {
     CallTable call;
     Address row_state;
-    GradientTensor dq;
-    GradientTensor dk;
-    GradientTensor dv;
-    GradientTensor dbias; /* a dimension that is shared has a stride of 0 */
+    BackwardTensor dq;
+    BackwardTensor dk;
+    BackwardTensor dv;
+    BackwardTensor dbias; /* a dimension that is shared has a stride of 0 */
     Address dsinks;
     Address key_tile_sequences;    /* packed sequences: the sequence of each tile of a tile of keys */
     Uint key_tile_count;
@@ -73,47 +73,47 @@ struct GradientTable {
     Uint padding;
 };
 
-/* What a workgroup of gradient_scalar.comp owns. It visits all that its tile meets. */
+/* What a workgroup of backward_scalar.comp owns. It visits all that its tile meets. */
 #define VKF_OWNS_ROWS 0 /* query rows; it visits keys and writes dq */
 #define VKF_OWNS_KEYS 1 /* keys; it visits query rows and writes dk and dv, or one of them */
 #define VKF_OWNS_BIAS 2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
 
-/* Shared memory of a step of gradient_sums.comp, in 16-byte words: visited rows of `row_words` words, and pairs if rows
+/* Shared memory of a step of backward_sums.comp, in 16-byte words: visited rows of `row_words` words, and pairs if rows
  * are owned. Rows are padded as in tile_memory.h. */
 #define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                   \
     (((owns_keys) ? 0 : (step) * ((owned) / 8 + 1)) + (step) * (row_words))
 
-/* Matrices of sums that a subgroup of gradient_sums.comp stores at once. They pass through shared memory in fp32. */
+/* Matrices of sums that a subgroup of backward_sums.comp stores at once. They pass through shared memory in fp32. */
 #define VKF_SUMS_STORED_MATRICES 2
 
-/* Shared memory of gradient_scalar.comp, in 16-byte words. `owned` and `visited` are the rows or keys of a tile,
+/* Shared memory of backward_scalar.comp, in 16-byte words. `owned` and `visited` are the rows or keys of a tile,
  * `chunk_dim4` the columns of a chunk in fours, `chunk_visited` the rows of a chunk, `columns4` the columns of a sum
  * over visited rows or keys, in fours. Rows are padded as in tile_memory.h. */
-#define VKF_GRADIENT_OWNED_WORDS(owned, chunk_dim4) ((owned) * ((chunk_dim4) + 1))
-#define VKF_GRADIENT_VISITED_WORDS(visited, chunk_dim4, chunk_visited, columns4)                                 \
+#define VKF_BACKWARD_OWNED_WORDS(owned, chunk_dim4) ((owned) * ((chunk_dim4) + 1))
+#define VKF_BACKWARD_VISITED_WORDS(visited, chunk_dim4, chunk_visited, columns4)                                 \
     ((visited) * ((chunk_dim4) + 1) > (chunk_visited) * (columns4) ? (visited) * ((chunk_dim4) + 1)              \
                                                                    : (chunk_visited) * (columns4))
-#define VKF_GRADIENT_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
+#define VKF_BACKWARD_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
 
-/* The tile of gradient_coopmat.comp. `subgroups` of them divide the columns of a tensor. `unit` is the larger of a
+/* The tile of backward_coopmat.comp. `subgroups` of them divide the columns of a tensor. `unit` is the larger of a
  * matrix's columns and depth.
  *
- * VKF_GRADIENT_SHARE                matrices of one subgroup; some may lie past the last column
- * VKF_GRADIENT_MATRIX_ROW_WORDS     16-byte words from row to row in shared memory. The padding puts the rows of a
+ * VKF_BACKWARD_SHARE                matrices of one subgroup; some may lie past the last column
+ * VKF_BACKWARD_MATRIX_ROW_WORDS     16-byte words from row to row in shared memory. The padding puts the rows of a
  *                                   matrix into different banks.
- * VKF_GRADIENT_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
+ * VKF_BACKWARD_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
  */
-#define VKF_GRADIENT_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
-#define VKF_GRADIENT_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                      \
-    VKF_MATRIX_ROW_WORDS(VKF_GRADIENT_SHARE(dim, unit, subgroups) * (subgroups), unit)
-#define VKF_GRADIENT_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)
+#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
+#define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                      \
+    VKF_MATRIX_ROW_WORDS(VKF_BACKWARD_SHARE(dim, unit, subgroups) * (subgroups), unit)
+#define VKF_BACKWARD_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)
 
 #ifdef __cplusplus
-static_assert(sizeof(GradientParams) == sizeof(CallParams));
-static_assert(sizeof(GradientRowsParams) == sizeof(CallParams));
-static_assert(offsetof(GradientTable, call) == 0);
-static_assert(offsetof(GradientTable, row_state) == sizeof(CallTable));
-static_assert(sizeof(GradientTable) % sizeof(Address) == 0);
+static_assert(sizeof(BackwardParams) == sizeof(CallParams));
+static_assert(sizeof(BackwardRowsParams) == sizeof(CallParams));
+static_assert(offsetof(BackwardTable, call) == 0);
+static_assert(offsetof(BackwardTable, row_state) == sizeof(CallTable));
+static_assert(sizeof(BackwardTable) % sizeof(Address) == 0);
 } // namespace vkf::shared
 #endif
 

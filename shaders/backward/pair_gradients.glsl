@@ -3,7 +3,7 @@
 // From the scores of a tile and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14). Score terms,
 // masks and dropout are the code of the forward pass, so that each pair has its score and its visibility.
 //
-// Needs: gradient/pair_tile.glsl, gradient/pair_products.glsl, gradient/gradient_table.glsl, scores/final_score.glsl,
+// Needs: backward/pair_tile.glsl, backward/pair_products.glsl, backward/backward_table.glsl, scores/final_score.glsl,
 // scores/score_terms.glsl, scores/dropout.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
 // scalar/row_state.glsl. Provides: item, key_begin, slope, hasEmptyRow, beginEmptyRows, loadRows, computeGradients.
 #ifndef VKF_PAIR_GRADIENTS_GLSL
@@ -15,7 +15,7 @@ Item item;
 uint key_begin; // first key of the tile
 float slope;    // of the item's head
 
-vec2 row_state[THREAD_ROWS]; // of gradient_rows.comp; PLUS_INFINITY for rows that do not exist too
+vec2 row_state[THREAD_ROWS]; // of backward_rows.comp; PLUS_INFINITY for rows that do not exist too
 RowDropout row_dropout[HAS_DROPOUT ? THREAD_ROWS : 1];
 
 // Number of the rows that were loaded last, and number of the rows that were the last ones with an empty row. Two
@@ -44,7 +44,7 @@ uint rowOfTile(const uint row) {
 // Loads the state of the rows of the item's tile.
 void loadRows() {
     loads++;
-    uvec2 states = VKF_GRADIENT_TABLE.row_state;
+    uvec2 states = VKF_BACKWARD_TABLE.row_state;
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + rowOfTile(row);
         row_state[row] = vec2(PLUS_INFINITY, 0.0);

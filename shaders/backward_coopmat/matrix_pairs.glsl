@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of gradient_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
-// matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in gradient/pair_tile.glsl.
+// The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
+// matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
 //
 // Matrices of pairs have owned places as rows and visited places as columns. An invocation has the pairs in lines. A
 // line is a query row: all of its pairs share lse, delta, masks and score terms.
@@ -49,10 +49,10 @@ const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
 const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
 
 // Matrices of the subgroup: operands, and columns of sums.
-const uint HEAD_DEPTHS = VKF_GRADIENT_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint VALUE_DEPTHS = VKF_GRADIENT_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_GRADIENT_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
-const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_GRADIENT_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint HEAD_DEPTHS = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint VALUE_DEPTHS = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 
 const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;  // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp

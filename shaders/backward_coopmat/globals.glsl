@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// All mutable state of gradient_coopmat.comp, and its shared memory. gradient/walk.glsl and masks/block_mask.glsl keep
+// All mutable state of backward_coopmat.comp, and its shared memory. backward/walk.glsl and masks/block_mask.glsl keep
 // state of their own: the position of the walk, which is the tile that is fetched.
 //
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl, gradient_coopmat/matrix_pairs.glsl, scores/dropout.glsl.
+// Needs: common/params.glsl (Item), matrix/half_rows.glsl, backward_coopmat/matrix_pairs.glsl, scores/dropout.glsl.
 // Provides: the variables below.
-#ifndef VKF_GRADIENT_COOPMAT_GLOBALS_GLSL
-#define VKF_GRADIENT_COOPMAT_GLOBALS_GLSL
+#ifndef VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
+#define VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 
 #include "matrix/half_rows.glsl"
 
 // A word has 16 bytes, which are eight elements.
 const uint STAGE_UNIT = VKF_MAX_WORDS(MATRIX_DEPTH, MATRIX_COLUMNS);
-const uint HEAD_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_SUBGROUPS); // words from row to row
-const uint VALUE_ROW = VKF_GRADIENT_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
+const uint HEAD_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_SUBGROUPS); // words from row to row
+const uint VALUE_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
 const uint HEAD_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint VALUE_WORDS = (VALUE_DIM + 7) / 8;
 const uint DEPTH_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
@@ -61,7 +61,7 @@ LeftMatrix operand_tile[2 * OWNED_TILES * STEP_DEPTHS];
 float pair_element[2 * SCORE_MATRICES * ELEMENTS]; // the invocation's pairs, taken out of pair_tile
 #endif
 
-// If rows are owned: their state (shared/gradient_params.h), and the generator key or mask of their dropout.
+// If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
 vec2 own_state[OWNS_KEYS ? 1 : LINES];
 RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LINES : 1];
 
@@ -92,7 +92,7 @@ shared vec2 row_states[OWNS_KEYS ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 shared uvec4 row_dropouts[OWNS_KEYS && HAS_DROPOUT ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 
 // Pairs of a step that subgroups with the same owned places add up.
-const uint JOIN_ROW = VKF_GRADIENT_JOIN_ROW_WORDS(MATRIX_COLUMNS);
+const uint JOIN_ROW = VKF_BACKWARD_JOIN_ROW_WORDS(MATRIX_COLUMNS);
 const uint JOIN_WORDS = MATRIX_ROWS * JOIN_ROW; // of a matrix
 shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * JOIN_WORDS : 1];
 

@@ -4,7 +4,7 @@
 // FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in two kernels that share this code. Numbers in comments
 // are its lines:
 //
-//      4         delta = rowsum(dout o)                        gradient_rows.comp
+//      4         delta = rowsum(dout o)                        backward_rows.comp
 //      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
 //      7         dk_j = 0, dv_j = 0                            clearSums
 //      8         for each tile i of query rows                 nextTile
@@ -39,11 +39,11 @@
 #extension GL_KHR_memory_scope_semantics : require
 
 #include "common/compilers.glsl"
-#include "shared/gradient_params.h"
-#define VKF_PUSH_CONSTANTS GradientParams
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardParams
 #define VKF_LANES_ID VKF_ID_OWNED_LANES
 #include "common/params.glsl"
-#include "gradient/pair_tile.glsl"
+#include "backward/pair_tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -58,12 +58,12 @@
 #include "scores/score_terms.glsl"
 #include "masks/per_key_masks.glsl"
 #include "scores/dropout.glsl"
-#include "gradient/gradient_table.glsl"
-#include "gradient/pair_stage.glsl"
-#include "gradient/pair_products.glsl"
-#include "gradient/pair_gradients.glsl"
-#include "gradient/walk.glsl"
-#include "gradient/store_gradients.glsl"
+#include "backward/backward_table.glsl"
+#include "backward/pair_stage.glsl"
+#include "backward/pair_products.glsl"
+#include "backward/pair_gradients.glsl"
+#include "backward/walk.glsl"
+#include "backward/store_gradients.glsl"
 
 #define VKF_OWNED_FIRST (OWNS_KEYS ? key_begin : item.row_begin)
 #define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)
@@ -190,16 +190,16 @@ void storeGradients() {
         storeBias();
         return;
     }
-    float scale = VKF_GRADIENT_TABLE.scale;
+    float scale = VKF_BACKWARD_TABLE.scale;
     if (!OWNS_KEYS) {
-        storeSums(VKF_GRADIENT_TABLE.dq, TYPE_DQ, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+        storeSums(VKF_BACKWARD_TABLE.dq, TYPE_DQ, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
         return;
     }
     if (WRITES_DK) {
-        storeSums(VKF_GRADIENT_TABLE.dk, TYPE_DK, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+        storeSums(VKF_BACKWARD_TABLE.dk, TYPE_DK, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
     }
     if (WRITES_DV) {
-        storeSums(VKF_GRADIENT_TABLE.dv, TYPE_DV, VALUE_DIM, FIRST_VALUE_SUM, VALUE_COLUMNS4, scaledByDropout(1.0));
+        storeSums(VKF_BACKWARD_TABLE.dv, TYPE_DV, VALUE_DIM, FIRST_VALUE_SUM, VALUE_COLUMNS4, scaledByDropout(1.0));
     }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // From the scores of a step and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14), in place.
-// gradient/pair_gradients.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
+// backward/pair_gradients.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
 // pass.
 //
-// Needs: gradient_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, gradient/gradient_table.glsl.
+// Needs: backward_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, backward/backward_table.glsl.
 // Provides: computeGradients, scaleGradients, sumsOverflowed.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL

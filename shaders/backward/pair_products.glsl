@@ -5,7 +5,7 @@
 // lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned place.
 // scalar/scores.glsl and scalar/output.glsl give the reasons.
 //
-// Needs: gradient/pair_tile.glsl, gradient/pair_stage.glsl.
+// Needs: backward/pair_tile.glsl, backward/pair_stage.glsl.
 // Provides: pairs, FIRST_SCORE, FIRST_DP, sums, FIRST_HEAD_SUM, FIRST_VALUE_SUM, DROPPED_PAIR, clearPairs, clearSums,
 // addProducts, placePairs, addSums.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
@@ -26,7 +26,7 @@ float pairs[PAIRS];
 vec4 sums[THREAD_OWNED * SUM_WORDS];
 
 // One chunk of visited rows or keys. The lanes that computed the pairs write here, and all lanes of the group read.
-shared vec4 pair_stage[VKF_GRADIENT_PAIR_WORDS(OWNED, CHUNK_VISITED)];
+shared vec4 pair_stage[VKF_BACKWARD_PAIR_WORDS(OWNED, CHUNK_VISITED)];
 
 void clearPairs() {
     UNROLL for (uint i = 0; i < PAIRS; i++) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Stores ds, or p and ds, of a band for gradient_sums.comp (gradient/bands.glsl). A matrix has owned keys as rows.
+// Stores ds, or p and ds, of a band for backward_sums.comp (backward/bands.glsl). A matrix has owned keys as rows.
 //
 // If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
-// gradient_sums.comp does not know. Kernels that store nothing then compute all sums again.
+// backward_sums.comp does not know. Kernels that store nothing then compute all sums again.
 //
-// Needs: gradient_coopmat/stored_matrices.glsl, gradient_coopmat/globals.glsl, gradient/walk.glsl,
-// gradient/gradient_table.glsl.
+// Needs: backward_coopmat/stored_matrices.glsl, backward_coopmat/globals.glsl, backward/walk.glsl,
+// backward/backward_table.glsl.
 // Provides: beginBand, beginPairs, storePairs, askForFallback.
 #ifndef VKF_STORE_PAIRS_GLSL
 #define VKF_STORE_PAIRS_GLSL
@@ -23,7 +23,7 @@ uint stored_word;       // the first word of the subgroup's first matrix of the 
 
 void beginBand() {
     if (STORES_DS) {
-        stored_head = (item.batch * VKF_GRADIENT_TABLE.kv_heads + item.kv_head) % BAND_HEADS;
+        stored_head = (item.batch * VKF_BACKWARD_TABLE.kv_heads + item.kv_head) % BAND_HEADS;
         stored_tile = storedTile(item, key_begin, key_begin / TILE_KEYS % BAND_TILES);
     }
 }
@@ -64,9 +64,9 @@ void storePairs(const uint step) {
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
         uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
         if (STORES_P) {
-            VKF_STORE_OPERANDS(0, VKF_GRADIENT_TABLE.p)
+            VKF_STORE_OPERANDS(0, VKF_BACKWARD_TABLE.p)
         }
-        VKF_STORE_OPERANDS(OWNED_TILES, VKF_GRADIENT_TABLE.ds)
+        VKF_STORE_OPERANDS(OWNED_TILES, VKF_BACKWARD_TABLE.ds)
     }
 }
 

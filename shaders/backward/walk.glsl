@@ -8,14 +8,14 @@
 //     share them too.
 // Empty tiles under the window, the first keys and the block mask are not visited.
 //
-// Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; gradient/gradient_table.glsl,
+// Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; backward/backward_table.glsl,
 // masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl.
 // Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile,
 // nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 
-#include "gradient/bands.glsl"
+#include "backward/bands.glsl"
 
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
@@ -31,9 +31,9 @@ bool turned; // the walk has turned to another head or sequence
 
 // Work items count tiles of keys fastest, then KV heads, then sequences; in bands as bands.glsl says.
 void beginKeys(const uint number) {
-    uint heads = VKF_GRADIENT_TABLE.kv_heads;
+    uint heads = VKF_BACKWARD_TABLE.kv_heads;
     uint tiles =
-        PACKED_SEQUENCES ? VKF_GRADIENT_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
+        PACKED_SEQUENCES ? VKF_BACKWARD_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
     uint head = number / tiles;
     uint tile = number - head * tiles;
     if (STORES_DS) {
@@ -43,12 +43,12 @@ void beginKeys(const uint number) {
     }
     uint sequence = head / heads;
     if (PACKED_SEQUENCES) {
-        sequence = Word(add64(VKF_GRADIENT_TABLE.key_tile_sequences, multiply64(tile, 4))).value;
+        sequence = Word(add64(VKF_BACKWARD_TABLE.key_tile_sequences, multiply64(tile, 4))).value;
     }
     item = itemOfSequence(sequence);
     stored_keys = params.keys;
     if (PACKED_SEQUENCES) {
-        uvec2 keys = boundsOf(VKF_GRADIENT_TABLE.call.key_starts, sequence, params.keys);
+        uvec2 keys = boundsOf(VKF_BACKWARD_TABLE.call.key_starts, sequence, params.keys);
         stored_keys = keys.y - keys.x;
         tile -= VKF_FIRST_SEQUENCE_TILE(keys.x, 1, TILE_KEYS, sequence);
     }
@@ -61,13 +61,13 @@ void beginKeys(const uint number) {
 
 // Work items count tiles of keys fastest, then rows, heads and sequences of dbias.
 void beginBias(const uint number) {
-    uint key_tiles = VKF_TILES(VKF_GRADIENT_TABLE.call.longest_keys, TILE_KEYS);
-    uint rows = VKF_GRADIENT_TABLE.bias_rows;
+    uint key_tiles = VKF_TILES(VKF_BACKWARD_TABLE.call.longest_keys, TILE_KEYS);
+    uint rows = VKF_BACKWARD_TABLE.bias_rows;
     uint row_tiles = VKF_TILES(rows, TILE_ROWS);
     uint rest = number / key_tiles;
     key_begin = (number - rest * key_tiles) * TILE_KEYS;
-    own_head = rest / row_tiles % VKF_GRADIENT_TABLE.bias_heads;
-    own_batch = rest / row_tiles / VKF_GRADIENT_TABLE.bias_heads;
+    own_head = rest / row_tiles % VKF_BACKWARD_TABLE.bias_heads;
+    own_batch = rest / row_tiles / VKF_BACKWARD_TABLE.bias_heads;
     next_begin = rest % row_tiles * TILE_ROWS;
     seeing_rows = uvec2(next_begin, rows == 1 ? 0xffffffffu : next_begin + 1); // only tiles of these rows
     item = itemOfSequence(own_batch);
@@ -151,13 +151,13 @@ bool nextRowTile() {
 
 // Turns to the next head or sequence that shares the owned elements of the bias.
 void turnToSharer() {
-    uint head = item.head + VKF_GRADIENT_TABLE.bias_heads;
+    uint head = item.head + VKF_BACKWARD_TABLE.bias_heads;
     uint sequence = item.batch;
     if (head >= QUERY_HEADS) {
         head = own_head;
-        sequence += VKF_GRADIENT_TABLE.bias_sequences;
+        sequence += VKF_BACKWARD_TABLE.bias_sequences;
     }
-    if (sequence < VKF_GRADIENT_TABLE.call.sequences) {
+    if (sequence < VKF_BACKWARD_TABLE.call.sequences) {
         item = itemOfSequence(sequence);
         item.kv_head = head / KV_HEAD_QUERY_HEADS;
     }
@@ -166,7 +166,7 @@ void turnToSharer() {
 }
 
 bool nextSharer() {
-    KEEP_LOOP while (item.batch < VKF_GRADIENT_TABLE.call.sequences) {
+    KEEP_LOOP while (item.batch < VKF_BACKWARD_TABLE.call.sequences) {
         if (next_begin < min(seeing_rows.y, SEQUENCE_ROWS(item))) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The backward pass on cooperative matrices, with fp16 or bf16 products and fp32 sums. The algorithm is that of
-// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of gradient/gradient_scalar.comp, which
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of backward/backward_scalar.comp, which
 // share this code. Numbers in comments are its lines:
 //
 //      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
@@ -26,7 +26,7 @@
 //          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
 //          NaN, and the workgroup computes all tiles again as partial ones.
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
-//          that owns rows recomputes ds, or one that owns keys stores it for gradient_sums.comp (gradient/bands.glsl).
+//          that owns rows recomputes ds, or one that owns keys stores it for backward_sums.comp (backward/bands.glsl).
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
 // VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
@@ -49,11 +49,11 @@
 
 #define VKF_VOTES
 #include "common/compilers.glsl"
-#include "shared/gradient_params.h"
-#define VKF_PUSH_CONSTANTS GradientParams
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
-#include "gradient_coopmat/matrix_pairs.glsl"
+#include "backward_coopmat/matrix_pairs.glsl"
 layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "common/address.glsl"
 #include "common/element.glsl"
@@ -66,26 +66,26 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "scores/dropout.glsl"
-#include "gradient/gradient_table.glsl"
-#include "gradient_coopmat/globals.glsl"
-#include "gradient_coopmat/owned_operands.glsl"
+#include "backward/backward_table.glsl"
+#include "backward_coopmat/globals.glsl"
+#include "backward_coopmat/owned_operands.glsl"
 #include "matrix/finite_halves.glsl"
-#include "gradient_coopmat/visited_stage.glsl"
+#include "backward_coopmat/visited_stage.glsl"
 #ifdef VKF_VIA_SHARED
-#include "gradient_coopmat/pairs_via_shared.glsl"
+#include "backward_coopmat/pairs_via_shared.glsl"
 #else
-#include "gradient_coopmat/pairs_in_registers.glsl"
+#include "backward_coopmat/pairs_in_registers.glsl"
 #endif
-#include "gradient/walk.glsl"
-#include "gradient_coopmat/full_tiles.glsl"
-#include "gradient_coopmat/pair_matrices.glsl"
-#include "gradient_coopmat/matrix_gradients.glsl"
-#include "gradient_coopmat/special_sums.glsl"
+#include "backward/walk.glsl"
+#include "backward_coopmat/full_tiles.glsl"
+#include "backward_coopmat/pair_matrices.glsl"
+#include "backward_coopmat/matrix_gradients.glsl"
+#include "backward_coopmat/special_sums.glsl"
 #define STORED_TILE_ROWS TILE_ROWS
 #define STORED_TILE_KEYS TILE_KEYS
-#include "gradient_coopmat/stored_matrices.glsl"
-#include "gradient_coopmat/store_pairs.glsl"
-#include "gradient_coopmat/store_matrices.glsl"
+#include "backward_coopmat/stored_matrices.glsl"
+#include "backward_coopmat/store_pairs.glsl"
+#include "backward_coopmat/store_matrices.glsl"
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
 void beginTensors() {
@@ -115,7 +115,7 @@ void turnToHead() {
         uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
         visited_heads.address = add64(first_heads, strideOffset(head, params.head_stride[VKF_Q]));
         visited_values.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
-        visited_states = rowStateAddress(VKF_GRADIENT_TABLE.row_state, item, 0);
+        visited_states = rowStateAddress(VKF_BACKWARD_TABLE.row_state, item, 0);
     }
 }
 
@@ -264,7 +264,7 @@ void main() {
     subgroup = thread / LANES;
     lane = thread % LANES;
     uint number = params.first_item + gl_WorkGroupID.x;
-    if (FALLBACK && UNIFORM_BY_VOTE(VKF_GRADIENT_TABLE.wants_fallback == 0)) {
+    if (FALLBACK && UNIFORM_BY_VOTE(VKF_BACKWARD_TABLE.wants_fallback == 0)) {
         return;
     }
     if (!UNIFORM_BY_VOTE(beginWalk(number))) { // 5

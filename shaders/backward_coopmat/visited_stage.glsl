@@ -10,7 +10,7 @@
 // all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. special_sums.glsl adds what the
 // visible pairs lose.
 //
-// Needs: gradient_coopmat/globals.glsl, gradient_coopmat/owned_operands.glsl, gradient/gradient_table.glsl,
+// Needs: backward_coopmat/globals.glsl, backward_coopmat/owned_operands.glsl, backward/backward_table.glsl,
 // scalar/row_state.glsl, scores/dropout.glsl, matrix/finite_halves.glsl.
 // Provides: VKF_VISITED_BEGIN, beginStages, fetchStep, fetchStates, forgetTile,
 // placeStep, placeStates, zeroEmptyRows, makeStepFinite.

@@ -2,7 +2,7 @@
 //
 // Loads what a subgroup owns: operands from q and dout, or from k and v, and the state of owned rows.
 //
-// Needs: gradient_coopmat/globals.glsl, matrix/query_words.glsl, scalar/row_state.glsl, gradient/gradient_table.glsl.
+// Needs: backward_coopmat/globals.glsl, matrix/query_words.glsl, scalar/row_state.glsl, backward/backward_table.glsl.
 // Provides: TYPE_OWNED_HEADS, TYPE_OWNED_VALUES,
 // TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, ownedBegin, loadOwned, loadOwnedRows, beginSums, clearSums.
 #ifndef VKF_OWNED_OPERANDS_GLSL
@@ -82,7 +82,7 @@ void loadOwned() {
 
 // Loads the state of owned rows. It is that of an empty row for rows that do not exist.
 void loadOwnedRows() {
-    uvec2 states = VKF_GRADIENT_TABLE.row_state;
+    uvec2 states = VKF_BACKWARD_TABLE.row_state;
     uint first = item.row_begin + ownedFirst() + lanePlace(lane).x;
     UNROLL for (uint line = 0; line < (OWNS_KEYS ? 0 : LINES); line++) {
         uint row = first + ownedStep(line);

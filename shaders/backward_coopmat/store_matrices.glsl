@@ -3,8 +3,8 @@
 // Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
 // subgroup's part of shared memory, where every element has a known row and column.
 //
-// Needs: gradient_coopmat/globals.glsl, gradient_coopmat/special_sums.glsl, gradient/walk.glsl,
-// gradient/gradient_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
+// Needs: backward_coopmat/globals.glsl, backward_coopmat/special_sums.glsl, backward/walk.glsl,
+// backward/backward_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL
 
@@ -12,7 +12,7 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix
 const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
 
 // Stores four columns of an owned place of dq or dk. `states`: of the rows.
-void storeHeads(const GradientRows rows, const uvec2 states, const float factor, const uint place, const uint column,
+void storeHeads(const BackwardRows rows, const uvec2 states, const float factor, const uint place, const uint column,
                 const vec4 sum) {
     uint row = ownedBegin() + place;
     if (row >= (OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item)) || column >= HEAD_DIM) {
@@ -20,17 +20,17 @@ void storeHeads(const GradientRows rows, const uvec2 states, const float factor,
     }
     const uint type = OWNS_KEYS ? TYPE_DK : TYPE_DQ;
     bool empty = !OWNS_KEYS && loadRowState(states, item, row).x == PLUS_INFINITY;
-    uvec2 address = gradientRow(rows, row);
+    uvec2 address = backwardRow(rows, row);
     storeRow4(address, column, HEAD_DIM, type, isAligned4(address, 0, type), empty ? vec4(0.0) : sum * factor);
 }
 
 // Stores four columns of an owned key of dv.
-void storeValues(const GradientRows rows, const uint place, const uint column, const vec4 sum) {
+void storeValues(const BackwardRows rows, const uint place, const uint column, const vec4 sum) {
     uint key = key_begin + place;
     if (key >= stored_keys || column >= VALUE_DIM) {
         return;
     }
-    uvec2 address = gradientRow(rows, key);
+    uvec2 address = backwardRow(rows, key);
     storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), sum * scaledByDropout(1.0));
 }
 
@@ -39,14 +39,14 @@ void storeValues(const GradientRows rows, const uint place, const uint column, c
 void storeSums() {
     bool special = UNIFORM_BY_VOTE(special_values);
     uint begin = subgroup * SUBGROUP_WORDS;
-    float factor = VKF_GRADIENT_TABLE.scale / ds_factor;
-    uvec2 states = VKF_GRADIENT_TABLE.row_state;
-    GradientRows head_rows, value_rows;
+    float factor = VKF_BACKWARD_TABLE.scale / ds_factor;
+    uvec2 states = VKF_BACKWARD_TABLE.row_state;
+    BackwardRows head_rows, value_rows;
     if (OWNS_KEYS) {
-        head_rows = gradientRows(VKF_GRADIENT_TABLE.dk, item.partial_result, item.kv_head, item.first_key);
-        value_rows = gradientRows(VKF_GRADIENT_TABLE.dv, item.partial_result, item.kv_head, item.first_key);
+        head_rows = backwardRows(VKF_BACKWARD_TABLE.dk, item.partial_result, item.kv_head, item.first_key);
+        value_rows = backwardRows(VKF_BACKWARD_TABLE.dv, item.partial_result, item.kv_head, item.first_key);
     } else {
-        head_rows = gradientRows(VKF_GRADIENT_TABLE.dq, item.partial_result, item.head, item.first_row);
+        head_rows = backwardRows(VKF_BACKWARD_TABLE.dq, item.partial_result, item.head, item.first_row);
     }
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {

@@ -9,8 +9,8 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
-#include "shared/gradient_params.h"
-#define VKF_PUSH_CONSTANTS GradientRowsParams
+#include "shared/backward_params.h"
+#define VKF_PUSH_CONSTANTS BackwardRowsParams
 #include "common/params.glsl"
 
 const uint TILE_ROWS = 1;
@@ -20,14 +20,14 @@ const uint TILE_ROWS = 1;
 #include "common/item.glsl"
 #include "scores/units.glsl"
 #include "scalar/row_state.glsl"
-#include "gradient/gradient_table.glsl"
+#include "backward/backward_table.glsl"
 
 shared float sums[WORKGROUP_SIZE];
 
 void main() {
     uint head = params.first_item + gl_WorkGroupID.x;
     uint thread = gl_LocalInvocationIndex;
-    CallTable table = VKF_GRADIENT_TABLE.call;
+    CallTable table = VKF_BACKWARD_TABLE.call;
     uvec2 place = uvec2(head * 4, 0);
     float sink = toScoreUnit(uintBitsToFloat(Word(add64(table.sinks, place)).value));
     float sum = 0.0;
@@ -50,6 +50,6 @@ void main() {
         }
     }
     if (thread == 0) {
-        Word(add64(VKF_GRADIENT_TABLE.dsinks, place)).value = floatBitsToUint(sums[0]);
+        Word(add64(VKF_BACKWARD_TABLE.dsinks, place)).value = floatBitsToUint(sums[0]);
     }
 }

@@ -10,7 +10,7 @@
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.
 //
-// Needs: gradient_coopmat/globals.glsl, gradient/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
+// Needs: backward_coopmat/globals.glsl, backward/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
 // Provides: specialValues, specialHeads.
 #ifndef VKF_SPECIAL_SUMS_GLSL
 #define VKF_SPECIAL_SUMS_GLSL
@@ -29,7 +29,7 @@ bool seesKey(const Item of_row, const uint row, const uint key) {
         }
     }
     return isUnmasked(rowMasks(of_row, of_row.head, row), key) &&
-           loadRowState(VKF_GRADIENT_TABLE.row_state, of_row, row).x != PLUS_INFINITY;
+           loadRowState(VKF_BACKWARD_TABLE.row_state, of_row, row).x != PLUS_INFINITY;
 }
 
 // What special values of dout add to four columns of dv of a key, which must be one of the sequence.

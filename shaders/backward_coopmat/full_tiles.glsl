@@ -5,7 +5,7 @@
 // notices that when the tile is in shared memory, and leaves this tile and all later ones to the walk over partial
 // tiles.
 //
-// Needs: gradient/walk.glsl, VKF_VISITED_BEGIN.
+// Needs: backward/walk.glsl, VKF_VISITED_BEGIN.
 // Provides: ALL_PARTIAL, full_places, stop_head, beginFullTiles, nextFullTile, stopFullTiles, endOfFullTiles, wasFull.
 #ifndef VKF_FULL_TILES_GLSL
 #define VKF_FULL_TILES_GLSL

@@ -3,21 +3,21 @@
 // The table of a backward call, and the addresses of the gradients.
 //
 // Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_GRADIENT_TABLE, VKF_WANTS_FALLBACK, PLUS_INFINITY, GradientRows, gradientRows, gradientRow, itemOfSequence.
-#ifndef VKF_GRADIENT_TABLE_GLSL
-#define VKF_GRADIENT_TABLE_GLSL
+// Provides: VKF_BACKWARD_TABLE, VKF_WANTS_FALLBACK, PLUS_INFINITY, BackwardRows, backwardRows, backwardRow, itemOfSequence.
+#ifndef VKF_BACKWARD_TABLE_GLSL
+#define VKF_BACKWARD_TABLE_GLSL
 
 #include "common/call_table.glsl"
-#include "shared/gradient_params.h"
+#include "shared/backward_params.h"
 
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer GradientTableAt {
-    GradientTable table;
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer BackwardTableAt {
+    BackwardTable table;
 };
 
-#define VKF_GRADIENT_TABLE GradientTableAt(optionalInputs()).table
+#define VKF_BACKWARD_TABLE BackwardTableAt(optionalInputs()).table
 
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTableAt {
-    GradientTable table;
+    BackwardTable table;
 };
 
 // The one member that kernels change.
@@ -28,19 +28,19 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 
 // The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop that
 // stores would load the table again in each turn. Kernels read this before such loops.
-struct GradientRows {
+struct BackwardRows {
     uvec2 address; // of the first row
     uvec2 stride;  // bytes from row to row
 };
 
 // All packed sequences lie in sequence 0.
-GradientRows gradientRows(const GradientTensor tensor, const uint sequence, const uint head, const uint first) {
+BackwardRows backwardRows(const BackwardTensor tensor, const uint sequence, const uint head, const uint first) {
     uvec2 address = add64(tensor.address, multiply64(sequence, tensor.batch_stride));
     address = add64(address, multiply64(head, tensor.head_stride));
-    return GradientRows(add64(address, multiply64(first, tensor.row_stride)), tensor.row_stride);
+    return BackwardRows(add64(address, multiply64(first, tensor.row_stride)), tensor.row_stride);
 }
 
-uvec2 gradientRow(const GradientRows rows, const uint row) {
+uvec2 backwardRow(const BackwardRows rows, const uint row) {
     return add64(rows.address, multiply64(row, rows.stride));
 }
 

@@ -2,22 +2,22 @@
 //
 // Writes the gradients of the owned tile, without rows and columns that do not exist.
 //
-// Needs: gradient/pair_products.glsl, gradient/walk.glsl, gradient/gradient_table.glsl, common/element.glsl.
+// Needs: backward/pair_products.glsl, backward/walk.glsl, backward/backward_table.glsl, common/element.glsl.
 // Provides: addBias, storeSums, storeBias.
 #ifndef VKF_STORE_GRADIENTS_GLSL
 #define VKF_STORE_GRADIENTS_GLSL
 
 // Stores one word of a row for each owned place and column word of a sum, times `factor`.
-void storeSums(const GradientTensor tensor, const uint type, const uint dim, const uint base, const uint columns4,
+void storeSums(const BackwardTensor tensor, const uint type, const uint dim, const uint base, const uint columns4,
                const float factor) {
     uint first = OWNS_KEYS ? key_begin : item.row_begin;
     uint count = OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item);
     uint head = OWNS_KEYS ? item.kv_head : item.head;
-    GradientRows rows = gradientRows(tensor, item.partial_result, head, OWNS_KEYS ? item.first_key : item.first_row);
+    BackwardRows rows = backwardRows(tensor, item.partial_result, head, OWNS_KEYS ? item.first_key : item.first_row);
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
         uint row = first + ownedPlace(owned);
         if (row < count) {
-            uvec2 address = gradientRow(rows, row);
+            uvec2 address = backwardRow(rows, row);
             bool aligned4 = isAligned4(address, 0, type);
             UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
                 if (c < columns4) {
@@ -43,18 +43,18 @@ void addBias() {
 }
 
 void storeBiasElement(const uint row, const uint key, const float x) {
-    uvec2 address = gradientRow(gradientRows(VKF_GRADIENT_TABLE.dbias, own_batch, own_head, 0), row);
-    storeElement(address, key_begin + key, VKF_GRADIENT_TABLE.call.longest_keys, TYPE_DBIAS,
+    uvec2 address = backwardRow(backwardRows(VKF_BACKWARD_TABLE.dbias, own_batch, own_head, 0), row);
+    storeElement(address, key_begin + key, VKF_BACKWARD_TABLE.call.longest_keys, TYPE_DBIAS,
                  packWords(vec4(x, 0.0, 0.0, 0.0), TYPE_DBIAS), 0);
 }
 
 // If rows share the elements, the sums of all rows of the tile are added up first: those of the invocation, then those
 // of the groups, in order.
 void storeBias() {
-    if (VKF_GRADIENT_TABLE.bias_rows != 1) {
+    if (VKF_BACKWARD_TABLE.bias_rows != 1) {
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
             uint row = seeing_rows.x + ownedPlace(owned);
-            if (row < VKF_GRADIENT_TABLE.bias_rows) {
+            if (row < VKF_BACKWARD_TABLE.bias_rows) {
                 UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
                     storeBiasElement(row, visitedPlace(visited),
                                      sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4]);
