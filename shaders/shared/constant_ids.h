@@ -160,7 +160,7 @@
 #define VKF_ID_PARTS_ARE_BF16 108        /* bool: parts are bf16; else fp16 */
 
 /* Path decode on cooperative matrices, continued. */
-#define VKF_ID_NEAR_KEYS 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */
+#define VKF_ID_KEY_OFFSETS_32 109         /* bool: k and v of a head have at most 4 GiB each, in whole words and without pages */
 #define VKF_ID_KEY_COLUMNS 110       /* columns of v that a matrix has of each key: 1 or 2 */
 
 /* The tile of attention on cooperative matrices, continued. */

@@ -180,7 +180,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
     c[VKF_ID_ROW_TILES] = tile.rowTiles;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
-    c[VKF_ID_NEAR_KEYS] = tile.nearKeys;
+    c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;
     c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
     setLayout(tile.layout, c);
     c[VKF_ID_MATRIX_COLUMNS] = tile.columns;

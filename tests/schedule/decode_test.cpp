@@ -85,7 +85,7 @@ TEST_CASE("rows of k and v are counted from their head if it has at most 4 GiB, 
     VkfProblem problem = problemOf({1, 8, 2, 1, 1024, 128, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_DECODE;
     const auto near = [&problem] {
-        return schedule(matrixCaps(), problem).phases[0].variant.constants[VKF_ID_NEAR_KEYS] != 0;
+        return schedule(matrixCaps(), problem).phases[0].variant.constants[VKF_ID_KEY_OFFSETS_32] != 0;
     };
     CHECK(near());
     for (VkfTensor* tensor : {&problem.k, &problem.v}) {

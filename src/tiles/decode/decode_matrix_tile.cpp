@@ -71,7 +71,7 @@ DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem
     tile.keyType = problem.keyType;
     tile.valueType = problem.valueType;
     tile.blockUnit = problem.blockUnit;
-    tile.nearKeys = problem.nearKeys;
+    tile.keyOffsets32 = problem.keyOffsets32;
     return tile;
 }
 

@@ -26,7 +26,7 @@ struct DecodeMatrixTile {
     VkfType keyType{};
     VkfType valueType{};
     uint32_t blockUnit = 1;
-    bool nearKeys = false;
+    bool keyOffsets32 = false;
     uint32_t keyColumns = 1; // columns of v that a matrix has of each key
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }

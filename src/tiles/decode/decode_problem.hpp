@@ -16,12 +16,12 @@ struct DecodeProblem {
     uint32_t valueDim;
     VkfType keyType;
     VkfType valueType;
-    uint64_t rows;          // packed rows of one KV head
-    uint64_t kvHeads;       // of all sequences
-    uint32_t keys;          // the most that one row can see
-    uint32_t blockUnit = 1; // words of 4 bytes in which rows of block types can be loaded
-    bool nearKeys = false;  // k and v of a head have at most 4 GiB each, in whole words and without pages
-    bool moreRows = false;  // `rows` is a mean, and some sequences have more
+    uint64_t rows;             // packed rows of one KV head
+    uint64_t kvHeads;          // of all sequences
+    uint32_t keys;             // the most that one row can see
+    uint32_t blockUnit = 1;    // words of 4 bytes in which rows of block types can be loaded
+    bool keyOffsets32 = false; // k and v of a head have at most 4 GiB each, in whole words and without pages
+    bool moreRows = false;     // `rows` is a mean, and some sequences have more
 
     // Heads that have a matrix kernel of their own.
     bool wide() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }
