@@ -62,7 +62,7 @@
 #include "masks/block_mask.glsl"
 #include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
-#define VKF_ADDS_BIAS (HAS_BIAS && !MASKED_ROWS)
+#define VKF_ADDS_BIAS (HAS_BIAS && !BIAS_IS_MASK)
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -134,8 +134,8 @@ void computeScores(const bool full) {
             if (HAS_PER_KEY_MASKS && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isUnmaskedTile(tile_begin / TILE_KEYS)))) {
                 dropMasked();
             }
-            if (MASKED_ROWS && !UNIFORM_BY_VOTE(isPlain(tile_begin / TILE_KEYS))) {
-                dropClosed();
+            if (BIAS_IS_MASK && !UNIFORM_BY_VOTE(isBiasFree(tile_begin / TILE_KEYS))) {
+                dropByBias();
             }
             dropInvisible();
         }

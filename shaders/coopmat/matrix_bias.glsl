@@ -15,7 +15,7 @@
 #define VKF_MATRIX_BIAS_GLSL
 
 // Whether full or partial tiles look at the bias.
-#define NEEDS_BIAS(full) (HAS_BIAS && !(MASKED_ROWS && (full)))
+#define NEEDS_BIAS(full) (HAS_BIAS && !(BIAS_IS_MASK && (full)))
 
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
 const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;

@@ -3,7 +3,7 @@
 // Masks of a partial tile of keys: sets the scores of invisible keys to -infinity.
 //
 // Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, SCORE.
-// Provides: dropMasked, dropClosed, dropInvisible; setMatrixKeys, seesTile.
+// Provides: dropMasked, dropByBias, dropInvisible; setMatrixKeys, seesTile.
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
@@ -29,7 +29,7 @@ void dropMasked() {
 }
 
 // Sets the scores of keys with a bias of -infinity to -infinity, where the bias is a mask.
-void dropClosed() {
+void dropByBias() {
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             if (fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) == MINUS_INFINITY) {

@@ -199,7 +199,7 @@ void main() {
         MapWord word = MapWord(mapWordAddress(item, first_key / MAP_WORD_KEYS));
         word.seen = HAS_BIAS ? seen_tiles & open_tiles : seen_tiles;
         word.unmasked = unmasked_tiles;
-        word.plain = HAS_BIAS ? ~biased_tiles : 0xffffffffu;
+        word.bias_free = HAS_BIAS ? ~biased_tiles : 0xffffffffu;
         word.added = HAS_BIAS ? added_tiles : 0;
     }
 }

@@ -37,7 +37,7 @@ Seen seenOf(Item item, const uint tile) {
     KEEP_LOOP for (uint word = 0; word < mapWords(); word++) {
         MapWord tiles = mapWord(word);
         uint seen = tiles.seen;
-        uint fast = seen & tiles.unmasked & tiles.plain;
+        uint fast = seen & tiles.unmasked & tiles.bias_free;
         count.fast += bitCount(fast);
         count.slow += bitCount(seen & ~fast);
         count.is_mask = count.is_mask && (seen & tiles.added) == 0;
@@ -52,13 +52,13 @@ uint lengthOf(const Seen seen) {
 }
 
 // The class of a tile of rows. In units of a full tile without a bias, path coopmat takes about 1.9 for another tile of
-// VKF_ROWS_MASKED, and 1.4 for each tile of VKF_ROWS_BIASED. The walk over the map is a twentieth of that.
+// VKF_ROWS_BIAS_MASK, and 1.4 for each tile of VKF_ROWS_BIASED. The walk over the map is a twentieth of that.
 uint classOf(const Seen seen) {
     if (ROW_CLASS == VKF_ROWS_ALL) {
         return VKF_ROWS_ALL;
     }
     if (seen.is_mask && 2 * seen.fast > 3 * seen.slow) {
-        return VKF_ROWS_MASKED;
+        return VKF_ROWS_BIAS_MASK;
     }
     uint empty = seen.most - min(seen.fast + seen.slow, seen.most);
     return ROW_CLASS == VKF_ROWS_DENSE && 16 * empty <= seen.most ? VKF_ROWS_DENSE : VKF_ROWS_BIASED;

@@ -4,7 +4,7 @@
 // each tile of rows and tile of keys:
 //     seen    some row sees some key with a bias above -infinity, so the tile is not empty
 //     unmasked no per-key mask hides a pair inside the visible ranges
-//     plain   the bias of all pairs inside the visible ranges is 0
+//     bias_free the bias of all pairs inside the visible ranges is 0
 //     added   the bias of some pair inside the visible ranges is neither 0 nor -infinity
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not unmasked.
 //
@@ -17,7 +17,7 @@
 // Needs: common/params.glsl, common/item.glsl (MAP_ROW_TILES), masks/mask.glsl (HAS_WINDOW), masks/bias_type.glsl,
 // TILE_ROWS, TILE_KEYS.
 // Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isUnmaskedTile,
-// isPlain, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
+// isBiasFree, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
@@ -39,7 +39,7 @@ const uint CLASS_SHIFT = 30;
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint seen;
     uint unmasked;
-    uint plain;
+    uint bias_free;
     uint added;
 };
 
@@ -48,7 +48,7 @@ uint map_first;  // first tile of the walk
 uint held_map;   // number of the word that was read last
 uint held_open;  // tiles of that word that the walk has not visited yet
 uint held_unmasked;  // `unmasked` of that word
-uint held_plain; // `plain` of that word; all bits unless the kernel has MASKED_ROWS
+uint held_bias_free; // `bias_free` of that word; all bits unless the kernel has BIAS_IS_MASK
 
 uint mapRowTiles() {
     return VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), MAP_ROWS);
@@ -118,14 +118,14 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the unmasked tiles in [full_first, full_end); of MASKED_ROWS only those that are plain too. Without
+// `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free too. Without
 // `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
     held_unmasked = at.unmasked;
-    held_plain = MASKED_ROWS ? at.plain : 0xffffffffu;
-    uint all = held_unmasked & held_plain & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
+    held_bias_free = BIAS_IS_MASK ? at.bias_free : 0xffffffffu;
+    uint all = held_unmasked & held_bias_free & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
     held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
@@ -145,9 +145,9 @@ bool isUnmaskedTile(const uint tile) {
     return (held_unmasked >> tile % 32 & 1u) != 0;
 }
 
-// Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for MASKED_ROWS.
-bool isPlain(const uint tile) {
-    return (held_plain >> tile % 32 & 1u) != 0;
+// Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for BIAS_IS_MASK.
+bool isBiasFree(const uint tile) {
+    return (held_bias_free >> tile % 32 & 1u) != 0;
 }
 
 #endif

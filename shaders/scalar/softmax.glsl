@@ -8,7 +8,7 @@
 //     o  sum of exp(s - m) v
 //
 // Needs: scalar/scores.glsl, scalar/output.glsl, scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, masks/bias_type.glsl (MASKED_ROWS).
+// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, masks/bias_type.glsl (BIAS_IS_MASK).
 // Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
 #define VKF_SOFTMAX_GLSL
@@ -58,7 +58,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         m_tile[row] = m_row[row];
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = finalScore(s_tile[row * THREAD_KEYS + key]);
-            s = MASKED_ROWS && !partial ? withSlope(terms, key * LANES, s) : withTerms(terms, key * LANES, s);
+            s = BIAS_IS_MASK && !partial ? withSlope(terms, key * LANES, s) : withTerms(terms, key * LANES, s);
             if (partial && !seesKey(visible, open, masks, key_begin, lane + key * LANES)) {
                 s = MINUS_INFINITY;
             }

@@ -181,7 +181,7 @@
  * has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
 #define VKF_ROWS_ALL 0    /* the map does not look at the bias, and one phase takes all tiles of rows */
 #define VKF_ROWS_BIASED 1 /* each tile of keys adds the bias */
-#define VKF_ROWS_MASKED 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
+#define VKF_ROWS_BIAS_MASK 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
 #define VKF_ROWS_DENSE 3  /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0

@@ -62,7 +62,7 @@ public:
     // The operands that the attention kernel reads as q, k and v, and `output`.
     std::array<Operand, 4> attentionOperands(Operand output) const;
     // Sets the tile for rows whose bias is a mask.
-    void setMaskedRows(const MaskedRows& masked) { schedule_->maskedRows = masked; }
+    void setBiasMaskTile(const BiasMaskTile& masked) { schedule_->biasMaskTile = masked; }
     // In the phases that follow, a row tile holds packed rows of so many query heads of one KV head.
     void packHeads(uint32_t heads) { tileConstants_[VKF_ID_PACKED_HEADS] = heads; }
     Phase& lastPhase() { return schedule_->phases.back(); }

@@ -42,7 +42,7 @@ Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
 // The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
 // bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the time without a mask in
 // tiles that have room for the bias.
-MaskedRows maskedRows(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem, bool outputWords) {
+BiasMaskTile biasMaskTile(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem, bool outputWords) {
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
@@ -101,7 +101,7 @@ VkfResult scheduleCoopmat(const TunedDevice& device, const CheckedProblem& given
     const bool split = splits > 1 && !problem.empty;
     const bool outputWords = hasWordOutput(p, split ? VKF_TYPE_F32 : p.o.type, tile.layout);
     if (mapsBias(caps, problem)) {
-        builder.setMaskedRows(maskedRows(device, chosen, tiled, outputWords));
+        builder.setBiasMaskTile(biasMaskTile(device, chosen, tiled, outputWords));
     }
     builder.packHeads(packedHeads(builder.path(), problem));
     if (tile.bf16x3) {

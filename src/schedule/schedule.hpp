@@ -88,7 +88,7 @@ struct TileSequences {
 
 // Path coopmat: the tile for rows whose bias is a mask, which is the tile of the map too. Rows to which the bias is
 // added have tiles of as many keys, of which a tile of the map has one or more.
-struct MaskedRows {
+struct BiasMaskTile {
     uint32_t rows = 0; // 0 = all rows have the tile of the path
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;
@@ -124,7 +124,7 @@ struct Schedule {
     uint32_t splits = 1;  // key splits
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits
-    MaskedRows maskedRows;
+    BiasMaskTile biasMaskTile;
     DequantizedKeys dequantizedKeys;
     ConsideredTiles considered;
     std::vector<Phase> phases; // none if the output is empty

@@ -58,7 +58,7 @@ struct MapTile {
 };
 
 MapTile mapTileOf(const Schedule& schedule, bool bias) {
-    const MaskedRows& masked = schedule.maskedRows;
+    const BiasMaskTile& masked = schedule.biasMaskTile;
     return bias && masked.rows != 0 ? MapTile{masked.rows, masked.keys}
                                     : MapTile{schedule.tile.rows, schedule.tile.keys};
 }
@@ -93,20 +93,20 @@ Phase phaseOf(const Caps& caps, const CheckedProblem& problem, Kernel kernel, co
 // and a kernel with per-key masks, need the map in every class.
 std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
     if (path == VKF_PATH_COOPMAT && !problem.hasPerKeyMasks()) {
-        return {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
+        return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
     }
-    return {VKF_ROWS_MASKED, VKF_ROWS_BIASED};
+    return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED};
 }
 
 // Gives a phase the tile of its class of rows, where the classes have tiles of their own. `rowTiles` and `mapRowTiles`
 // are the tiles of rows of one head.
 void setTileOfClass(uint32_t rowClass, const Schedule& schedule, uint64_t rowTiles, uint64_t mapRowTiles,
                     Phase* phase) {
-    const MaskedRows& masked = schedule.maskedRows;
+    const BiasMaskTile& masked = schedule.biasMaskTile;
     Constants& constants = phase->variant.constants;
     const uint32_t together = masked.rows / schedule.tile.rows;
     const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
-    if (rowClass == VKF_ROWS_MASKED) {
+    if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
         constants[VKF_ID_ROW_TILES] = masked.rowTiles;
         constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
@@ -126,7 +126,7 @@ void setTileOfClass(uint32_t rowClass, const Schedule& schedule, uint64_t rowTil
 // them too.
 uint64_t itemsOfClasses(const CheckedProblem& problem, const Schedule& schedule, bool bias) {
     const Phase& attention = schedule.phases.front();
-    const MaskedRows& masked = schedule.maskedRows;
+    const BiasMaskTile& masked = schedule.biasMaskTile;
     if (!bias || masked.rows == 0) {
         return attention.items;
     }
@@ -144,9 +144,9 @@ void divideRows(const CheckedProblem& problem, const std::vector<uint32_t>& clas
         Phase ofClass = attention;
         ofClass.joins = i > 0;
         ofClass.variant.constants[VKF_ID_ROW_CLASS] = classes[i];
-        if (schedule->maskedRows.rows != 0) {
+        if (schedule->biasMaskTile.rows != 0) {
             setTileOfClass(classes[i], *schedule, tilesOfRows(problem, packed, schedule->tile.rows),
-                           tilesOfRows(problem, packed, schedule->maskedRows.rows), &ofClass);
+                           tilesOfRows(problem, packed, schedule->biasMaskTile.rows), &ofClass);
         }
         schedule->phases.insert(schedule->phases.begin() + static_cast<std::ptrdiff_t>(i), ofClass);
     }

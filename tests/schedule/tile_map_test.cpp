@@ -64,13 +64,13 @@ TEST_CASE("a long bias gets a map and classes of rows that run at the same time"
         }
     };
     problem.path = VKF_PATH_COOPMAT;
-    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED, VKF_ROWS_DENSE});
+    check(Kernel::attentionCoopmat, {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED, VKF_ROWS_DENSE});
     problem.path = VKF_PATH_SCALAR;
-    check(Kernel::attentionScalar, {VKF_ROWS_MASKED, VKF_ROWS_BIASED});
+    check(Kernel::attentionScalar, {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED});
     problem.path = VKF_PATH_COOPMAT;
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
     vkf::enable(problem, VKF_ARRAY_MASK);
-    check(Kernel::attentionCoopmat, {VKF_ROWS_MASKED, VKF_ROWS_BIASED}); // a per-key mask needs the map
+    check(Kernel::attentionCoopmat, {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED}); // a per-key mask needs the map
 }
 
 TEST_CASE("rows whose bias is a mask have tiles of their own if registers without a bias hold more rows",
