@@ -54,10 +54,10 @@ uint keysOf(const uint batch) {
 #include "common/packed_sequences.glsl"
 
 // Number of heads whose tiles take turns: work items count these heads fastest.
-layout(constant_id = VKF_ID_GROUP_HEADS) const uint GROUP_HEADS = 1;
+layout(constant_id = VKF_ID_HEADS_IN_TURN) const uint HEADS_IN_TURN = 1;
 
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
-// time share k and v. With GROUP_HEADS > 1, work items count the heads of a group first, then row tiles. With a window,
+// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a window,
 // row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last. Row tiles
 // of packed sequences have a list of tile sequences (packed_sequences.glsl).
 Item itemOf(const uint number) {
@@ -69,10 +69,10 @@ Item itemOf(const uint number) {
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // decoding skips the divisions: one takes as long as a load from the nearest cache
-        uint group = VKF_ITEM_GROUP(number, row_tiles, GROUP_HEADS);
-        uint in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, GROUP_HEADS);
-        tile = VKF_ITEM_TILE(in_group, GROUP_HEADS);
-        sequence_head = VKF_ITEM_HEAD(group, in_group, GROUP_HEADS);
+        uint group = VKF_ITEM_GROUP(number, row_tiles, HEADS_IN_TURN);
+        uint in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, HEADS_IN_TURN);
+        tile = VKF_ITEM_TILE(in_group, HEADS_IN_TURN);
+        sequence_head = VKF_ITEM_HEAD(group, in_group, HEADS_IN_TURN);
     }
 
     Item item;

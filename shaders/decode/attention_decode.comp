@@ -63,20 +63,20 @@
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
-    UNROLL for (uint i = 0; i < GROUP_ROWS * GROUP_KEYS; i++) {
+    UNROLL for (uint i = 0; i < LANE_GROUP_ROWS * LANE_GROUP_KEYS; i++) {
         s_tile[i] = 0.0;
     }
     UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
         UNROLL for (uint quad = 0; quad < K_QUADS; quad++) {
-            vec4 k[GROUP_KEYS];
-            UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+            vec4 k[LANE_GROUP_KEYS];
+            UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
                 k[t] = wordQuad(fetched_k[t * K_LANE_WORDS + i], quad, TYPE_K);
             }
-            UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+            UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
                 vec4 q = q_stage[stagedQuery(r, quad, i * LANES + lane)];
                 UNROLL for (uint column = 0; column < 4; column++) {
-                    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
-                        s_tile[r * GROUP_KEYS + t] = fma(q[column], k[t][column], s_tile[r * GROUP_KEYS + t]);
+                    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+                        s_tile[r * LANE_GROUP_KEYS + t] = fma(q[column], k[t][column], s_tile[r * LANE_GROUP_KEYS + t]);
                     }
                 }
             }
@@ -88,16 +88,16 @@ void computeProducts() {
 
 // Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {
-    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         bool exists = threadKey(key_begin, t) < keys.y;
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             // A key that does not exist has p = 0, and its v is zeros too: 0 times infinity or NaN would be NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
-                UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+                UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
                     uint place = r * LANE_COLUMNS4 + i * V_QUADS + quad;
-                    float p = s_tile[r * GROUP_KEYS + t];
+                    float p = s_tile[r * LANE_GROUP_KEYS + t];
                     if (!partial || p != DROPPED) {
                         o_tile[place] = fma(vec4(p), v, o_tile[place]);
                     }

@@ -15,7 +15,7 @@ uint stagedQuery(const uint r, const uint quad, const uint word) {
 
 void stageQueries() {
     const uint row_words = K_LANE_WORDS * LANES * K_QUADS;
-    KEEP_LOOP for (uint place = thread; place < GROUP_ROWS * row_words; place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < LANE_GROUP_ROWS * row_words; place += WORKGROUP_SIZE) {
         uint r = place / row_words;
         uint column4 = place % row_words;
         uint packed_row = item.row_begin + r;
@@ -30,10 +30,10 @@ void stageQueries() {
 }
 
 void clearState() {
-    UNROLL for (uint i = 0; i < GROUP_ROWS * LANE_COLUMNS4; i++) {
+    UNROLL for (uint i = 0; i < LANE_GROUP_ROWS * LANE_COLUMNS4; i++) {
         o_tile[i] = vec4(0.0);
     }
-    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+    UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         m_row[r] = MINUS_INFINITY;
         l_row[r] = 0.0;
         slope_row[r] = slopeOf(queryHead(item, item.row_begin + r));

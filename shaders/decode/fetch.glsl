@@ -19,13 +19,13 @@ uint existingKey(const uint key_begin, const uint t) {
 
 // Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin) {
-    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
     }
 }
 
 void fetchKeys(const uint key_begin) {
-    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         uvec2 row = keyAddress(k_head, VKF_K, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < K_LANE_WORDS; i++) {
             fetched_k[t * K_LANE_WORDS + i] = rowWord(row, i * LANES + lane, HEAD_DIM, TYPE_K, LANES);
@@ -34,7 +34,7 @@ void fetchKeys(const uint key_begin) {
 }
 
 void fetchValues(const uint key_begin) {
-    UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+    UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         uvec2 row = keyAddress(v_head, VKF_V, fetched_pages[t], existingKey(key_begin, t));
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
@@ -43,11 +43,11 @@ void fetchValues(const uint key_begin) {
 }
 
 void forgetKeys() {
-    FORGET(fetched_k, 0, GROUP_KEYS * K_LANE_WORDS, uvec4(0))
+    FORGET(fetched_k, 0, LANE_GROUP_KEYS * K_LANE_WORDS, uvec4(0))
 }
 
 void forgetValues() {
-    FORGET(fetched_v, 0, GROUP_KEYS * V_LANE_WORDS, uvec4(0))
+    FORGET(fetched_v, 0, LANE_GROUP_KEYS * V_LANE_WORDS, uvec4(0))
 }
 
 #endif

@@ -16,18 +16,18 @@ uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
 
 // Words on their way from memory.
-uint fetched_pages[GROUP_KEYS]; // pages of the keys to be fetched next
-uvec4 fetched_k[GROUP_KEYS * K_LANE_WORDS];
-uvec4 fetched_v[GROUP_KEYS * V_LANE_WORDS];
+uint fetched_pages[LANE_GROUP_KEYS]; // pages of the keys to be fetched next
+uvec4 fetched_k[LANE_GROUP_KEYS * K_LANE_WORDS];
+uvec4 fetched_v[LANE_GROUP_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
-float s_tile[GROUP_ROWS * GROUP_KEYS];
-vec4 o_tile[GROUP_ROWS * LANE_COLUMNS4];
-float m_row[GROUP_ROWS];
-float l_row[GROUP_ROWS]; // running sum over the keys of the group
-float slope_row[GROUP_ROWS];
-RowDropout dropout_row[HAS_DROPOUT ? GROUP_ROWS : 1];
+float s_tile[LANE_GROUP_ROWS * LANE_GROUP_KEYS];
+vec4 o_tile[LANE_GROUP_ROWS * LANE_COLUMNS4];
+float m_row[LANE_GROUP_ROWS];
+float l_row[LANE_GROUP_ROWS]; // running sum over the keys of the group
+float slope_row[LANE_GROUP_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_GROUP_ROWS : 1];
 
 // q as fp32. Its columns lie where a lane finds the columns that belong to its words of k. Missing columns are zeros.
-shared vec4 q_stage[VKF_DECODE_Q_WORDS(GROUP_ROWS, HEAD_DIM, TYPE_K, LANES)];
+shared vec4 q_stage[VKF_DECODE_Q_WORDS(LANE_GROUP_ROWS, HEAD_DIM, TYPE_K, LANES)];
 
 #endif

@@ -11,7 +11,7 @@
 
 const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 
-shared vec2 state_stage[GROUPS * GROUP_ROWS]; // m and l
+shared vec2 state_stage[GROUPS * LANE_GROUP_ROWS]; // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // one row of o at a time
 
 uint stagedColumn(const uint word, const uint quad) {
@@ -19,9 +19,9 @@ uint stagedColumn(const uint word, const uint quad) {
 }
 
 void stageStates() {
-    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+    UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         if (lane == r % LANES) {
-            state_stage[group * GROUP_ROWS + r] = vec2(m_row[r], l_row[r]);
+            state_stage[group * LANE_GROUP_ROWS + r] = vec2(m_row[r], l_row[r]);
         }
     }
 }
@@ -30,11 +30,11 @@ void stageStates() {
 vec2 joinedState(const uint row) {
     float m = MINUS_INFINITY;
     for (uint g = 0; g < GROUPS; g++) {
-        m = max(m, state_stage[g * GROUP_ROWS + row].x);
+        m = max(m, state_stage[g * LANE_GROUP_ROWS + row].x);
     }
     float l = 0.0;
     for (uint g = 0; g < GROUPS; g++) {
-        vec2 state = state_stage[g * GROUP_ROWS + row];
+        vec2 state = state_stage[g * LANE_GROUP_ROWS + row];
         l += state.y == 0.0 ? 0.0 : state.y * power(state.x - m);
     }
     return vec2(m, l);
@@ -73,7 +73,7 @@ void storeStagedRow(const uint packed_row, const vec2 joined, const FinishedRow 
 
 void writeResults() {
     stageStates();
-    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+    UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         barrier(); // the states are staged, and the readers of the row before are done
         vec2 joined = joinedState(r);
         FinishedRow finished = finishRow(queryHead(item, item.row_begin + r), joined.x, joined.y);

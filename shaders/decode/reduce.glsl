@@ -11,7 +11,7 @@
 #ifdef VKF_SUBGROUPS
 void sumOverLanes() {
     UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
-        UNROLL for (uint i = 0; i < GROUP_ROWS * GROUP_KEYS; i++) {
+        UNROLL for (uint i = 0; i < LANE_GROUP_ROWS * LANE_GROUP_KEYS; i++) {
             s_tile[i] += subgroupShuffleXor(s_tile[i], distance);
         }
     }
@@ -19,8 +19,8 @@ void sumOverLanes() {
 #else
 // Adds four scores at a time through the memory of o_stage. Every invocation of the workgroup must call this function.
 void sumOverLanes() {
-    UNROLL for (uint first = 0; first < GROUP_ROWS * GROUP_KEYS; first += 4) {
-        uint count = min(GROUP_ROWS * GROUP_KEYS - first, 4);
+    UNROLL for (uint first = 0; first < LANE_GROUP_ROWS * LANE_GROUP_KEYS; first += 4) {
+        uint count = min(LANE_GROUP_ROWS * LANE_GROUP_KEYS - first, 4);
         barrier();
         UNROLL for (uint i = 0; i < 4; i++) {
             if (i < count) {

@@ -21,32 +21,32 @@ bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowM
 // Their probability is 0.
 void updateSoftmax(const uint key_begin, const bool partial) {
     uint first_key = keyOfNumber(empty_keys, threadKey(key_begin, 0));
-    UNROLL for (uint r = 0; r < GROUP_ROWS; r++) {
+    UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
                                   queryRow(item.row_begin + r), first_key);
         RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
-        UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
+        UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
             uint key = keyOfNumber(empty_keys, threadKey(key_begin, t));
-            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * GROUP_KEYS + t]));
+            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * LANE_GROUP_KEYS + t]));
             s = seesKey(key_begin, t, visible, masks, partial) ? s : MINUS_INFINITY;
-            s_tile[r * GROUP_KEYS + t] = s;
+            s_tile[r * LANE_GROUP_KEYS + t] = s;
             m_new = max(m_new, s);
         }
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
         float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
         float alpha = power(m_row[r] - m);
         float l = l_row[r] * alpha;
-        UNROLL for (uint t = 0; t < GROUP_KEYS; t++) {
-            float p = power(s_tile[r * GROUP_KEYS + t] - m);
+        UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+            float p = power(s_tile[r * LANE_GROUP_KEYS + t] - m);
             bool seen = seesKey(key_begin, t, visible, masks, partial);
             l += seen ? p : 0.0;
             if (HAS_DROPOUT &&
                 !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(empty_keys, threadKey(key_begin, t)))) {
                 p = 0.0;
             }
-            s_tile[r * GROUP_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);
+            s_tile[r * LANE_GROUP_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);
         }
         UNROLL for (uint c = 0; c < LANE_COLUMNS4; c++) {
             o_tile[r * LANE_COLUMNS4 + c] *= alpha;

@@ -4,22 +4,22 @@
 //
 // A group is LANES neighbouring invocations, which take a key at a time. Each of them holds some words of 16 bytes of
 // the key's k and v, and the columns of o that belong to these words. A word of a block type is a piece of a block. A
-// group holds all GROUP_ROWS rows of the tile and GROUP_KEYS keys at once. The groups of a workgroup take keys in turn,
+// group holds all LANE_GROUP_ROWS rows of the tile and LANE_GROUP_KEYS keys at once. The groups of a workgroup take keys in turn,
 // and join their states at the end.
 //
 // Needs: common/params.glsl.
-// Provides: TILE_ROWS, TILE_KEYS, GROUPS, GROUP_ROWS, GROUP_KEYS, and the numbers of words, quads and columns of a
+// Provides: TILE_ROWS, TILE_KEYS, GROUPS, LANE_GROUP_ROWS, LANE_GROUP_KEYS, and the numbers of words, quads and columns of a
 // lane.
 #ifndef VKF_DECODE_TILE_GLSL
 #define VKF_DECODE_TILE_GLSL
 
-layout(constant_id = VKF_ID_GROUP_ROWS) const uint GROUP_ROWS = 4;
-layout(constant_id = VKF_ID_GROUP_KEYS) const uint GROUP_KEYS = 4;
+layout(constant_id = VKF_ID_LANE_GROUP_ROWS) const uint LANE_GROUP_ROWS = 4;
+layout(constant_id = VKF_ID_LANE_GROUP_KEYS) const uint LANE_GROUP_KEYS = 4;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 
 const uint GROUPS = WORKGROUP_SIZE / LANES;
-const uint TILE_ROWS = GROUP_ROWS;
-const uint TILE_KEYS = GROUPS * GROUP_KEYS;
+const uint TILE_ROWS = LANE_GROUP_ROWS;
+const uint TILE_KEYS = GROUPS * LANE_GROUP_KEYS;
 
 // Groups of four elements in a word, and words of a row in a lane.
 const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);

@@ -55,7 +55,7 @@
 
 /* Work items. */
 #define VKF_ID_PACKED_HEADS 35       /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_GROUP_HEADS 36        /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_HEADS_IN_TURN 36        /* heads, of all sequences and splits, whose row tiles take turns */
 #define VKF_ID_KEY_SPLITS 37         /* workgroups that share the keys of a row tile */
 #define VKF_ID_KEY_OUTER 38          /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
@@ -87,8 +87,8 @@
 
 /* The tile of path decode. In plain arithmetic: */
 #define VKF_ID_KEY_LANES 59          /* invocations that share a key, a power of two */
-#define VKF_ID_GROUP_ROWS 60         /* packed query rows of the tile; each group of lanes holds all of them */
-#define VKF_ID_GROUP_KEYS 61         /* keys that a group of lanes holds at once */
+#define VKF_ID_LANE_GROUP_ROWS 60         /* packed query rows of the tile; each lane group holds all of them */
+#define VKF_ID_LANE_GROUP_KEYS 61         /* keys that a lane group holds at once */
 
 /* On cooperative matrices: */
 #define VKF_ID_ROW_SUBGROUPS 62      /* subgroups with their own rows; the others share keys */

@@ -29,7 +29,7 @@ private:
         state.o = result.o;
         vkfOnlineSoftmaxReset(&state);
         scores_.forEachVisible([&](KeyRange keys) {
-            // The scores of a group of lanes cost as much as one score.
+            // The scores of a lane group cost as much as one score.
             for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
                 addKeys(head, intersection(keys, {group, group + lanes}), &state);
             }

@@ -40,7 +40,7 @@ void orderItems(const Caps& caps, const CheckedProblem& problem, Schedule* sched
     while (heads % group != 0) {
         group--;
     }
-    constants[VKF_ID_GROUP_HEADS] = static_cast<uint32_t>(group);
+    constants[VKF_ID_HEADS_IN_TURN] = static_cast<uint32_t>(group);
 }
 
 } // namespace vkf

@@ -158,8 +158,8 @@ Constants tileConstants(const DecodeTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_KEY_LANES] = tile.lanes;
-    c[VKF_ID_GROUP_ROWS] = tile.threadRows;
-    c[VKF_ID_GROUP_KEYS] = tile.threadKeys;
+    c[VKF_ID_LANE_GROUP_ROWS] = tile.threadRows;
+    c[VKF_ID_LANE_GROUP_KEYS] = tile.threadKeys;
     return c;
 }
 
@@ -273,7 +273,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
-    c[VKF_ID_GROUP_HEADS] = 1;
+    c[VKF_ID_HEADS_IN_TURN] = 1;
     c[VKF_ID_MAP_ROW_TILES] = 1;
     if (has(p, VKF_ARRAY_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
