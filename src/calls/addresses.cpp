@@ -38,7 +38,7 @@ constexpr std::array<InputBinding, inputCount> inputBindings = {{
 static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
                              [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));
 
-// `input` must be one that travels by Travel::operand.
+// `input` must be one that is passed in PassedIn::operand.
 Operand operandOf(Input input) {
     return input == Input::lse             ? Operand::lse
            : input == Input::probabilities ? Operand::probabilities
@@ -47,10 +47,10 @@ Operand operandOf(Input input) {
 
 // Returns where `addresses` has the address of an optional input.
 VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
-    switch (row.travel) {
-    case Travel::operand:
+    switch (row.passedIn) {
+    case PassedIn::operand:
         return &addresses->at(operandOf(row.input));
-    case Travel::pushConstant:
+    case PassedIn::pushConstant:
         return &addresses->keyLengths;
     default:
         return &(addresses->table.*row.field);
@@ -64,7 +64,7 @@ VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& p, cons
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
     for (size_t i = 0; i < inputCount; i++) {
         const OptionalInput& row = optionalInputs[i];
-        if (call == InputsOf::gradient && row.travel == Travel::operand && row.input != Input::lse) {
+        if (call == InputsOf::gradient && row.passedIn == PassedIn::operand && row.input != Input::lse) {
             continue;
         }
         const VkfBinding& binding = bindings.*inputBindings[i].binding;

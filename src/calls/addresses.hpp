@@ -16,7 +16,7 @@ namespace vkf {
 struct Addresses {
     std::array<VkDeviceAddress, operandCount> operand{}; // indexed by Operand
     VkDeviceAddress keyLengths = 0;
-    shared::CallTable table{};        // optional inputs that travel by extraSlot or callTable
+    shared::CallTable table{};        // optional inputs that passedIn by extraSlot or callTable
     VkDeviceAddress tableAddress = 0; // where the call writes the table, if it needs one
 
     VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }

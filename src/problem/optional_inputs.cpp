@@ -48,23 +48,23 @@ constexpr bool areInOrder(const std::array<OptionalInput, inputCount>& rows) {
 
 // clang-format off
 constexpr std::array<OptionalInput, inputCount> table = {{
-    // input                  bit                         name               alignment  has                                bytes                              travel                field             broadcasts
-    {Input::lse,             VKF_ARRAY_LSE,              "lse",             words, isOn<VKF_ARRAY_LSE>,              lse,                               Travel::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {Input::probabilities,   VKF_ARRAY_PROBABILITIES,    "probabilities",   words, isOn<VKF_ARRAY_PROBABILITIES>,    probabilities,                     Travel::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {Input::probabilityRows, VKF_ARRAY_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_ARRAY_PROBABILITY_ROWS>, chosenRows,                        Travel::operand,      nullptr,          nullptr, nullptr, nullptr, false},
-    {Input::keyLengths,      VKF_ARRAY_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_ARRAY_KEY_LENGTHS>,      perSequence,                       Travel::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
-    {Input::blockMask,       VKF_ARRAY_BLOCK_MASK,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                         Travel::extraSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
-    {Input::blockTable,      VKF_ARRAY_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                        Travel::extraSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
-    {Input::sinks,           VKF_ARRAY_SINKS,            "sinks",           words, isOn<VKF_ARRAY_SINKS>,            perHead,                           Travel::extraSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
-    {Input::alibiSlopes,     VKF_ARRAY_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     perHead,                           Travel::extraSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
-    {Input::bias,            VKF_ARRAY_BIAS,             "bias",            words, isOn<VKF_ARRAY_BIAS>,             broadcast<VKF_ARRAY_BIAS>,         Travel::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
-    {Input::mask,            VKF_ARRAY_MASK,             "mask",            words, isOn<VKF_ARRAY_MASK>,             broadcast<VKF_ARRAY_MASK>,         Travel::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
-    {Input::documentIds,     VKF_ARRAY_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_ARRAY_DOCUMENT_IDS>,     documentIds,                       Travel::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
-    {Input::cuSeqlensQ,      VKF_ARRAY_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_ARRAY_CU_SEQLENS>,       starts,                            Travel::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
-    {Input::cuSeqlensK,      VKF_ARRAY_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                    starts,                            Travel::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
-    {Input::dropoutMask,     VKF_ARRAY_DROPOUT_MASK,     "dropoutMask",     words, isOn<VKF_ARRAY_DROPOUT_MASK>,     broadcast<VKF_ARRAY_DROPOUT_MASK>, Travel::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, false},
-    {Input::dropoutSeed,     VKF_ARRAY_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                          seed,                              Travel::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
-    {Input::biasFactors,     VKF_ARRAY_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_ARRAY_BIAS_FACTORS>,     perHead,                           Travel::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
+    // input                  bit                         name               alignment  has                                bytes                              passedIn                field             broadcasts
+    {Input::lse,             VKF_ARRAY_LSE,              "lse",             words, isOn<VKF_ARRAY_LSE>,              lse,                               PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {Input::probabilities,   VKF_ARRAY_PROBABILITIES,    "probabilities",   words, isOn<VKF_ARRAY_PROBABILITIES>,    probabilities,                     PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {Input::probabilityRows, VKF_ARRAY_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_ARRAY_PROBABILITY_ROWS>, chosenRows,                        PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, false},
+    {Input::keyLengths,      VKF_ARRAY_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_ARRAY_KEY_LENGTHS>,      perSequence,                       PassedIn::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
+    {Input::blockMask,       VKF_ARRAY_BLOCK_MASK,       "blockMask",       words, isOn<VKF_ARRAY_BLOCK_MASK>,       blockMask,                         PassedIn::extraSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
+    {Input::blockTable,      VKF_ARRAY_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_ARRAY_BLOCK_TABLE>,      blockTable,                        PassedIn::extraSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
+    {Input::sinks,           VKF_ARRAY_SINKS,            "sinks",           words, isOn<VKF_ARRAY_SINKS>,            perHead,                           PassedIn::extraSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
+    {Input::alibiSlopes,     VKF_ARRAY_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_ARRAY_ALIBI_SLOPES>,     perHead,                           PassedIn::extraSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
+    {Input::bias,            VKF_ARRAY_BIAS,             "bias",            words, isOn<VKF_ARRAY_BIAS>,             broadcast<VKF_ARRAY_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
+    {Input::mask,            VKF_ARRAY_MASK,             "mask",            words, isOn<VKF_ARRAY_MASK>,             broadcast<VKF_ARRAY_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
+    {Input::documentIds,     VKF_ARRAY_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_ARRAY_DOCUMENT_IDS>,     documentIds,                       PassedIn::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
+    {Input::cuSeqlensQ,      VKF_ARRAY_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_ARRAY_CU_SEQLENS>,       starts,                            PassedIn::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
+    {Input::cuSeqlensK,      VKF_ARRAY_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                    starts,                            PassedIn::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
+    {Input::dropoutMask,     VKF_ARRAY_DROPOUT_MASK,     "dropoutMask",     words, isOn<VKF_ARRAY_DROPOUT_MASK>,     broadcast<VKF_ARRAY_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, false},
+    {Input::dropoutSeed,     VKF_ARRAY_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                          seed,                              PassedIn::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
+    {Input::biasFactors,     VKF_ARRAY_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_ARRAY_BIAS_FACTORS>,     perHead,                           PassedIn::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
 }};
 // clang-format on
 static_assert(areInOrder(table));
@@ -76,10 +76,10 @@ const std::array<OptionalInput, inputCount> optionalInputs = table;
 uint32_t extraSlot(const VkfProblem& problem) {
     uint32_t inExtraSlot = 0;
     for (const OptionalInput& row : optionalInputs) {
-        if (row.travel == Travel::callTable && row.has(problem)) {
+        if (row.passedIn == PassedIn::callTable && row.has(problem)) {
             return VKF_EXTRA_SLOT_HAS_TABLE;
         }
-        inExtraSlot += row.travel == Travel::extraSlot && row.has(problem) ? 1 : 0;
+        inExtraSlot += row.passedIn == PassedIn::extraSlot && row.has(problem) ? 1 : 0;
     }
     return inExtraSlot == 0   ? VKF_EXTRA_SLOT_HAS_WINDOW
            : inExtraSlot == 1 ? VKF_EXTRA_SLOT_HAS_ADDRESS

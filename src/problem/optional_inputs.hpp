@@ -45,7 +45,7 @@ enum class Input : uint32_t {
 inline constexpr size_t inputCount = static_cast<size_t>(Input::biasFactors) + 1;
 
 // How the kernels find an input.
-enum class Travel : uint32_t {
+enum class PassedIn : uint32_t {
     operand,      // in a slot for tensors; each phase of a plan assigns its slots
     pushConstant, // in a push constant of its own
     extraSlot,    // in the extra slot of the push constants if no other input needs the slot, else in the call table
@@ -59,8 +59,8 @@ struct OptionalInput {
     uint64_t alignment;                  // alignment of the address, in bytes
     bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer
     uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has the input; may be 0
-    Travel travel;
-    shared::Address shared::CallTable::*field; // null unless the input travels by extraSlot or callTable
+    PassedIn passedIn;
+    shared::Address shared::CallTable::*field; // null unless the input is passed in extraSlot or callTable
     VkfBroadcastArray VkfProblem::*broadcast; // where its strides are in the problem; null for an input without strides
     // Where its strides, in bits, are in the call table; null for an input without strides.
     shared::Address (shared::CallTable::*strides)[3];

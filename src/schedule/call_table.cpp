@@ -44,7 +44,7 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
     }
     uint64_t address = 0;
     for (const OptionalInput& row : optionalInputs) {
-        if (row.travel == Travel::extraSlot) {
+        if (row.passedIn == PassedIn::extraSlot) {
             address = std::max(address, table.*row.field); // at most one of them is not 0
         }
     }

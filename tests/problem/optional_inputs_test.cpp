@@ -13,7 +13,7 @@
 namespace {
 
 using vkf::Input;
-using vkf::Travel;
+using vkf::PassedIn;
 
 uint64_t bytesOf(Input input, const VkfProblem& problem) {
     return vkf::bytesOf(vkf::optionalInputs[static_cast<size_t>(input)], problem);
@@ -28,7 +28,7 @@ TEST_CASE("a row of the table of inputs has a name and a place of its own", "[pr
     for (const vkf::OptionalInput& row : vkf::optionalInputs) {
         INFO(row.name);
         CHECK(names.insert(row.name).second);
-        const bool inTable = row.travel == Travel::extraSlot || row.travel == Travel::callTable;
+        const bool inTable = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
         CHECK((row.field != nullptr) == inTable);
         CHECK((row.strides != nullptr) == (row.broadcast != nullptr));
     }
