@@ -137,7 +137,7 @@
 #define VKF_ID_CHUNK_VISITED 94      /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
 
-/* Its tile on cooperative matrices (shaders/gradient_coopmat). */
+/* Its tile on cooperative matrices (shaders/backward_coopmat). */
 #define VKF_ID_OWNED_TILES 95        /* matrices of rows or keys that a subgroup owns */
 #define VKF_ID_VISITED_STEPS 96      /* steps of a visited tile; a step fills the depth and the columns of a matrix */
 #define VKF_ID_TWO_STAGES 97         /* bool: shared memory has two visited tiles */
