@@ -5,7 +5,7 @@
 //
 // Needs: backward/pair_tile.glsl, backward/pair_products.glsl, backward/backward_table.glsl, scores/final_score.glsl,
 // scores/score_terms.glsl, scores/dropout.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
-// softmax/stored_state.glsl. Provides: item, key_begin, slope, hasEmptyRow, beginEmptyRows, loadRows, computeGradients.
+// scalar/row_state.glsl. Provides: item, key_begin, slope, hasEmptyRow, beginEmptyRows, loadRows, computeGradients.
 #ifndef VKF_PAIR_GRADIENTS_GLSL
 #define VKF_PAIR_GRADIENTS_GLSL
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // From the scores of a step and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14), in place.
-// backward/pair_products.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
+// backward/pair_gradients.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
 // pass.
 //
 // Needs: backward_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,

@@ -2,7 +2,7 @@
 //
 // Loads what a subgroup owns: operands from q and dout, or from k and v, and the state of owned rows.
 //
-// Needs: backward_coopmat/globals.glsl, matrix/query_words.glsl, softmax/stored_state.glsl, backward/backward_table.glsl.
+// Needs: backward_coopmat/globals.glsl, matrix/query_words.glsl, scalar/row_state.glsl, backward/backward_table.glsl.
 // Provides: TYPE_OWNED_HEADS, TYPE_OWNED_VALUES,
 // TYPE_VISITED_HEADS, TYPE_VISITED_VALUES, matrixWord, ownedBegin, loadOwned, loadOwnedRows, beginSums, clearSums.
 #ifndef VKF_OWNED_OPERANDS_GLSL

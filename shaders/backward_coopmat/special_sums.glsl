@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0 (backward_coopmat/stage.glsl).
+// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0 (visited_stage.glsl).
 // matrix/special_values.glsl does the same for o.
 //
 //     dv   A special dout adds itself to the keys that its row sees.
@@ -10,7 +10,7 @@
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.
 //
-// Needs: backward_coopmat/globals.glsl, backward/walk.glsl, softmax/stored_state.glsl, masks/*, scores/dropout.glsl.
+// Needs: backward_coopmat/globals.glsl, backward/walk.glsl, scalar/row_state.glsl, masks/*, scores/dropout.glsl.
 // Provides: specialValues, specialHeads.
 #ifndef VKF_SPECIAL_SUMS_GLSL
 #define VKF_SPECIAL_SUMS_GLSL

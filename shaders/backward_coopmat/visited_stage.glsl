@@ -7,11 +7,11 @@
 // as a partial one, and zeroEmptyRows makes them zeros.
 //
 // Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
-// all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. backward_coopmat/matrix_gradients.glsl adds what the
+// all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. special_sums.glsl adds what the
 // visible pairs lose.
 //
-// Needs: backward_coopmat/globals.glsl, backward_coopmat/stage.glsl, backward/backward_table.glsl,
-// softmax/stored_state.glsl, scores/dropout.glsl, matrix/finite_halves.glsl.
+// Needs: backward_coopmat/globals.glsl, backward_coopmat/owned_operands.glsl, backward/backward_table.glsl,
+// scalar/row_state.glsl, scores/dropout.glsl, matrix/finite_halves.glsl.
 // Provides: VKF_VISITED_BEGIN, beginStages, fetchStep, fetchStates, forgetTile,
 // placeStep, placeStates, zeroEmptyRows, makeStepFinite.
 #ifndef VKF_VISITED_STAGE_GLSL

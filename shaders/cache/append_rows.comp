@@ -53,8 +53,8 @@ shared float staged[ROWS * STAGED];
 
 #include "common/address64.glsl"
 #include "common/element.glsl"
-#include "cache/append_rows.comp"
-#include "cache/append_rows.comp"
+#include "cache/round16.glsl"
+#include "cache/rotary.glsl"
 #include "cache/quantize.glsl"
 
 // Batch, head and row.

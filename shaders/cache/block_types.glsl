@@ -2,7 +2,7 @@
 //
 // Reads rows of block types (shared/stored_types.h) as fp32. The elements have exactly the bits of the definition:
 // scale times code is exact in fp32, and adding a minimum rounds once. In iq4_nl the number of a code takes the place
-// of the code (cache/block_types.glsl).
+// of the code (cache/code_numbers.glsl).
 //
 // A kernel loads one piece of a block at a time: VKF_PIECE_BYTES bytes of codes, and the numbers that they need. A
 // piece has four words:
@@ -19,7 +19,7 @@
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
-#include "cache/block_types.glsl"
+#include "cache/code_numbers.glsl"
 
 #if defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
 #define VKF_PIECE_BYTES 8

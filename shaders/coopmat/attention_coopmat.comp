@@ -66,8 +66,8 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 #ifndef VKF_BF16X3
 #include "matrix/special_values.glsl"
@@ -275,7 +275,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
 
 #endif
 
-#include "coopmat/main.glsl"
+#include "coopmat/split_walk.glsl"
 
 void main() {
     thread = threadIndex();

@@ -13,7 +13,7 @@
 #ifndef VKF_BF16X3_STAGE_GLSL
 #define VKF_BF16X3_STAGE_GLSL
 
-#include "coopmat/globals.glsl"
+#include "coopmat/tile_rows.glsl"
 
 // Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function always
 // loads a word that exists.

@@ -7,7 +7,7 @@
 #ifndef VKF_MATRIX_MASKS_GLSL
 #define VKF_MATRIX_MASKS_GLSL
 
-#include "masks/mask.glsl"
+#include "masks/range_bits.glsl"
 
 // Sets the scores of keys that a per-key mask drops to -infinity.
 void dropMasked() {

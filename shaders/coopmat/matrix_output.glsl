@@ -2,7 +2,7 @@
 //
 // Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
 //
-// Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, softmax/finish.glsl,
+// Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/finish.glsl,
 // scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/elements_in_registers.glsl or
 // elements_via_shared.glsl.
 // Provides: writeResults, and outputRow and outputAlignment for coopmat/matrix_store.glsl.

@@ -19,7 +19,7 @@
 #include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
-#include "coopmat/globals.glsl"
+#include "coopmat/tile_rows.glsl"
 
 // Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
 // again, so that no load leaves the tensor. A full tile has no such rows.

@@ -47,19 +47,19 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "common/numbers.glsl"
+#include "masks/dropped.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
 #include "decode/globals.glsl"
 #include "decode/join.glsl"
-#include "decode/join.glsl"
-#include "decode/load.glsl"
-#include "decode/load.glsl"
+#include "decode/reduce.glsl"
+#include "decode/begin.glsl"
+#include "decode/fetch.glsl"
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {

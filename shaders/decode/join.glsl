@@ -4,8 +4,8 @@
 // order of the groups, and stores (o, lse) of each row.
 //
 // Needs: decode/globals.glsl, cache/row_loads.glsl, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, softmax/finish.glsl, scores/dropout.glsl.
-// Provides: o_stage (decode/join.glsl uses it too), writeResults.
+// scores/final_score.glsl, scores/finish.glsl, scores/dropout.glsl.
+// Provides: o_stage (decode/reduce.glsl uses it too), writeResults.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
 

@@ -2,14 +2,14 @@
 //
 // Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the query row.
 //
-// Needs: decode_matrix/globals.glsl, decode_matrix/lane_chunks.glsl, cache/row_loads.glsl,
+// Needs: decode_matrix/globals.glsl, decode_matrix/chunk_columns.glsl, cache/row_loads.glsl,
 // common/address.glsl, scores/score_terms.glsl.
 // Provides: loadQueries, clearState.
 #ifndef VKF_DECODE_MATRIX_BEGIN_GLSL
 #define VKF_DECODE_MATRIX_BEGIN_GLSL
 
 #include "matrix/query_words.glsl"
-#include "matrix/query_words.glsl"
+#include "matrix/signed_word.glsl"
 
 // A word of q whose elements have the order of k's elements, for a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {

@@ -4,8 +4,8 @@
 // subgroups, in their order, and stores (o, lse) of each row.
 //
 // Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
-// decode_matrix/lane_chunks.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
-// softmax/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
+// decode_matrix/chunk_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
+// scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
 // Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL

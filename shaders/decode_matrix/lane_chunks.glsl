@@ -15,7 +15,7 @@
 // Needs: decode_matrix/globals.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
 // common/address64.glsl.
 // Provides: K_BLOCKS, V_BLOCKS, LaneChunks, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
-// fetched words, and places and rotations of chunks, for decode_matrix/lane_chunks.glsl and decode_matrix/lane_chunks.glsl.
+// fetched words, and places and rotations of chunks, for decode_matrix/chunk_codes.glsl and decode_matrix/chunk_columns.glsl.
 #ifndef VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 #define VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 

@@ -58,8 +58,8 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
@@ -80,7 +80,7 @@ void computeProducts() {
 }
 
 #include "latent/softmax.glsl"
-#include "latent/softmax.glsl"
+#include "latent/values.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {

@@ -11,7 +11,7 @@
 // Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
 // tile, on different rows. Then it reads the tiles without `added`, completely.
 //
-// Needs: common/item.glsl, masks/mask.glsl, masks/broadcast_rows.glsl, masks/bias_type.glsl, masks/mask.glsl,
+// Needs: common/item.glsl, masks/mask.glsl, masks/broadcast_rows.glsl, masks/bias_type.glsl, masks/range_bits.glsl,
 // common/call_table.glsl; TILE_ROWS, TILE_KEYS, MAPS_HEADS, OF_WORKGROUP, item, mask, rows, first_key, seen_tiles,
 // queryRowOf and queryHeadOf of map_tiles.comp.
 // Provides: open_tiles, biased_tiles, added_tiles, findBiasTiles.

@@ -9,7 +9,7 @@
 #ifndef VKF_MAP_FLAGS_GLSL
 #define VKF_MAP_FLAGS_GLSL
 
-#include "masks/mask.glsl"
+#include "masks/range_bits.glsl"
 
 // Flags of keys [begin, end), counted from the group's first key.
 uint flagsOf(const int begin, const int end) {

@@ -23,9 +23,9 @@ const uint TILE_ROWS = 1;
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "scores/units.glsl"
-#include "softmax/stored_state.glsl"
-#include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
+#include "scalar/row_state.glsl"
+#include "scores/finish.glsl"
+#include "scores/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup

@@ -31,7 +31,7 @@ void setDropout(const Item item, const uint group) {
     }
 }
 
-#include "scalar/softmax.glsl"
+#include "scalar/over_lanes.glsl"
 
 // Bits of the open blocks that a row has in the tile, for seesKey. If no block ends inside a tile, seesKey does not use
 // the bits.

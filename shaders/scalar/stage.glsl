@@ -12,7 +12,7 @@
 // Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if the
 // kernel stages keys in another order.
 // Provides: kv_stage, fetched, Q_FETCHES, K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; cache/tensor_rows.glsl;
-// fetchK, placeK, fetchV, placeV of scalar/stage.glsl.
+// fetchK, placeK, fetchV, placeV of scalar/stage_keys.glsl.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -44,6 +44,6 @@ shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WOR
 vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 #include "cache/tensor_rows.glsl"
-#include "scalar/stage.glsl"
+#include "scalar/stage_keys.glsl"
 
 #endif

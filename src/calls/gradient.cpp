@@ -153,7 +153,7 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     to->call.at(Operand::scratchState) = at(ScratchRange::rowState);
     to->call.tableAddress = at(ScratchRange::table);
     to->call.table.tile_sequences = at(ScratchRange::rowSequences);
-    to->call.table.tile_count = gradient.slots.count;
+    to->call.table.tile_count = gradient.tileSequences.count;
     to->table.row_state = at(ScratchRange::rowState);
     to->table.ds = at(ScratchRange::storedDs);
     to->table.p = at(ScratchRange::storedP);
@@ -202,8 +202,8 @@ void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t
     case Kernel::listSequences:
         recorder.once(index, ofKeys ? sequenceList(p, gradient.keyTileSequences, addresses.call.table.key_starts,
                                                    p.keys, addresses.table.key_tile_sequences)
-                                    : sequenceList(p, gradient.slots, addresses.call.table.row_starts, p.queryRows,
-                                                   addresses.call.table.tile_sequences));
+                                    : sequenceList(p, gradient.tileSequences, addresses.call.table.row_starts,
+                                                   p.queryRows, addresses.call.table.tile_sequences));
         break;
     default:
         recorder.steps(index, paramsOf(phase, addresses.call), first, last);

@@ -458,10 +458,10 @@ TEST_CASE("packed sequences need their lengths, and list their tiles before they
     CHECK(all[list].command == Command::bind);
     CHECK(all[list + 1].command == Command::dispatch);
     CHECK(all[list + 2].command == Command::barrier);
-    CHECK(plan.slots.count == 100 / plan.tile.rows + 3);
+    CHECK(plan.tileSequences.count == 100 / plan.tile.rows + 3);
     CHECK(plan.scratch.bytes() >=
-          plan.scratch.offset(vkf::ScratchRange::rowSequences) + uint64_t{4} * plan.slots.count);
-    const vkf::shared::SequenceList params = vkf::sequenceList(problem, plan.slots, 0x4000, 100, 0x5000);
+          plan.scratch.offset(vkf::ScratchRange::rowSequences) + uint64_t{4} * plan.tileSequences.count);
+    const vkf::shared::SequenceList params = vkf::sequenceList(problem, plan.tileSequences, 0x4000, 100, 0x5000);
     CHECK(params.starts == 0x4000);
     CHECK(params.tile_sequences == 0x5000);
     CHECK(params.sequences == 3);

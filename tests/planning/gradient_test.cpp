@@ -99,11 +99,11 @@ TEST_CASE("packed sequences list the tiles of rows and of keys", "[planning]") {
     const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
                                          Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
-    CHECK(plan.slots.count == 1000 / plan.slots.tileRows + 5);
+    CHECK(plan.tileSequences.count == 1000 / plan.tileSequences.tileRows + 5);
     CHECK(plan.keyTileSequences.count == 1500 / plan.keyTileSequences.tileRows + 5);
     CHECK(plan.scratch.offset(vkf::ScratchRange::rowSequences) !=
           plan.scratch.offset(vkf::ScratchRange::keyTileSequences));
-    CHECK(plan.phases[4].items == plan.slots.count * 4);
+    CHECK(plan.phases[4].items == plan.tileSequences.count * 4);
     CHECK(plan.phases[5].items == plan.keyTileSequences.count * 2);
 }
 

@@ -3,6 +3,8 @@
 // The random calls of `vkflash soak`.
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -79,5 +81,34 @@ TEST_CASE("a seed gives the same call and the same tensors", "[files]") {
         CHECK(std::memcmp(first.pointers().q, second.pointers().q, vkfStoredBytes(q.type, q.elements)) == 0);
         const uint64_t bias = vkfBroadcastBytes(&one.problem, VKF_ARRAY_BIAS);
         CHECK((bias == 0 || std::memcmp(first.pointers().bias, second.pointers().bias, bias) == 0));
+    }
+}
+
+TEST_CASE("one call in twenty has large finite numbers in every tensor that may hold them", "[files]") {
+    std::map<std::string, int> grown;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        const RandomCase random(seed);
+        if (!random.extreme || vkfCheckProblem(&random.problem, nullptr) != VKF_SUCCESS) {
+            CHECK((random.extreme || random.growth.q + random.growth.k + random.growth.v == 0));
+            continue;
+        }
+        grown["q"] += random.growth.q > 8 ? 1 : 0;
+        grown["k"] += random.growth.k > 8 ? 1 : 0;
+        grown["v"] += random.growth.v > 8 ? 1 : 0;
+        grown["dout"] += random.growth.dout > 2 ? 1 : 0;
+        grown["dlse"] += random.growth.dlse > 8 ? 1 : 0;
+        CaseInputs inputs(random, seed);
+        const VkfTensorLayout q = vkf::layoutOf(random.problem, VKF_TENSOR_Q);
+        double largest = 0.0;
+        for (uint64_t i = 0; i < q.elements; i++) {
+            const double x = vkfLoadElement(q.type, inputs.pointers().q, i);
+            REQUIRE(std::isfinite(x));
+            largest = std::max(largest, std::abs(x));
+        }
+        CHECK((random.growth.q < 8 || q.elements < 4000 || largest > 64.0));
+    }
+    for (const char* name : {"q", "k", "v", "dout", "dlse"}) {
+        INFO(name);
+        CHECK(grown[name] > 3);
     }
 }

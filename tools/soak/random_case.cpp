@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "tensors/generator.hpp"
@@ -192,7 +193,38 @@ void makeBiasExtreme(const VkfProblem& p, std::vector<std::byte>& bias, Dice& di
     }
 }
 
+// Powers of two that keep within the limits of finite inputs (docs/semantics.md). Scores stay within 2^27, which is
+// what matrices promise. The backward pass rounds ds to the type of its matrices.
+RandomCase::Growth chooseGrowth(const RandomCase& random, Dice& dice) {
+    constexpr int ofScores = 16;
+    const bool narrow = random.problem.v.type == VKF_TYPE_F16;
+    const int most = narrow ? 12 : 100; // 65504 is 16 times 2^12, and normal numbers stay below 16
+    const int mostBackward = narrow ? 6 : 60;
+    RandomCase::Growth growth;
+    growth.q = static_cast<int>(dice.below(ofScores - 3));
+    growth.k = std::min(ofScores - growth.q, 12);
+    growth.v = static_cast<int>(dice.below(static_cast<uint32_t>(random.backward ? mostBackward : most) + 1));
+    growth.dout = random.backward ? std::min(mostBackward - growth.v, 12) : 0;
+    growth.dlse = random.backward && !narrow ? static_cast<int>(dice.below(40)) : 0;
+    return growth;
+}
+
 } // namespace
+
+void grow(VkfType type, std::vector<std::byte>& elements, int log2, uint64_t seed) {
+    if (vkfBlockElements(type) != 1 || log2 == 0)
+        return;
+    Dice dice(seed);
+    const uint64_t count = elements.size() / vkfTypeBytes(type);
+    for (uint64_t first = 0; first < count;) {
+        const uint64_t end = std::min<uint64_t>(count, first + 1 + dice.below(200));
+        const bool grows = dice.oneIn(4);
+        for (; first < end; ++first)
+            if (grows)
+                vkfStoreElement(type, elements.data(), first,
+                                std::ldexp(vkfLoadElement(type, elements.data(), first), log2));
+    }
+}
 
 RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
     Dice dice(seed);
@@ -224,6 +256,8 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
     extreme = dice.oneIn(casesPerExtreme);
     if (extreme && problem.softcap > 0.0F)
         problem.softcap = dice.of(extremeSoftcaps);
+    if (extreme)
+        growth = chooseGrowth(*this, dice);
 }
 
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
@@ -239,6 +273,9 @@ CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     if (wants(VKF_ARRAY_BIAS))
         bias_ = randomBias(problem_, seed + 1);
     if (random.extreme) {
+        grow(problem_.q.type, tensors_.q, random.growth.q, seed + 2);
+        grow(problem_.k.type, tensors_.k, random.growth.k, seed + 3);
+        grow(problem_.v.type, tensors_.v, random.growth.v, seed + 4);
         makeBiasExtreme(problem_, bias_, dice);
         for (float& x : factors_) // a product past the largest number would be infinite
             x = std::clamp(x, -1.0F, 1.0F);

@@ -20,10 +20,19 @@ struct RandomCase {
     bool backward = false;                // its backward pass is wanted too
     VkfPath backwardPath = VKF_PATH_AUTO; // of the backward pass; this path may not take the problem
     std::vector<int32_t> starts;          // of packed sequences: rows and keys have the same starts
-    bool extreme = false;                 // biases, sinks, slopes and softcap are at the ends of what they may be
+    bool extreme = false;                 // its numbers are at the ends of what they may be
+
+    // Numbers of the tensors are multiplied by 2 to the power of these, here and there. All are 0 unless `extreme`.
+    struct Growth {
+        int q = 0, k = 0, v = 0, dout = 0, dlse = 0;
+    };
+    Growth growth{};
 
     explicit RandomCase(uint64_t seed);
 };
+
+// Multiplies runs of elements by 2^log2 and leaves others as they are. Block types are left as they are.
+void grow(VkfType type, std::vector<std::byte>& elements, int log2, uint64_t seed);
 
 // The host memory of a random call: the tensors and every optional input.
 class CaseInputs {

@@ -31,32 +31,32 @@ struct Counts {
 // Scratch memory for the backward pass of every second case, which may then keep ds there.
 constexpr uint64_t bandScratchBytes = uint64_t{256} << 20;
 
-// Computes and checks the backward pass. `tensors` has o and lse. Returns false if the library refuses it.
-bool checkGradients(host::Device& device, const VkfProblem& problem, uint64_t seed, const host::HostTensors& tensors) {
-    std::optional<RandomGradients> random;
+// Computes and checks the backward pass on a path. `tensors` has o and lse. Returns false if the library refuses it.
+bool checkGradients(host::Device& device, const RandomCase& random, VkfPath path, uint64_t seed,
+                    const host::HostTensors& tensors) {
+    VkfProblem problem = random.problem;
+    problem.path = path;
+    std::optional<RandomGradients> gradients;
     host::GradientReport report;
     try {
-        random.emplace(problem, seed, seed % 2 == 0 ? bandScratchBytes : 0);
-        report = host::gradient(device, random->problem, tensors, random->pointers());
+        gradients.emplace(problem, seed, seed % 2 == 0 ? bandScratchBytes : 0);
+        grow(gradients->problem.dout.type, gradients->dout, random.growth.dout, seed + 5);
+        grow(VKF_TYPE_F32, gradients->dlse, random.growth.dlse, seed + 6);
+        report = host::gradient(device, gradients->problem, tensors, gradients->pointers());
     } catch (const host::Error& error) {
         if (error.result() == VKF_ERROR_UNSUPPORTED)
             return false;
         throw;
     }
-    const host::HostGradients gradients = random->pointers();
-    requirePassed(verifyGradients(random->problem, tensors, gradients, report.info), report.info.description);
+    requirePassed(verifyGradients(gradients->problem, tensors, gradients->pointers(), report.info),
+                  report.info.description);
     return true;
 }
 
 // As checkGradients, on the path of the backward pass. A problem that matrices do not take goes to VKF_PATH_AUTO.
 bool checkBackward(host::Device& device, const RandomCase& random, uint64_t seed, const host::HostTensors& tensors) {
-    VkfProblem problem = random.problem;
-    problem.path = random.backwardPath;
-    const bool checked = checkGradients(device, problem, seed, tensors);
-    if (checked || random.backwardPath != VKF_PATH_COOPMAT)
-        return checked;
-    problem.path = VKF_PATH_AUTO;
-    return checkGradients(device, problem, seed, tensors);
+    return checkGradients(device, random, random.backwardPath, seed, tensors) ||
+           (random.backwardPath == VKF_PATH_COOPMAT && checkGradients(device, random, VKF_PATH_AUTO, seed, tensors));
 }
 
 void checkCase(host::Device& device, uint64_t seed, Counts& counts) {
