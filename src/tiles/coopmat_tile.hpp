@@ -48,7 +48,7 @@ uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& p
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
 // Whether the tile makes enough workgroups for a mask under which they take different times.
-bool staysBusyUnderMasks(const CoopmatTile& tile, const TileProblem& problem);
+bool staysBusyUnderMasks(const CoopmatTile& tile, const Caps& caps, const TileProblem& problem);
 
 // Fills *considered, unless null.
 CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& layout, const TileProblem& problem,

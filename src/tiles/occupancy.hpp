@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace vkf {
+#include "device/chips.hpp"
 
-inline constexpr uint64_t multiprocessors = 132;
+namespace vkf {
 
 // Workgroups that one multiprocessor runs at the same time. `registers` is the count of a tile; this function adds
 // those of addresses, counters and intermediate results.

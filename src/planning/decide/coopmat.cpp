@@ -52,7 +52,7 @@ std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const Coopma
     withBias.biasBits = biased.tile.biasBits;
     const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps, problem);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
-    if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, problem)) {
+    if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, device.caps, problem)) {
         return {};
     }
     return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,

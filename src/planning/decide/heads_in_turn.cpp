@@ -3,16 +3,12 @@
 
 #include <algorithm>
 
+#include "device/chips.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
 namespace {
-
-// Heads that take turns read their k and v at the same time. More than 16 heads gain nothing. With 16 heads and tiles
-// of 256 rows, the multiprocessors of an H200 are equally busy within 3 %, for any N from 1024.
-constexpr uint64_t mostHeads = 16;
-constexpr uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
 
 bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
     return problem.windowed() || problem.hasPerKeyMasks() || mapsBias(caps, problem);
@@ -32,8 +28,10 @@ uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Deci
         problem.empty) {
         return 1;
     }
+    const Chip::HeadsInTurn& chip = chipOf(caps).headsInTurn;
     const uint64_t heads = uint64_t{tensorSequences(p)} * p.queryHeads / decision.packedHeads * decision.splits;
-    uint64_t together = std::clamp<uint64_t>(cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, mostHeads);
+    uint64_t together =
+        std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.mostHeads);
     while (heads % together != 0) {
         together--;
     }

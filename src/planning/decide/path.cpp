@@ -4,35 +4,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/chips.hpp"
 #include "device/matrix_support.hpp"
 #include "tiles/amd/registers.hpp"
 
 namespace vkf {
 namespace {
 
-// The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes problems with
-// more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path decode reads the keys once
-// for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV heads in us:
-//
-//     packed rows   keys   decode   coopmat
-//              64   1024     15.6      18.4
-//              64   4096       71        50
-//              32    any   about the same
-constexpr uint32_t mostDecodeRows = 16;
-constexpr uint64_t mostPackedDecodeRows = 32;
-constexpr uint64_t fewKeys = 16384;
-
 // Whether many packed rows meet many keys.
-bool isCrowded(const CheckedProblem& problem) {
+bool isCrowded(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const bool manyRows = !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > mostPackedDecodeRows;
-    return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= fewKeys;
+    const bool manyRows =
+        !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > chip.mostPackedDecodeRows;
+    return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= chip.fewKeys;
 }
 
-// Whether AUTO may take path coopmat. The software driver llvmpipe has no matrix units, so that the portable kernel is
-// faster there. fp32 numbers as bf16x3 were not measured on AMD chips.
+// Whether AUTO may take path coopmat.
 bool mayTakeMatrices(const Caps& caps, const CheckedProblem& problem) {
-    const bool avoided = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || (usesBf16x3(problem.given) && isAmd(caps));
+    const Chip::Path& chip = chipOf(caps).path;
+    const bool avoided = chip.avoidsMatrices || (usesBf16x3(problem.given) && chip.avoidsBf16x3);
     return !avoided && caps.storage16() && whyNotCoopmat(caps, problem) == nullptr;
 }
 
@@ -46,12 +36,13 @@ bool holdsMatrices(const Caps& caps, const CoopmatTile& tile) {
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const Caps& caps = device.caps;
+    const Chip::Path& chip = chipOf(caps).path;
     if (p.path != VKF_PATH_AUTO) {
         return {p.path, {}};
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
-    const bool few = caps.storage16() && typicalRows(p) <= mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
-    if (wide || (few && (!isCrowded(problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
+    const bool few = caps.storage16() && typicalRows(p) <= chip.mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
+    if (wide || (few && (!isCrowded(chip, problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
         return {VKF_PATH_DECODE, {}};
     }
     if (mayTakeMatrices(caps, problem)) {

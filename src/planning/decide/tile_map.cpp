@@ -3,22 +3,13 @@
 
 #include <algorithm>
 
+#include "device/chips.hpp"
 #include "planning/tile_map_sizes.hpp"
 #include "problem/mask_layout.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
 namespace {
-
-// What a map of the bias costs and saves, in seconds. The numbers of a GPU are those of an H200.
-struct Speed {
-    double operations; // of attention, a second
-    double bytes;      // of a bias that the map reads, a second
-    double fixed;      // seconds that a map takes whatever its size: dispatches, and workgroups that wait for memory
-};
-constexpr Speed gpuSpeed = {300e12, 4e12, 35e-6};
-constexpr Speed softwareSpeed = {20e9, 10e9, 12e-6}; // llvmpipe on a few cores
-constexpr double savedShare = 0.5;                   // of the time of attention, by a causal mask
 
 // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
 // about every key then.
@@ -63,21 +54,18 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 
 } // namespace
 
-// For instance, 8192 rows and keys of 16 heads with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads
-// has 134 MB, which take 34 us. With 1024 rows and keys attention takes 40 us without a bias, 53 with one, and 75 with
-// a causal mask and a map: few workgroups make the map, and the longest tile of rows takes as long as before.
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
         return false;
     }
-    const Speed& speed = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE ? softwareSpeed : gpuSpeed;
+    const Chip::TileMap& chip = chipOf(caps).tileMap;
     const double pairs = visiblePairs(problem) * p.batch;
     const double columns = static_cast<double>(p.headDim) + p.valueDim;
-    const double attention = 2.0 * columns * pairs * p.queryHeads / speed.operations;
+    const double attention = 2.0 * columns * pairs * p.queryHeads / chip.operations;
     const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
-    const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / speed.bytes;
-    return savedShare * attention > reading + speed.fixed;
+    const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / chip.bytes;
+    return chip.savedShare * attention > reading + chip.fixed;
 }
 
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {

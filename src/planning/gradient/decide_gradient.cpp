@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "device/chips.hpp"
 #include "device/matrix_support.hpp"
 #include "problem/dropout.hpp"
-#include "tiles/amd/registers.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -72,10 +72,9 @@ bool readsWholeWords(const CheckedGradient& gradient) {
            inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_GRADIENT_TENSOR_DOUT));
 }
 
-// AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler
-// (580.159.04) lost sums of such calls, and AMD chips, whose compiler keeps no tile in registers (docs/portability.md).
+// AUTO avoids rows that are not whole words, because NVIDIA's compiler (580.159.04) lost sums of such calls.
 bool avoidsMatrices(const Caps& caps, const CheckedGradient& gradient) {
-    return caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE || isAmd(caps) || !readsWholeWords(gradient);
+    return chipOf(caps).path.avoidsBackwardMatrices || !readsWholeWords(gradient);
 }
 
 // Decides the path and its matrices. AUTO is coopmat where the device can and nothing speaks against it.

@@ -21,8 +21,6 @@
 
 namespace vkf {
 
-bool isAmd(const Caps& caps);
-
 // VKF_TILE_SPILLS with the tile's registers as AMD's compiler counts them, or no rejection. There is none on devices of
 // other vendors.
 Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps);

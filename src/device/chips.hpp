@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// What is known of chips and their compilers: thresholds between tiles and paths, with the times that they come from.
+// A new chip is a row of the table in chips.cpp. A default value is that of an NVIDIA H200, which most values were
+// measured on; the rows of other chips name what differs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "device/caps.hpp"
+
+namespace vkf {
+
+// Multiprocessors of an H200. Tiles and splits aim at this number on all chips, because Vulkan does not tell it. A
+// device with fewer of them loses little.
+inline constexpr uint64_t multiprocessors = 132;
+
+// A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
+struct CoopmatCandidate {
+    uint32_t subgroups;
+    uint32_t rowTiles;
+    uint32_t keyTiles;
+    uint32_t mostDim;            // of q and v, whichever is larger
+    uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
+};
+
+struct Chip {
+    // Which path AUTO takes.
+    struct Path {
+        bool avoidsMatrices = false;         // path coopmat is slower than path scalar
+        bool avoidsBf16x3 = false;           // for fp32 numbers as bf16x3
+        bool avoidsBackwardMatrices = false; // in the backward pass
+        // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes
+        // problems with more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path
+        // decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
+        // heads in us:
+        //
+        //     packed rows   keys   decode   coopmat
+        //              64   1024     15.6      18.4
+        //              64   4096       71        50
+        //              32    any   about the same
+        uint32_t mostDecodeRows = 16;
+        uint64_t mostPackedDecodeRows = 32;
+        uint64_t fewKeys = 16384;
+    };
+
+    // Path coopmat.
+    struct Coopmat {
+        std::span<const CoopmatCandidate> registerCandidates;  // matrices of a known element layout
+        std::span<const CoopmatCandidate> viaSharedCandidates; // elements pass through shared memory
+        std::span<const CoopmatCandidate> bf16x3Candidates;    // fp32 numbers as bf16x3
+        // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
+        uint32_t fewSubgroups = 960;
+        // Enough workgroups of four subgroups with 16 rows each where keys are not split. One sequence of 512 rows, 16
+        // heads, D = 128, takes 20.8 us in 128 of them, causal 22.3. In two splits of larger tiles it takes 22.3 us. In
+        // smaller tiles, causal, it takes 38.5 us.
+        uint64_t fewSmallWorkgroups = 120;
+        // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9
+        // with 32.
+        uint32_t mostRegisters = 232;
+        // Tiles that need more registers keep the last depths of q in shared memory. D = 128 with 32 rows a subgroup
+        // needs 224, D = 256 with 16 rows needs 208.
+        uint32_t crowdedRegisters = 200;
+        // As many depths as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
+        // 775 and 2880 us with 512, 2048 and 8192 keys, and 264, 817 and 3010 with all of q in registers. With one
+        // depth they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
+        // 3750 instead of 313, 1030 and 3890.
+        uint32_t freedRegisters = 12;
+        // Smaller workgroups load too little at a time, however few the rows are.
+        uint32_t subgroupsOfFewRows = 4;
+        // Two workgroups for each multiprocessor where each split has so many keys: 65536 keys of 64 packed rows of 8
+        // KV heads take 93 us in 33 splits, 115 in 16.
+        uint64_t manyWorkgroups = 2 * multiprocessors;
+        uint64_t manySplitKeys = 1024;
+        // Under a causal mask, one wave of workgroups that share multiprocessors leaves them idle in the end. 1024 rows
+        // of 32 heads, D = 64, take 37.5 us in 256 workgroups, and 33.5 in 512 of half the rows. 40 heads: 36.5 in
+        // 320, 43.7 in 640.
+        uint64_t moreThanOneWave = manyWorkgroups + 1;
+        // Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more.
+        // 16384 rows in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
+        uint32_t fewKeysOfTriangle = 768;
+        // Splits of fewer keys cost more in beginning, end and merge than they gain.
+        uint32_t leastSplitKeys = 256;
+        // A cache has at least so many times as many keys as there are rows. Large tiles of split keys are faster
+        // there. 512 rows of 32 query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096
+        // keys: 126 and 120. With 4096 keys where k and v are q4_0: 159 and 172, because each tile of rows decodes
+        // their elements again.
+        uint32_t cacheKeys = 8;
+        uint32_t leastSplitKeysOfLargeHeads = 128;
+        // Under a causal mask, large heads are split until there are so many workgroups, because the longest takes
+        // twice the mean. 2048 rows of 8 heads, D = 256: 138 us in 128 workgroups, 104 in 256. 12 heads: 141 us in 192,
+        // 161 in 384.
+        uint64_t balancedWorkgroups = 160;
+        // Each of these splits has so many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
+        uint32_t leastBalancedSplitKeys = 640;
+        uint32_t mostSmallDim = 128;
+    };
+
+    // What a map of a bias costs and saves (planning/decide/tile_map.cpp). For instance, 8192 rows and keys of 16 heads
+    // with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads has 134 MB, which take 34 us. With 1024
+    // rows and keys attention takes 40 us without a bias, 53 with one, and 75 with a causal mask and a map: few
+    // workgroups make the map, and the longest tile of rows takes as long as before.
+    struct TileMap {
+        double operations = 300e12; // of attention, a second
+        double bytes = 4e12;        // of a bias that the map reads, a second
+        double fixed = 35e-6;       // seconds of any map: dispatches, and workgroups that wait for memory
+        double savedShare = 0.5;    // of the time of attention, by a causal mask
+    };
+
+    struct HeadsInTurn {
+        // Heads that take turns read their k and v at the same time. More than 16 heads gain nothing. With 16 heads and
+        // tiles of 256 rows, the multiprocessors of an H200 are equally busy within 3 %, for any N from 1024.
+        uint64_t mostHeads = 16;
+        uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
+    };
+
+    // The most registers of a tile that the compiler holds without spills, as tiles/amd/registers.hpp counts them.
+    // Compilers without an entry follow the counts of the tiles themselves.
+    struct Spills {
+        uint32_t mostScalar = UINT32_MAX;
+        uint32_t mostCoopmat = UINT32_MAX;
+        uint32_t mostCoopmatLoop = UINT32_MAX;
+        uint32_t mostCoopmatLoopWithBias = UINT32_MAX;
+        uint32_t mostCoopmatGathering = UINT32_MAX;
+        uint32_t mostDecode = UINT32_MAX;
+        uint32_t mostDecodeOutput = UINT32_MAX;
+        uint32_t mostLatent = UINT32_MAX;
+    };
+
+    Path path;
+    Coopmat coopmat;
+    TileMap tileMap;
+    HeadsInTurn headsInTurn;
+    Spills spills;
+};
+
+// The row of a device; that of an H200 for chips without a row.
+const Chip& chipOf(const Caps& caps);
+
+} // namespace vkf
