@@ -116,7 +116,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
         }
     }
     const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), mostMergeLanes);
-    const MergeTile tile = chooseMergeTile(merge.params.partial_count, lanes, caps.maxInvocations);
+    const MergeTile tile = chooseMergeTile(merge.params.partial_count, lanes, caps);
     merge.rowsOfWorkgroup = tile.rows;
     merge.columnsOfWorkgroup = 4 * lanes;
     variant->kernel = Kernel::mergePartials;

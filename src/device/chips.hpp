@@ -97,6 +97,64 @@ struct Chip {
         uint32_t mostSmallDim = 128;
     };
 
+    // Key splits of path scalar.
+    struct Scalar {
+        // Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to
+        // 2048 rows (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and
+        // 20 us next to another workgroup.
+        double operationsOfMultiprocessor = 2.1e5; // in one microsecond
+        double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
+        double beginningAndEnd = 5;                // of a workgroup
+        double merge = 5;
+        double partialResultBytes = 3e6; // written or read in one microsecond
+        double worthIt = 0.9;            // of the time with fewer splits
+        uint32_t leastSplitKeys = 64;
+        uint64_t enoughWaves = 8; // limits the scratch memory
+    };
+
+    // Key splits of path decode.
+    struct Decode {
+        // Keys are split until the last wave of workgroups is nearly full, or there are so many waves. Half a wave too
+        // many costs a quarter of the time (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
+        uint64_t enoughWaves = 8;
+        double fullEnough = 0.9;
+        // Where k and v have no block type, two workgroups of a multiprocessor keep its memory busy. A third pays for
+        // its merge if each split has so many keys (16384 keys: 33 splits 23.8 us, 49 splits 24.2; 65536 keys:
+        // both 68.3; eight sequences of 16384 keys: two 130, three 128). To decode elements of block types takes longer
+        // than to read them, so that a third workgroup is always better there.
+        uint32_t busyWorkgroups = 2;
+        uint32_t keysOfBusySplits = 1024;
+    };
+
+    // Path decode on cooperative matrices.
+    struct DecodeMatrix {
+        // A matrix costs the same for one row as for sixteen. One row is what plain arithmetic does best. Matrices are
+        // faster from four rows on, where plain arithmetic takes four instructions for each element.
+        uint64_t mostPlainRows = 1;
+        uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need more
+        // With many keys for each multiprocessor, one workgroup of eight subgroups has half as many partial results to
+        // merge as two of four. 65536 keys take 66.3 us instead of 66.9, eight sequences of 65536 keys 480 instead of
+        // 483. 16384 keys and eight sequences of 4096 take the same. Block types gain nothing: they keep four
+        // workgroups of a multiprocessor busy.
+        uint32_t subgroupsOfManyKeys = 8;
+        uint64_t manyKeys = 2048; // of all KV heads, for each multiprocessor
+        // Two columns of each key pay from here on. With 64 columns, 65536 keys of q8_0 take 35.4 us instead of 37.3,
+        // but 4096 keys take 10.6 instead of 9.9.
+        uint32_t leastDimOfTwoColumns = 128;
+    };
+
+    // Merges of partial results.
+    struct Merge {
+        // One row with D = 128 on an H200: with 16 partial results, a call takes 8.1 us in 2 groups and 7.8 in 4 or 8.
+        // With 33 of them, it takes 12.1 us in two turns of eight at once, 11.6 in one turn of five, and no less with
+        // 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See
+        // docs/tuning.md, "The merge".
+        uint32_t usualAtOnce = 4;
+        uint32_t mostAtOnce = 8;
+        uint32_t usualInvocations = 128;
+        uint32_t mostInvocations = 256;
+    };
+
     // What a map of a bias costs and saves (planning/decide/tile_map.cpp). For instance, 8192 rows and keys of 16 heads
     // with D = 128 take 1.8 ms at 300 TFLOP/s. A mask of fp16 for all heads has 134 MB, which take 34 us. With 1024
     // rows and keys attention takes 40 us without a bias, 53 with one, and 75 with a causal mask and a map: few
@@ -130,6 +188,10 @@ struct Chip {
 
     Path path;
     Coopmat coopmat;
+    Scalar scalar;
+    Decode decode;
+    DecodeMatrix decodeMatrix;
+    Merge merge;
     TileMap tileMap;
     HeadsInTurn headsInTurn;
     Spills spills;

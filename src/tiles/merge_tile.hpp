@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "device/caps.hpp"
 #include "pipelines/variant.hpp"
 
 namespace vkf {
@@ -22,7 +23,7 @@ struct MergeTile {
     void setConstants(Constants& constants) const;
 };
 
-// `lanes` must be a power of two, and at most mostMergeLanes. `maxInvocations` is the device's limit, at least 128.
-MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, uint32_t maxInvocations);
+// `lanes` must be a power of two, and at most mostMergeLanes. The device takes workgroups of at least 128 invocations.
+MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, const Caps& caps);
 
 } // namespace vkf

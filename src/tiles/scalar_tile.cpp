@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "device/chips.hpp"
 #include "shared/attention_params.h"
 #include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
@@ -51,18 +52,6 @@ constexpr std::array candidates = {
     Candidate{32, 4, 1, 4, 8, 8, 1, 256, false, 0, 0},
 };
 
-// Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to 2048 rows
-// (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and 20 us next to
-// another workgroup.
-constexpr double operationsOfMultiprocessor = 2.1e5; // in one microsecond
-constexpr double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
-constexpr double beginningAndEnd = 5;                // of a workgroup
-constexpr double merge = 5;
-constexpr double partialResultBytes = 3e6; // written or read in one microsecond
-constexpr double worthIt = 0.9;            // of the time with fewer splits
-constexpr uint32_t leastSplitKeys = 64;
-constexpr uint64_t enoughWaves = 8; // limits the scratch memory
-
 // A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
 // and takes long to compile.
 constexpr uint32_t mostTunedRegisters = 255;
@@ -79,35 +68,35 @@ Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
 }
 
 // Estimates the time of the tile with so many splits, in microseconds.
-double timeOf(const ScalarTile& tile, const TileProblem& problem, uint64_t splits) {
+double timeOf(const Chip::Scalar& chip, const ScalarTile& tile, const TileProblem& problem, uint64_t splits) {
     const auto divideUp = [](uint64_t count, uint64_t size) { return (count + size - 1) / size; };
     const uint64_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
     const uint64_t ofMultiprocessor = divideUp(problem.workgroups(tile.rows()) * splits, multiprocessors);
     const uint64_t rest = ofMultiprocessor % resident;
-    const double alone = rest == 1 ? aloneTakes : static_cast<double>(rest);
+    const double alone = rest == 1 ? chip.aloneTakes : static_cast<double>(rest);
     const double inTurn = static_cast<double>(ofMultiprocessor - rest) + alone;
     const double columns = static_cast<double>(problem.headDim) + problem.valueDim;
-    const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / operationsOfMultiprocessor;
+    const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / chip.operationsOfMultiprocessor;
     const auto tiles = static_cast<double>(divideUp(divideUp(problem.keys, tile.keys()), splits));
     const double time =
-        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * beginningAndEnd;
+        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * chip.beginningAndEnd;
     const double scratch =
         2.0 * sizeof(float) * static_cast<double>(problem.heads * problem.queryRows * splits) * problem.valueDim;
-    return splits == 1 ? time : time + merge + scratch / partialResultBytes;
+    return splits == 1 ? time : time + chip.merge + scratch / chip.partialResultBytes;
 }
 
 // A split costs more time than the merge of all splits. So it is worth as many workgroups as run at once, and splits
 // may be short.
-uint32_t chooseSplits(const ScalarTile& tile, const TileProblem& problem) {
+uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const TileProblem& problem) {
     const uint64_t workgroups = problem.workgroups(tile.rows());
     const uint64_t slots =
         multiprocessors * residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    const uint64_t most = std::min<uint64_t>(problem.keys / leastSplitKeys, VKF_MAX_SPLITS);
+    const uint64_t most = std::min<uint64_t>(problem.keys / chip.leastSplitKeys, VKF_MAX_SPLITS);
     uint32_t best = 1;
-    double least = timeOf(tile, problem, 1);
-    for (uint32_t splits = 2; splits <= most && splits * workgroups <= enoughWaves * slots; splits++) {
-        const double time = timeOf(tile, problem, splits);
-        if (time < worthIt * least) {
+    double least = timeOf(chip, tile, problem, 1);
+    for (uint32_t splits = 2; splits <= most && splits * workgroups <= chip.enoughWaves * slots; splits++) {
+        const double time = timeOf(chip, tile, problem, splits);
+        if (time < chip.worthIt * least) {
             least = time;
             best = splits;
         }
@@ -160,7 +149,7 @@ void considerBuiltIn(const Caps& caps, const TileProblem& problem, BlockTiles ti
     const bool maySplit = problem.path == VKF_PATH_SCALAR && caps.storage16();
     for (const Candidate& candidate : candidates) {
         const ScalarTile tile = tileOf(candidate, caps, problem);
-        const ScalarPlan plan = {tile, maySplit ? chooseSplits(tile, problem) : 1};
+        const ScalarPlan plan = {tile, maySplit ? chooseSplits(chipOf(caps).scalar, tile, problem) : 1};
         search.consider(plan, problem.workgroups(tile.rows()),
                         firstOf({
                             otherProblem(candidate, problem),

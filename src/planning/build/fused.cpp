@@ -31,7 +31,7 @@ VkfResult buildMerge(const PhaseBuilder& builder, AttentionPhases* phases, VkfMe
             "with valueDim %u and key splits, queryHeads * queryRows of all sequences is over the limit of %llu",
             p.valueDim, static_cast<unsigned long long>(mostCount / tilesOf(words, lanes)));
     }
-    const MergeTile tile = chooseMergeTile(splits, lanes, builder.caps().maxInvocations);
+    const MergeTile tile = chooseMergeTile(splits, lanes, builder.caps());
     Phase& merge = phases->finish.emplace();
     const VkfResult result =
         builder.make(Kernel::mergeSplits, {}, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},

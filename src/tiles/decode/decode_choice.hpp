@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "device/caps.hpp"
+#include "device/chips.hpp"
 #include "tiles/decode/decode_matrix_tile.hpp"
 #include "tiles/decode/decode_problem.hpp"
 #include "tiles/decode/decode_tile.hpp"
@@ -27,10 +28,12 @@ DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, cons
 
 // Returns into how many splits the keys of `workgroups` are divided. Each split has at least one tile of keys. `slots`
 // is the number of workgroups that the device runs at a time.
-uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots);
+uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots,
+                            const Chip::Decode& chip = {});
 
 // Returns the splits for a tile of which a multiprocessor runs `resident` workgroups at a time.
-uint32_t decodeSplits(const DecodeProblem& problem, uint64_t workgroups, uint32_t tileKeys, uint32_t resident);
+uint32_t decodeSplits(const Chip::Decode& chip, const DecodeProblem& problem, uint64_t workgroups, uint32_t tileKeys,
+                      uint32_t resident);
 
 // ---- For the files of the three kernels ------------------------------------------------------------------------
 
@@ -42,11 +45,11 @@ void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const Dec
                          DecodeSearch& search);
 
 template <KernelTile Tile>
-void considerWithSplits(const Tile& tile, const DecodeProblem& problem, const Rejection& rejection,
+void considerWithSplits(const Caps& caps, const Tile& tile, const DecodeProblem& problem, const Rejection& rejection,
                         DecodeSearch& search) {
     const uint64_t workgroups = problem.workgroups(tile.rows());
     const uint32_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    const uint32_t splits = decodeSplits(problem, workgroups, tile.keys(), resident);
+    const uint32_t splits = decodeSplits(chipOf(caps).decode, problem, workgroups, tile.keys(), resident);
     search.consider(TilePlan<Tile>{tile, splits}, workgroups, rejection);
 }
 

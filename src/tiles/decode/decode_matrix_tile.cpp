@@ -15,24 +15,9 @@ namespace {
 
 constexpr uint32_t wordBytes = 16;
 
-// A matrix costs the same for one row as for sixteen. One row is what plain arithmetic does best. Matrices are faster
-// from four rows on, where plain arithmetic takes four instructions for each element.
-constexpr uint64_t mostPlainRows = 1;
-constexpr uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need more
-
-// With many keys for each multiprocessor, one workgroup of eight subgroups has half as many partial results to merge as
-// two of four. 65536 keys take 66.3 us instead of 66.9, eight sequences of 65536 keys 480 instead of 483. 16384 keys
-// and eight sequences of 4096 take the same. Block types gain nothing: they keep four workgroups of a multiprocessor
-// busy.
-constexpr uint32_t subgroupsOfManyKeys = 8;
-constexpr uint64_t manyKeys = 2048; // of all KV heads, for each multiprocessor
-
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostSubgroupRows = 16; // a subgroup holds o and q of its rows in registers
 constexpr uint32_t mostRegisters = 180;
-// Two columns of each key pay from here on. With 64 columns, 65536 keys of q8_0 take 35.4 us instead of 37.3, but 4096
-// keys take 10.6 instead of 9.9.
-constexpr uint32_t leastDimOfTwoColumns = 128;
 
 // Words of 4 bytes of one row of a block type in one invocation.
 uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t shares, uint32_t unit) {
@@ -49,13 +34,14 @@ bool dividesBlocks(const DecodeMatrixTile& tile) {
 
 // A subgroup takes as many matrices of rows as needed, up to mostSubgroupRows. More rows go to more subgroups. The
 // other subgroups, of `subgroups` in all, share the keys.
-DecodeMatrixTile tileOf(const MatrixLayout& layout, const DecodeProblem& problem, uint32_t subgroups) {
+DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layout, const DecodeProblem& problem,
+                        uint32_t subgroups) {
     DecodeMatrixTile tile;
     tile.layout = layout;
     tile.columns = layout.fewestColumns();
     const auto ofRows = [&problem](uint32_t rows) { return std::max<uint64_t>((problem.rows + rows - 1) / rows, 1); };
     const bool fillsHalf = !problem.moreRows && problem.rows <= tile.columns / 2;
-    tile.keyColumns = fillsHalf && problem.valueDim >= leastDimOfTwoColumns ? 2 : 1;
+    tile.keyColumns = fillsHalf && problem.valueDim >= chip.leastDimOfTwoColumns ? 2 : 1;
     const uint32_t queries = std::max(tile.matrixQueries(), 1U);
     tile.rowTiles = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
     tile.rowSubgroups =
@@ -86,29 +72,30 @@ uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
 }
 
-// Whether a workgroup of subgroupsOfManyKeys subgroups is faster, if it fits the device.
-bool hasManyKeys(const DecodeProblem& problem, const DecodeMatrixTile& tile) {
-    return problem.keys * problem.kvHeads >= manyKeys * multiprocessors && problem.rows > mostPlainRows &&
+// Whether a workgroup of as many subgroups as for many keys is faster, if it fits the device.
+bool hasManyKeys(const Chip::DecodeMatrix& chip, const DecodeProblem& problem, const DecodeMatrixTile& tile) {
+    return problem.keys * problem.kvHeads >= chip.manyKeys * multiprocessors && problem.rows > chip.mostPlainRows &&
            !problem.hasBlocks() && tile.keyColumns == 2;
 }
 
 // Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
-// key take fewer registers, but do not make a tile fit that would spill with one: with D = 256 and q8_0, path decode
-// took 317 us then instead of 198 without matrices.
+// key take fewer registers, but do not make a tile fit that would spill with one.
 void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
+    const Chip::DecodeMatrix& chip = chipOf(caps).decodeMatrix;
     const bool fills =
         tile.layout.fillsFromRegisters() && tile.laneQueryRows <= VKF_MOST_LANE_QUERY_ROWS && dividesBlocks(tile);
     DecodeMatrixTile oneColumn = tile;
     oneColumn.keyColumns = 1;
     const bool inMemory = (caps.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    considerWithSplits(tile, problem,
-                       firstOf({
-                           rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-                           rejectIf(problem.rows <= mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, mostPlainRows}),
-                           exceedsDevice(tile, caps),
-                           inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
-                       }),
-                       search);
+    considerWithSplits(
+        caps, tile, problem,
+        firstOf({
+            rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
+            rejectIf(problem.rows <= chip.mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, chip.mostPlainRows}),
+            exceedsDevice(tile, caps),
+            inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+        }),
+        search);
 }
 
 } // namespace
@@ -159,11 +146,12 @@ std::string DecodeMatrixTile::text(uint32_t splits) const {
 
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                               DecodeSearch& search) {
-    const DecodeMatrixTile large = tileOf(layout, problem, subgroupsOfManyKeys);
-    if (hasManyKeys(problem, large)) {
+    const Chip::DecodeMatrix& chip = chipOf(caps).decodeMatrix;
+    const DecodeMatrixTile large = tileOf(chip, layout, problem, chip.subgroupsOfManyKeys);
+    if (hasManyKeys(chip, problem, large)) {
         considerTile(caps, problem, large, search);
     }
-    considerTile(caps, problem, tileOf(layout, problem, usualSubgroups), search);
+    considerTile(caps, problem, tileOf(chip, layout, problem, chip.usualSubgroups), search);
 }
 
 } // namespace vkf

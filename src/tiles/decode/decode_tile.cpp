@@ -103,7 +103,7 @@ void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeS
     for (const Candidate& candidate : candidates) {
         const DecodeTile tile = tileOf(candidate, problem);
         considerWithSplits(
-            tile, problem,
+            caps, tile, problem,
             firstOf({
                 exceedsDevice(tile, caps),
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),

@@ -80,7 +80,7 @@ void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const Dec
         if (tile.subgroups() == 0) {
             continue; // matrices of few elements for each invocation leave no pair of scores
         }
-        considerWithSplits(tile, problem,
+        considerWithSplits(caps, tile, problem,
                            firstOf({
                                rejectIf(!suits(tile), {VKF_TILE_LAYOUT, 0, 0}),
                                exceedsDevice(tile, caps),

@@ -53,7 +53,7 @@ Outcome planOf(const DescribedDevice& device, const VkfGradientProblem& problem)
 // A workgroup of vkfCmdMerge and of the merge of key splits.
 Outcome mergeOf(const DescribedDevice& device, Dice& dice) {
     const uint32_t lanes = 1U << dice.below(7);
-    return {VKF_SUCCESS, textOf(vkf::chooseMergeTile(1 + dice.below(1024), lanes, device.caps.maxInvocations))};
+    return {VKF_SUCCESS, textOf(vkf::chooseMergeTile(1 + dice.below(1024), lanes, device.caps))};
 }
 
 uint64_t hashOf(const std::string& text) {
