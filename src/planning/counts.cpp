@@ -6,14 +6,6 @@
 
 namespace vkf {
 
-uint32_t stepsOf(const std::vector<Phase>& phases) {
-    uint32_t total = 0;
-    for (const Phase& phase : phases) {
-        total += phase.steps();
-    }
-    return total;
-}
-
 VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;

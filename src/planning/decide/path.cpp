@@ -47,6 +47,8 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     }
     if (mayTakeMatrices(caps, problem)) {
         CoopmatChoice chosen = chooseCoopmat(device, problem);
+        // Where a phase before attention converts k and v, the tile that would convert them itself is judged. On AMD
+        // chips the two can differ in what they spill, and no measurement says which of them to judge.
         const CoopmatTile judged =
             chosen.dequantizesKeys
                 ? chooseCoopmatTile(device, coopmatMatrices(caps, p), tileProblem(VKF_PATH_COOPMAT, problem)).tile
