@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // `vkflash study` and `vkflash plan --explain` from outside.
+#include <set>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
@@ -147,6 +148,15 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     REQUIRE(explanation["backwardTraffic"].size() == 3);
     CHECK(explanation["backwardTraffic"][0]["bytes"] == 4.0 * 4 * (8 * 512 * 128 + 7 * 512 * 512));
     CHECK_FALSE(jsonOf(place, "plan --json").contains("explanation"));
+    // Few rows make the library look at the tiles of path coopmat twice, without and with key splits.
+    const std::string fewRows = "plan --explain --json --path coopmat --rows 128 --keys 512 --dim 64 --type f16";
+    if (const ProgramResult coopmat = place.run(fewRows); coopmat.status == 0) {
+        std::set<std::string> tiles;
+        for (const auto& candidate : jsonOf(place, fewRows)["explanation"]["candidates"]) {
+            const std::string tile = candidate["tile"];
+            CHECK(tiles.insert(tile.substr(0, tile.find(" splits="))).second);
+        }
+    }
     // Every path lists tiles, and one of them is taken.
     for (const std::string path : {"coopmat", "decode", "standard", "key_outer"}) {
         const ProgramResult other = place.run("plan --explain --rows 64 --dim 64 --type f16 --path " + path);

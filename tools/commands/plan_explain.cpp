@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,11 +38,32 @@ TileDims dimsOf(const host::Plan& plan) { return trafficShape(plan.problem()).di
 
 uint32_t elementBytesOf(const host::Plan& plan) { return static_cast<uint32_t>(vkfTypeBytes(plan.problem().q.type)); }
 
+// The tile without its key splits.
+std::string_view tileOf(const VkfTileCandidate& candidate) {
+    const std::string_view text = candidate.tile;
+    return text.substr(0, text.find(" splits="));
+}
+
+// Whether `later` says more about a tile than `earlier`: the tile taken, or else the last look at it.
+bool saysMore(const VkfTileCandidate& later, const VkfTileCandidate& earlier) {
+    return earlier.taken == 0 && (later.taken != 0 || later.reason != VKF_TILE_NOT_NEEDED);
+}
+
+// Each tile once. The library looks at a tile again where the first look, for instance without key splits, found none.
 std::vector<VkfTileCandidate> candidatesOf(const host::Plan& plan) {
-    std::vector<VkfTileCandidate> candidates(vkfGetPlanTileCount(plan.handle()), make<VkfTileCandidate>());
-    for (uint32_t i = 0; i < candidates.size(); ++i)
+    std::vector<VkfTileCandidate> candidates;
+    for (uint32_t i = 0; i < vkfGetPlanTileCount(plan.handle()); ++i) {
+        auto candidate = make<VkfTileCandidate>();
         static_cast<void>(
-            vkfGetPlanTile(plan.handle(), i, &candidates[i], nullptr)); // every number below the count is valid
+            vkfGetPlanTile(plan.handle(), i, &candidate, nullptr)); // every number below the count is valid
+        const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const VkfTileCandidate& other) {
+            return tileOf(other) == tileOf(candidate) && other.fromTuning == candidate.fromTuning;
+        });
+        if (same == candidates.end())
+            candidates.push_back(candidate);
+        else if (saysMore(candidate, *same))
+            *same = candidate;
+    }
     return candidates;
 }
 
