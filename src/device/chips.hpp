@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is known of chips and their compilers: thresholds between tiles and paths, with the times that they come from.
+// The knowledge of chips and their compilers: thresholds between tiles and paths, with the times they come from.
 // A new chip is a row of the table in chips.cpp. A default value is that of an NVIDIA H200, which most values were
 // measured on; the rows of other chips name what differs.
 #pragma once

@@ -49,6 +49,7 @@ TEST_CASE("a decision says what a plan has, without a phase", "[planning]") {
     VkfProblem problem = vkf::test::problemOf({1, 8, 2, 512, 4096, 128, 0, VKF_TYPE_F16});
     problem.causal = 1;
     vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_ARRAY_LSE, false);
     const vkf::Caps caps = vkf::test::matrixCaps();
     vkf::CheckedProblem checked{};
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);

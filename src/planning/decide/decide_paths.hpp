@@ -56,7 +56,7 @@ template <KernelTile Tile> void setTile(const Tile& tile, uint32_t splits, bool 
 
 // Sets the cooperative matrices. Their 16-bit type is `elements`.
 void setMatrices(const Caps& caps, const MatrixLayout& layout, VkfType elements, Decision* decision);
-// The same for a kernel whose products have the matrices' type, and p too.
+// Sets the matrices of a kernel whose products, and p, have the type of the matrices.
 void setProductMatrices(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& layout,
                         Decision* decision);
 
