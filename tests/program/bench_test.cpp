@@ -38,6 +38,15 @@ TEST_CASE("bench times only results that are right and reports them as JSON", "[
     for (const Json& result : json["results"]) {
         checkTimed(result);
     }
+    // One result a line.
+    const std::string file = place.read("b.json");
+    size_t lines = 0;
+    for (size_t at = file.find("\n    {\"batch\""); at != std::string::npos;
+         at = file.find("\n    {\"batch\"", at + 1)) {
+        CHECK(file.find('}', at) < file.find('\n', at + 1));
+        lines++;
+    }
+    CHECK(lines == 4);
 }
 
 TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu]") {

@@ -26,6 +26,25 @@ std::string utcDate() {
     return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
+// One result a line: files stay short, and a result that changes is one line of a diff.
+std::string reportText(const Json& document) {
+    std::string text = "{";
+    for (const auto& [name, value] : document.items()) {
+        text += fmt::format("{}\n  {}: ", text.size() > 1 ? "," : "", Json(name).dump());
+        if (!value.is_array() || value.empty()) {
+            text += value.dump();
+            continue;
+        }
+        const char* separator = "[";
+        for (const Json& element : value) {
+            text += fmt::format("{}\n    {}", separator, element.dump());
+            separator = ",";
+        }
+        text += "\n  ]";
+    }
+    return text + "\n}\n";
+}
+
 } // namespace
 
 void addReportOptions(CLI::App& command, ReportOptions& options) {
@@ -65,7 +84,7 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
     try {
         std::vector<AtomicFile> files;
         files.emplace_back(pathOf(options.json));
-        files[0].write(document.dump(2) + "\n");
+        files[0].write(reportText(document));
         AtomicFile::commit(files);
     } catch (const WriteError& error) {
         fail("--json {}: {}", options.json, error.what());
