@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t wordBytes = 16;
 constexpr uint32_t addressBytes = 8; // address of one row of the bias
 
-// A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
+// A tile before matrix shape and head dimensions are known. lab/log-0.4.md has the measurements.
 struct Candidate {
     uint32_t subgroups;
     uint32_t rowTiles;

@@ -12,7 +12,7 @@ namespace {
 
 // One row with D = 128 on an H200: with 16 partial results, a call takes 8.1 us in 2 groups and 7.8 in 4 or 8. With 33
 // of them, it takes 12.1 us in two turns of eight at once, 11.6 in one turn of five, and no less with 512 invocations.
-// Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See docs/tuning.md, "The merge".
+// Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See lab/log-0.4.md, "The merge".
 constexpr uint32_t usualAtOnce = 4;
 constexpr uint32_t mostAtOnce = 8;
 constexpr uint32_t usualInvocations = 128;

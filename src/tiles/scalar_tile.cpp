@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t wordBytes = 16;
 
-// A tile before the head dimensions are known. docs/tuning.md has the measurements.
+// A tile before the head dimensions are known. lab/log-0.4.md has the measurements.
 struct Candidate {
     uint32_t groups;
     uint32_t lanes;
@@ -52,7 +52,7 @@ constexpr std::array candidates = {
 };
 
 // Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to 2048 rows
-// (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and 20 us next to
+// (lab/log-0.4.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and 20 us next to
 // another workgroup.
 constexpr double operationsOfMultiprocessor = 2.1e5; // in one microsecond
 constexpr double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
