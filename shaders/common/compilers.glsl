@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Macros for code that exists only because a compiler needs it. No macro changes a result. docs/kernel_rules.md explains
-// them, and lab/log-0.4.md has the measurements.
+// Macros for code that exists only because a compiler needs it. No macro changes a result. docs/kernel_rules.md
+// explains them, and lab/log-0.4.md has the measurements.
 //
 // Needs: GL_EXT_control_flow_attributes; VKF_VOTES defined where the kernel has votes (GL_KHR_shader_subgroup_vote).
 // Provides: UNROLL, KEEP_LOOP, UNIFORM_BY_VOTE, IF_AS_LOOP, IF_KEEPING_LOADS_HERE, FORGET, PRETEND_TO_CHANGE, COUNT_ON,
@@ -26,7 +26,8 @@
 
 // NVIDIA: all invocations of the workgroup have the same condition. It depends on memory, so the compiler cannot know
 // that. Without a vote, the compiler synchronises the subgroup before every later product (a tenth of the time).
-// docs/kernel_rules.md, "What comes from memory". Kernels without matrices have no votes and use the condition directly.
+// docs/kernel_rules.md, "What comes from memory". Kernels without matrices have no votes and use the condition
+// directly.
 #ifdef VKF_VOTES
 #define UNIFORM_BY_VOTE(condition) subgroupAll(condition)
 #else
@@ -34,7 +35,8 @@
 #endif
 
 // NVIDIA: an `if` whose body changes scores in place costs 32 register moves where the body does not run. A loop of one
-// turn or none costs none. The body must make the condition false. docs/kernel_rules.md, "What costs registers or moves".
+// turn or none costs none. The body must make the condition false. docs/kernel_rules.md, "What costs registers or
+// moves".
 #define IF_AS_LOOP(condition) KEEP_LOOP while (condition)
 
 // NVIDIA: a branch around loads that nearly every turn takes. The branch keeps the loads here. Without it, the compiler

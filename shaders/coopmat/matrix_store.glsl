@@ -86,8 +86,8 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
 
 // The outer loop stays a loop, here and in storeMatricesAsElements, so that the code that stores exists once. The
 // unrolled loop inside selects its matrices by comparing numbers. NVIDIA's compiler keeps matrices in memory if a
-// variable indexes them, or if a function that it does not inline uses them. See docs/kernel_rules.md, "Loops over matrices
-// count to a constant".
+// variable indexes them, or if a function that it does not inline uses them. See docs/kernel_rules.md, "Loops over
+// matrices count to a constant".
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
