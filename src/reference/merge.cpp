@@ -18,7 +18,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Returns lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
-std::vector<double> partialLse(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse, uint64_t row) {
+std::vector<double> lseOfPartials(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse,
+                                  uint64_t row) {
     std::vector<double> of(p.partials);
     for (uint32_t k = 0; k < p.partials; k++) {
         const double x = lse[k * layout.lsePartialStride + row];
@@ -72,7 +73,7 @@ VkfResult merge(const VkfMergeProblem* problem, const void* partials, const floa
     const VkfMergeLayout layout = mergeLayoutOf(p);
     const VkfTensorLayout partial = layoutOf(p, VKF_MERGE_PARTIAL);
     for (uint64_t row = 0; row < rows; row++) {
-        const std::vector<double> ofPartials = partialLse(p, layout, partialLse, row);
+        const std::vector<double> ofPartials = lseOfPartials(p, layout, partialLse, row);
         const double merged = logSumExp(ofPartials);
         const uint64_t head = row / p.rows;
         const uint64_t element = head / p.heads * partial.batchStride + head % p.heads * partial.headStride +
