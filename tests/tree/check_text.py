@@ -18,7 +18,7 @@ OPENINGS = re.compile(r"[(*\"]*(Of|Those|The same|Such|So do|So does)\b|[(*\"]*W
 ABBREVIATIONS = ("al.", "cf.", "e.g.", "etc.", "i.e.", "vs.", "...")
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".glsl", ".comp", ".in")
 CODE = SOURCES + (".py", ".sh", ".cmake", ".txt", ".json", ".awk", ".css", ".html", "Doxyfile", "dev", "LICENSE")
-COMMENTED = ("src/", "shaders/", "tools/", "include/", "examples/", "integrations/", "lab/")
+COMMENTED = ("src/", "shaders/", "tools/", "include/", "examples/", "integrations/", "lab/", "tests/", "fuzz/")
 PATH = re.compile(r"(?<![\w/.*<-])(?:\w[\w.-]*/)*[a-z]\w*\.(?:hpp|cpp|glsl|comp|cmake|md|py|sh|awk|h)\b(?!\()")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 NAME = re.compile(r"\b[A-Za-z]\w*(?:[a-z][A-Z]|_)\w*\b")
@@ -32,7 +32,7 @@ FOREIGN_PROGRAMS = ("cc ", "cmake ", "ctest ", "git ", "nvdisasm ", "test-backen
 # words of English, companies and programs.
 FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGML_|ggml_|LD_|XDG_|RADV_|volk\.h$|vk_mem_alloc\.h$)|"
                      r"(\w|lse|dq|dk|dv|dout)_(\w|old|dp|ds|delta)$|"
-                     r"(arXiv|NeoX|SplitMix64|SpirvShaderControlFlow|NullDereference|ExistsPath|lp_bld_nir_soa|visit_barrier|llama\.cpp|"
+                     r"(arXiv|NeoX|SplitMix64|SpirvShaderControlFlow|NullDereference|ExistsPath|lp_bld_nir_soa|visit_barrier|ShaderCore|llama\.cpp|.*ShaderCore\.cpp|"
                      r"PKG_CONFIG_PATH|shaderInt64|lowerCamelCase|UpperCamelCase|snake_case|CMakeLists|cu_seqlens|Theta|HASH|NVDANVVM|"
                      r"NVuc|Spirv)$")
 FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md", "lab/log-0.4.md")

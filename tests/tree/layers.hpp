@@ -8,11 +8,12 @@
 namespace vkf::test {
 
 // A folder of a tree and what its files may include, besides the folder's own files and the C++ library.
-//   plain words         folders of the same tree
-//   shared              shaders/shared, the headers that C++ and GLSL both read
-//   <vkflash/...>       the public headers of that name; <vkflash/*> stands for all of them
-//   <vulkan/*>          the Vulkan headers
-//   folder/file.hpp     one file of another tree
+//
+//     plain words         folders of the same tree
+//     shared              shaders/shared, the headers that C++ and GLSL both read
+//     <vkflash/...>       the public headers of that name; <vkflash/*> stands for all of them
+//     <vulkan/*>          the Vulkan headers
+//     a file with a slash  one file of another tree
 struct Room {
     const char* folder;
     const char* mayInclude;
