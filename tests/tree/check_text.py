@@ -9,6 +9,7 @@
   identifier in backticks. A comment names it by writing it: a word with an underscore or a capital letter inside.
 """
 import pathlib
+import posixpath
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ MOST_WORDS = 40
 OPENINGS = re.compile(r"[(*\"]*(Of|Those|The same|Such|So do|So does)\b|[(*\"]*What .* (is|are) .*[^?]$")
 ABBREVIATIONS = ("al.", "cf.", "e.g.", "etc.", "i.e.", "vs.", "...")
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".glsl", ".comp", ".in")
-CODE = SOURCES + (".py", ".sh", ".cmake", ".txt", ".json", ".awk", ".css", ".html", "Doxyfile", "dev", "LICENSE")
+CODE = SOURCES + (".py", ".sh", ".cmake", ".txt", ".json", ".awk", ".html", "Doxyfile", "dev")
 COMMENTED = ("src/", "shaders/", "tools/", "include/", "examples/", "integrations/", "lab/", "tests/", "fuzz/")
 PATH = re.compile(r"(?<![\w/.*<-])(?:\w[\w.-]*/)*[a-z]\w*\.(?:hpp|cpp|glsl|comp|cmake|md|py|sh|awk|h)\b(?!\()")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
@@ -28,13 +29,10 @@ IN_FILE = re.compile(r"`(\w+)`,? (?:in|of) `([\w.-]+/[\w/.-]+\.\w+)`")
 URL = re.compile(r"(https?://|github\.com/)\S+")
 CITED = re.compile(r"\b((?:docs|lab)/[\w.-]+\.md), \"([^\"]+)\"")
 FOREIGN_PROGRAMS = ("cc ", "cmake ", "ctest ", "git ", "nvdisasm ", "test-backend-ops ", "vcpkg ", "apt-get ")
-# Names of others: Vulkan, SPIR-V, GLSL, ggml, systems; headers; letters with an index, as papers write them (m_i); and
-# words of English, companies and programs.
-FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGML_|ggml_|LD_|XDG_|RADV_|volk\.h$|vk_mem_alloc\.h$)|"
-                     r"(\w|lse|dq|dk|dv|dout)_(\w|old|dp|ds|delta)$|"
-                     r"(arXiv|NeoX|SplitMix64|SpirvShaderControlFlow|NullDereference|ExistsPath|lp_bld_nir_soa|visit_barrier|ShaderCore|llama\.cpp|.*ShaderCore\.cpp|"
-                     r"PKG_CONFIG_PATH|shaderInt64|lowerCamelCase|UpperCamelCase|snake_case|CMakeLists|cu_seqlens|Theta|HASH|NVDANVVM|"
-                     r"NVuc|Spirv)$")
+# Names of Vulkan, SPIR-V, GLSL, ggml and systems, and letters with an index, as papers write them: m_i. Single names of
+# others stand in foreign_names.txt.
+FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGML_|ggml_|LD_|XDG_|RADV_)|"
+                     r"(\w|lse|dq|dk|dv|dout)_(\w|old|dp|ds|delta)$")
 FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md", "lab/log-0.4.md")
 HISTORY = ("CHANGELOG.md", "lab/log-0.4.md")  # they name what is gone
 
@@ -77,12 +75,12 @@ def blocks_of(start, text, markdown):
     for number, line in enumerate(text.split("\n"), start):
         bare = line.strip()
         fenced ^= bare.startswith("```")
-        if fenced or not bare or bare.startswith(("```", "#", "----", "SPDX-")) or re.match(r" {5}" if not markdown
-                                                                                            else r" {4}", line):
+        is_indented = line.startswith(" " * (4 if markdown else 5))
+        if fenced or is_indented or not bare or bare.startswith(("```", "#", "----", "SPDX-")):
             fresh = True
         elif markdown and bare.startswith("|"):
-            blocks += [[number, cell] for cell in re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "/"),
-                                                         bare).split("|")]
+            row = re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "/"), bare)
+            blocks += [[number, cell] for cell in row.split("|")]
             fresh = True
         elif fresh or re.match(r"([-*+]|\d+\.) ", bare):
             blocks.append([number, re.sub(r"^([-*+]|\d+\.) ", "", bare)])
@@ -109,47 +107,49 @@ def sentence_faults(block):
 
 
 def slugs_of(text):
-    return {re.sub(r"[^\w -]", "", title.lower().strip()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text,
-                                                                                                    re.M)}
+    """The anchors of a document's headings."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", title.lower().strip()).replace(" ", "-") for title in titles}
 
 
 class Names:
     def __init__(self, tree):
         self.tree = tree
-        code = [split_source(text)[0] if name.endswith(SOURCES) else text for name, text in tree.items()
-                if name.endswith(CODE) and not name.endswith("check_text.py")]
-        self.words = set(re.findall(r"\w+", "\n".join(code)))
-        self.flags = set(FLAG.findall("\n".join(code)))
+        code = "\n".join(split_source(text)[0] if name.endswith(SOURCES) else text for name, text in tree.items()
+                         if name.endswith(CODE) and not name.startswith("tests/tree/"))
+        self.foreign = {line.split(" ")[0] for line in tree.get("tests/tree/foreign_names.txt", "").split("\n")}
+        self.words = set(re.findall(r"\w+", code)) | self.foreign
+        self.flags = set(FLAG.findall(code))
+
+    def has_file(self, path):
+        """A document may leave out leading folders."""
+        return path in self.foreign or any(("/" + file).endswith("/" + path) for file in self.tree)
+
+    def has_name(self, word, is_beginning):
+        """`LSE` stands for VKF_ARRAY_LSE, and VKF_ARRAY_ for all names that begin so."""
+        return word in self.words or FOREIGN.match(word) or any(
+            name.endswith("_" + word) or is_beginning and name.startswith(word) for name in self.words)
 
     def missing(self, name, text, is_document):
+        """What a paragraph or a line of a comment names and the tree does not have."""
         text = URL.sub("", LINK.sub("]", text))
-        for path in PATH.findall(text):
-            if not any(file == path or file.endswith("/" + path) for file in self.tree) and not FOREIGN.match(path):
-                yield path
+        yield from (path for path in PATH.findall(text) if not self.has_file(path))
         for word, path in IN_FILE.findall(text):
-            if not any(("/" + file).endswith("/" + path) and re.search(rf"\b{word}\b", self.tree[file])
-                       for file in self.tree):
+            files = [file for file in self.tree if ("/" + file).endswith("/" + path)]
+            if not any(re.search(rf"\b{word}\b", self.tree[file]) for file in files):
                 yield f"{word} in {path}"
-        foreign = name in FOREIGN_PAGES
-        spans = re.findall(r"`([^`]*)`", text)
-        for span in spans if is_document else [text]:
+        for span in re.findall(r"`([^`]*)`", text) if is_document else [text]:
             if span.startswith(FOREIGN_PROGRAMS):
                 continue
             yield from (flag for flag in FLAG.findall(span) if flag not in self.flags)
             for word in (SPAN_NAME if is_document else NAME).findall(FLAG.sub("", PATH.sub("", span))):
-                begins = word.endswith("_") or word + "..." in span
-                known = word in self.words or any(w.endswith("_" + word) or begins and w.startswith(word)
-                                                  for w in self.words)
-                if not known and not FOREIGN.match(word) and not (foreign and not word.lower().startswith("vkf")):
+                is_ours = name not in FOREIGN_PAGES or word.lower().startswith("vkf")
+                if is_ours and not self.has_name(word, word.endswith("_") or word + "..." in span):
                     yield word
 
     def broken_links(self, name, text):
         for target, anchor in LINK.findall(text):
-            path = pathlib.PurePosixPath(name).parent.joinpath(target) if target else pathlib.PurePosixPath(name)
-            parts = []
-            for part in path.parts:
-                parts = parts[:-1] if part == ".." else parts + [part]
-            file = "/".join(parts)
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(name), target)) if target else name
             if file not in self.tree and not any(other.startswith(file + "/") for other in self.tree):
                 yield target
             elif anchor and anchor not in slugs_of(self.tree[file]):
