@@ -31,14 +31,14 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
 
     caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 8, 16);
     const vkf::Schedule viaShared = schedule(caps, problem);
-    CHECK(exchanged.path == VKF_PATH_COOPMAT);
-    CHECK(exchanged.phases[0].variant.exchange);
-    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
-    CHECK(exchanged.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
+    CHECK(viaShared.path == VKF_PATH_COOPMAT);
+    CHECK(viaShared.phases[0].variant.exchange);
+    CHECK(viaShared.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
+    CHECK(viaShared.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
     // Four subgroups. 64 keys of k and of v take rows of 9 words, and the scores of 16 rows take rows of 18 words. One
     // more word has flags.
-    CHECK(exchanged.tile.rows == 128);
-    CHECK(exchanged.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
+    CHECK(viaShared.tile.rows == 128);
+    CHECK(viaShared.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
 
     caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     const vkf::Schedule known = schedule(caps, problem);
