@@ -58,6 +58,20 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     CHECK(json["results"][0]["path"] != "auto"); // the chosen path
 }
 
+TEST_CASE("bench reports a combination that is impossible as a row with its reason", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] =
+        benchReport(place, "--rows 20 --dims 16,600 --types f32 --paths scalar,coopmat --heads 2 --seconds 0.01");
+    REQUIRE(json["results"].size() == 1);
+    CHECK(json["results"][0]["headDim"] == 16);
+    REQUIRE(json["leftOut"].size() == 3);
+    for (const Json& entry : json["leftOut"])
+        CHECK_FALSE(entry["reason"].get<std::string>().empty());
+    CHECK_THAT(text.out, ContainsSubstring("left out: ") && ContainsSubstring("600"));
+    checkRefusal(place, {"bench --dims 600,700 --paths scalar", "600|576"});
+}
+
 TEST_CASE("bench decode compares every shape with a plain read and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;

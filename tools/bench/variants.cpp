@@ -151,13 +151,14 @@ public:
         fmt::print("shape   {}, {} sequences, {} heads, {} rows, D = {}; decode: one row, 32 heads over 8\n\n",
                    shape.type, shape.batch, shape.heads, shape.rows, shape.dim);
         printVariantsHeading();
-        for (const VariantSubject& subject : subjects_) {
-            measureOne(subject);
-            ++done_;
-        }
+        results_.keepFailure([&] {
+            for (const VariantSubject& subject : subjects_) {
+                measureOne(subject);
+                ++done_;
+            }
+        });
         progress_.hide();
         fmt::print("\n{} of {} aims met\n", met_, aims_);
-        results_.requireRight();
         results_.write(options_.report, "variants", device_, options_.device, {{"aims", aims_}, {"aimsMet", met_}});
     }
 
@@ -175,8 +176,7 @@ private:
         }
         progress_.hide();
         printRow(subject, *row);
-        results_.judge(row->result.verdict, row->result.plan);
-        results_.add(rowJson(subject, *row));
+        results_.add(rowJson(subject, *row), row->result.verdict, row->result.plan);
         if (const std::optional<bool> met = aimMet(subject.variant.aim, *row)) {
             ++aims_;
             met_ += *met ? 1 : 0;

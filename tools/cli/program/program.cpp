@@ -14,6 +14,7 @@
 
 #include "cli/error.hpp"
 #include "cli/program/console.hpp"
+#include "cli/program/help.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -30,38 +31,78 @@ ExitStatus report(ExitStatus status, std::string text) {
     return status;
 }
 
+// "; did you mean --causal?", or "".
+std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
+    const std::string name = nearestName(word, names);
+    return name.empty() ? "" : fmt::format("; did you mean {}?", name);
+}
+
 // CLI11 alone would say only that a sub-command is missing.
 void requireKnownCommand(const CLI::App& group, std::span<const std::string> words) {
     if (words.empty())
         return;
     const std::string& word = words[0];
-    std::string names;
+    std::vector<std::string> names;
     for (const CLI::App* command : group.get_subcommands({})) {
         if (command->get_name() == word) {
             if (command->get_require_subcommand_min() > 0)
                 requireKnownCommand(*command, words.subspan(1));
             return;
         }
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
+        names.push_back(command->get_name());
     }
     if (!word.starts_with('-'))
-        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command; the sub-commands are {}", word, names),
+        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command{}; the sub-commands are {}", word,
+                                           suggestion(word, names), fmt::join(names, ", ")),
                                CLI::ExitCodes::ExtrasError);
 }
 
-int run(std::vector<std::string> words, std::initializer_list<AddCommand> commands) {
+// Names of the flags of a command, as the command line has them.
+std::vector<std::string> flagNames(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames())
+            names.push_back("--" + name);
+        for (const std::string& name : option->get_snames())
+            names.push_back("-" + name);
+    }
+    return names;
+}
+
+// Explains why the selected command does not take all words. Returns normally if no flag is at fault.
+void explainExtras(const CLI::App& program, std::span<const std::string> words) {
+    const CLI::App* command = &program;
+    std::string path = program.get_name();
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands()[0];
+        path += " " + command->get_name();
+    }
+    const std::vector<std::string> names = flagNames(*command);
+    for (const std::string& word : words) {
+        const std::string flag = word.substr(0, word.find('='));
+        if (flag.starts_with("--") && flag.size() > 2 && std::find(names.begin(), names.end(), flag) == names.end())
+            failInput("{}: `{}` has no such flag{} (see {} --help)", flag, path, suggestion(flag, names), path);
+    }
+}
+
+int run(const std::vector<std::string>& words, std::initializer_list<AddCommand> commands) {
     CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
+    program.footer("vkflash run --q q.npy --k k.npy --v v.npy -o o.npy --causal --verify");
+    program.formatter_fn(helpText);
+    program.set_help_all_flag("--help-all", "explain every flag");
     Action action;
     for (const AddCommand& add : commands)
         add(program, action);
     try {
         requireKnownCommand(program, words);
-        std::reverse(words.begin(), words.end()); // the order in which CLI11 takes them
-        program.parse(std::move(words));
-    } catch (const CLI::Success& answer) { // --help and --version
+        program.parse(std::vector<std::string>(words.rbegin(), words.rend())); // the order in which CLI11 takes them
+    } catch (const CLI::Success& answer) {                                     // --help, --help-all and --version
         program.exit(answer);
+    } catch (const CLI::ExtrasError&) {
+        explainExtras(program, words);
+        throw;
     }
     if (action)
         action();
