@@ -140,6 +140,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {"frobnicate", "frobnicate|info, run, backward, plan"},
                 {"run --frobnicate", "--frobnicate: `vkflash run` has no such flag (see vkflash run --help)"},
                 {"runn", "runn|did you mean run?"},
+                {"bench preffil", "preffil|did you mean prefill?|decode"},
                 {"run --causl", "--causl|did you mean --causal?"},
                 {"run --tesnors=a", "--tesnors|did you mean --tensors?"},
                 {"bench prefill --tokns 3", "--tokns|`vkflash bench prefill`|did you mean --tokens?"},

@@ -62,8 +62,7 @@ inline constexpr std::array shaderRooms = {
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "drivers bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
-    Room{"drivers", "cli <vkflash/*>"},
+    Room{"commands", "bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"bench", "study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"soak", "measure cli tensors <vkflash/*>"},
     Room{"study", "measure report cli model tensors <vkflash/*>"},
@@ -74,6 +73,13 @@ inline constexpr std::array toolRooms = {
     Room{"cli", "model tensors <vkflash/*>"},
     Room{"model", "<vkflash/*>"},
     Room{"tensors", "<vkflash/*>"},
+};
+
+// The lab stands on the tools. Nothing includes the lab.
+inline constexpr std::array labRooms = {
+    Room{"program", "benches drivers cli"},
+    Room{"benches", "bench measure shapes cli model tensors <vkflash/*>"},
+    Room{"drivers", "cli <vkflash/*>"},
 };
 
 } // namespace vkf::test

@@ -142,8 +142,8 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
                  "more than 3 % below the highest clock do not count.");
     command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
     addBenchOptions(*command, *options);
-    for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchLongCommand,
-                           addBenchHostCommand, addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
+    for (const auto add :
+         {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchStudyCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

@@ -22,10 +22,10 @@ namespace {
 
 // Replaces control characters by spaces: file names may hold line breaks, and the message must stay one line. If stderr
 // is closed, the exit status still reports the error.
-ExitStatus report(ExitStatus status, std::string text) {
+ExitStatus report(const char* program, ExitStatus status, std::string text) {
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    text = "vkflash: " + text + "\n";
+    text = std::string(program) + ": " + text + "\n";
     std::fflush(stdout);
     std::fputs(text.c_str(), stderr);
     return status;
@@ -69,7 +69,7 @@ std::vector<std::string> flagNames(const CLI::App& command) {
     return names;
 }
 
-// Explains why the selected command does not take all words. Returns normally if no flag is at fault.
+// Explains why the selected command does not take all words. Returns normally if it is neither a flag nor a command.
 void explainExtras(const CLI::App& program, std::span<const std::string> words) {
     const CLI::App* command = &program;
     std::string path = program.get_name();
@@ -83,13 +83,19 @@ void explainExtras(const CLI::App& program, std::span<const std::string> words) 
         if (flag.starts_with("--") && flag.size() > 2 && std::find(names.begin(), names.end(), flag) == names.end())
             failInput("{}: `{}` has no such flag{} (see {} --help)", flag, path, suggestion(flag, names), path);
     }
+    std::vector<std::string> commands;
+    for (const CLI::App* sub : command->get_subcommands({}))
+        commands.push_back(sub->get_name());
+    if (const std::vector<std::string> rest = command->remaining(); !rest.empty() && !commands.empty())
+        failInput("{}: `{}` has no such sub-command{}; the sub-commands are {}", rest[0], path,
+                  suggestion(rest[0], commands), fmt::join(commands, ", "));
 }
 
-int run(const std::vector<std::string>& words, std::initializer_list<AddCommand> commands) {
-    CLI::App program("Exact fused attention on Vulkan devices.", "vkflash");
+int run(const std::vector<std::string>& words, const ProgramTitle& title, std::initializer_list<AddCommand> commands) {
+    CLI::App program(title.summary, title.name);
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
-    program.footer("vkflash run --q q.npy --k k.npy --v v.npy -o o.npy --causal --verify");
+    program.footer(title.example);
     program.formatter_fn(helpText);
     program.set_help_all_flag("--help-all", "explain every flag");
     Action action;
@@ -112,33 +118,33 @@ int run(const std::vector<std::string>& words, std::initializer_list<AddCommand>
 }
 
 // Reports the exception in flight and returns its exit status. Does not use fmt, which may throw.
-ExitStatus reportException() {
+ExitStatus reportException(const char* program) {
     try {
         throw;
     } catch (const CLI::ParseError& error) {
-        return report(exitBadInput, std::string(error.what()) + " (see vkflash --help)");
+        return report(program, exitBadInput, std::string(error.what()) + " (see " + program + " --help)");
     } catch (const ProgramError& error) {
-        return report(error.status(), error.what());
+        return report(program, error.status(), error.what());
     } catch (const host::Error& error) {
         const bool refused = error.result() == VKF_ERROR_INVALID_ARGUMENT || error.result() == VKF_ERROR_UNSUPPORTED;
-        return report(refused ? exitBadInput : exitFailed, error.what());
+        return report(program, refused ? exitBadInput : exitFailed, error.what());
     } catch (const std::bad_alloc&) {
-        return report(exitFailed, "out of host memory");
+        return report(program, exitFailed, "out of host memory");
     } catch (const std::system_error& error) { // from fmt::print if stdout is closed or full
-        return report(exitFailed, "standard output: " + error.code().message());
+        return report(program, exitFailed, "standard output: " + error.code().message());
     } catch (const std::exception& error) {
-        return report(exitFailed, error.what());
+        return report(program, exitFailed, error.what());
     }
 }
 
 } // namespace
 
-int runProgram(int argc, char** argv, std::initializer_list<AddCommand> commands) {
+int runProgram(int argc, char** argv, const ProgramTitle& title, std::initializer_list<AddCommand> commands) {
     const Console console;
     try {
-        return run(commandWords(argc, argv), commands);
+        return run(commandWords(argc, argv), title, commands);
     } catch (...) {
-        return reportException();
+        return reportException(title.name);
     }
 }
 
@@ -146,8 +152,8 @@ std::string versionText() {
     return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
 
-std::string commandLine(int argc, char** argv) {
-    return fmt::format("vkflash {}", fmt::join(commandWords(argc, argv), " "));
+std::string commandLine(const ProgramTitle& title, int argc, char** argv) {
+    return fmt::format("{} {}", title.name, fmt::join(commandWords(argc, argv), " "));
 }
 
 } // namespace vkf::tools

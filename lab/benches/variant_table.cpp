@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/variant_table.hpp"
+#include "benches/variant_table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash_drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists what
+// vkflash_lab drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists what
 // the driver's compiler says about them. Nothing runs.
 #include <algorithm>
 #include <memory>
@@ -13,9 +13,9 @@
 #include "cli/error.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
-#include "commands/commands.hpp"
 #include "drivers/compiled_kernels.hpp"
 #include "drivers/driver_problems.hpp"
+#include "drivers/drivers.hpp"
 #include "vkflash/inspect.h"
 
 namespace vkf::tools {

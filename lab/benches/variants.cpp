@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench variants: measures masks, windows and score terms. Each variant runs in turn with its base call on the
+// vkflash_lab variants: measures masks, windows and score terms. Each variant runs in turn with its base call on the
 // same path.
 #include <memory>
 #include <optional>
@@ -8,9 +8,9 @@
 
 #include "bench/bench_report.hpp"
 #include "bench/bench_results.hpp"
-#include "bench/benches.hpp"
-#include "bench/variant_measure.hpp"
-#include "bench/variant_table.hpp"
+#include "benches/benches.hpp"
+#include "benches/variant_measure.hpp"
+#include "benches/variant_table.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -195,7 +195,7 @@ private:
     std::vector<VariantSubject> subjects_;
     host::Device device_;
     VariantMeasure measure_;
-    Progress progress_{"bench variants"};
+    Progress progress_{"variants"};
     size_t done_ = 0;
     size_t aims_ = 0;
     size_t met_ = 0;
@@ -222,10 +222,10 @@ void addVariantOptions(CLI::App& command, VariantOptions& options) {
 
 } // namespace
 
-void addBenchVariantsCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<VariantOptions>();
     options->report.commandLine = commandLine;
-    CLI::App* command = bench.add_subcommand(
+    CLI::App* command = program.add_subcommand(
         "variants", "Masks, windows and score terms, each timed in turn with its base call on the same path.");
     addVariantOptions(*command, *options);
     command->callback([options, &action] {

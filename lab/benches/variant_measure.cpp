@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/variant_measure.hpp"
+#include "benches/variant_measure.hpp"
 
 #include "cli/verdict.hpp"
 #include "measure/call_chain.hpp"

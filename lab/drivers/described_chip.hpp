@@ -2,8 +2,8 @@
 //
 // A device of AMD's Mesa driver RADV for a chip that the machine does not have. RADV then compiles as for the chip. The
 // device has no memory types and runs nothing.
-#ifndef VKFLASH_TOOLS_DESCRIBED_CHIP_HPP
-#define VKFLASH_TOOLS_DESCRIBED_CHIP_HPP
+#ifndef VKFLASH_LAB_DESCRIBED_CHIP_HPP
+#define VKFLASH_LAB_DESCRIBED_CHIP_HPP
 
 #include <string>
 #include <vector>

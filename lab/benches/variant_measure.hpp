@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures one row of `vkflash bench variants`. The call and its base run in turns, and the call is verified.
-#ifndef VKFLASH_TOOLS_VARIANT_MEASURE_HPP
-#define VKFLASH_TOOLS_VARIANT_MEASURE_HPP
+// Measures one row of `vkflash_lab variants`. The call and its base run in turns, and the call is verified.
+#ifndef VKFLASH_LAB_VARIANT_MEASURE_HPP
+#define VKFLASH_LAB_VARIANT_MEASURE_HPP
 
 #include <functional>
 #include <optional>
 
-#include "bench/variant_table.hpp"
+#include "benches/variant_table.hpp"
 #include "measure/problem_measure.hpp"
 
 namespace vkf::tools {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/decode_step.hpp"
+#include "benches/decode_step.hpp"
 
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The problems whose plans show what a compiler makes of the library's kernels.
-#ifndef VKFLASH_TOOLS_DRIVER_PROBLEMS_HPP
-#define VKFLASH_TOOLS_DRIVER_PROBLEMS_HPP
+#ifndef VKFLASH_LAB_DRIVER_PROBLEMS_HPP
+#define VKFLASH_LAB_DRIVER_PROBLEMS_HPP
 
 #include <string>
 #include <vector>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench step: the attention of all layers for one new token, appends included. A runtime records such a command
+// vkflash_lab step: the attention of all layers for one new token, appends included. A runtime records such a command
 // buffer once and submits it for every token.
 #include <chrono>
 #include <memory>
 
 #include "bench/bench_report.hpp"
-#include "bench/benches.hpp"
-#include "bench/decode_step.hpp"
+#include "benches/benches.hpp"
+#include "benches/decode_step.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -154,7 +154,7 @@ void benchStep(const StepOptions& options) {
     fmt::print("shape   {} layers, {} sequences, {} query heads over {} KV heads, D = {}, {}\n\n", options.layers,
                options.batch, options.heads, options.kvHeads, options.dim, options.type);
     printStepHeading();
-    Progress progress("bench step");
+    Progress progress("step");
     Json results = Json::array();
     for (const VkfProblem& problem : problems) {
         progress.update(static_cast<double>(results.size()) / static_cast<double>(problems.size()));
@@ -171,10 +171,10 @@ void benchStep(const StepOptions& options) {
 
 } // namespace
 
-void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+void addStepCommand(CLI::App& program, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<StepOptions>();
     options->report.commandLine = commandLine;
-    CLI::App* command = bench.add_subcommand(
+    CLI::App* command = program.add_subcommand(
         "step", "The attention of all layers for one token, appends included: device time and host time.");
     command->add_option("--layers", options->layers, "number of layers; each has its own cache")->capture_default_str();
     command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();

@@ -3,8 +3,8 @@
 // The attention of a model for one token. Each layer appends its rotated k and its v to its cache, and attends to the
 // content of the cache. At the end the lengths advance.
 // The step has no model weights. All layers get the same q, k and v.
-#ifndef VKFLASH_TOOLS_DECODE_STEP_HPP
-#define VKFLASH_TOOLS_DECODE_STEP_HPP
+#ifndef VKFLASH_LAB_DECODE_STEP_HPP
+#define VKFLASH_LAB_DECODE_STEP_HPP
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/call_extras.hpp"
+#include "benches/call_extras.hpp"
 
 namespace vkf::tools {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench host: CPU time of recording a call, and of making a plan with and without cached pipelines. Nothing
+// vkflash_lab host: CPU time of recording a call, and of making a plan with and without cached pipelines. Nothing
 // runs on the device.
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/benches.hpp"
+#include "benches/benches.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -171,7 +171,7 @@ void benchHost(const HostOptions& options) {
     const std::string tuning = loadTuning(options.device.tuning);
     fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
     printHostHeading();
-    Progress progress("bench host");
+    Progress progress("host");
     Json results = Json::array();
     for (const VkfProblem& problem : problems) {
         const double share = static_cast<double>(results.size()) / static_cast<double>(problems.size());
@@ -187,10 +187,10 @@ void benchHost(const HostOptions& options) {
 
 } // namespace
 
-void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+void addHostCommand(CLI::App& program, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<HostOptions>();
     options->report.commandLine = commandLine;
-    CLI::App* command = bench.add_subcommand("host", "CPU time of recording a call and of making a plan.");
+    CLI::App* command = program.add_subcommand("host", "CPU time of recording a call and of making a plan.");
     addGridOptions(*command, options->grid);
     command->add_option("--calls", options->calls, "number of calls to record")->capture_default_str();
     addDeviceOptions(*command, options->device);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of `vkflash bench variants`. A row says how it changes a plain problem, with which base row it is compared,
+// The rows of `vkflash_lab variants`. A row says how it changes a plain problem, with which base row it is compared,
 // and which ratio it aims at.
-#ifndef VKFLASH_TOOLS_VARIANT_TABLE_HPP
-#define VKFLASH_TOOLS_VARIANT_TABLE_HPP
+#ifndef VKFLASH_LAB_VARIANT_TABLE_HPP
+#define VKFLASH_LAB_VARIANT_TABLE_HPP
 
 #include <string>
 #include <vector>
 
-#include "bench/call_extras.hpp"
+#include "benches/call_extras.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench long: runs one problem whose score matrix fits no memory, step by step. Reports the time of the longest
+// vkflash_lab long: runs one problem whose score matrix fits no memory, step by step. Reports the time of the longest
 // submission and the memory that the driver uses.
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/benches.hpp"
+#include "benches/benches.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -155,11 +155,11 @@ void benchLong(const LongOptions& options) {
 
 } // namespace
 
-void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+void addLongCommand(CLI::App& program, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<LongOptions>();
     options->report.commandLine = commandLine;
     CLI::App* command =
-        bench.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory and result.");
+        program.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory and result.");
     addShapeOptions(*command, options->shape);
     command->add_option("--causal", options->causal, "yes or no")->capture_default_str();
     command->add_option("--path", options->path, "auto, or the name of a path")->capture_default_str();

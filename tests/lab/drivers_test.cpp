@@ -28,7 +28,7 @@ ProgramResult drivers(const std::vector<std::string>& flags) {
     if (script == nullptr || *script == 0) {
         SKIP("no RADV that describes chips (./dev test fetches it on Debian)");
     }
-    std::vector<std::string> words = {script, VKFLASH_TEST_DRIVERS, "drivers"};
+    std::vector<std::string> words = {script, VKFLASH_TEST_LAB, "drivers"};
     words.insert(words.end(), flags.begin(), flags.end());
     const Workplace place;
     return place.runWords(words);

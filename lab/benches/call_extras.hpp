@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The optional inputs of a benched call: host copies for the reference, device copies for the kernels.
-#ifndef VKFLASH_TOOLS_CALL_EXTRAS_HPP
-#define VKFLASH_TOOLS_CALL_EXTRAS_HPP
+#ifndef VKFLASH_LAB_CALL_EXTRAS_HPP
+#define VKFLASH_LAB_CALL_EXTRAS_HPP
 
 #include <cstddef>
 #include <cstdint>
