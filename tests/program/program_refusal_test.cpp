@@ -138,7 +138,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
     checkRefusals(
         place, {{"", "subcommand"},
                 {"frobnicate", "frobnicate|info, run, backward, plan"},
-                {"run --frobnicate", "--frobnicate: `vkflash run` has no such flag (see vkflash run --help)"},
+                {"run --frobnicate", "--frobnicate: `vkflash run` has no such flag; see vkflash run --help"},
                 {"runn", "runn|did you mean run?"},
                 {"bench preffil", "preffil|did you mean prefill?|decode"},
                 {"run --causl", "--causl|did you mean --causal?"},

@@ -87,6 +87,12 @@ std::string typesText(const Json& results) {
     return types.empty() ? "" : fmt::format(", {}", fmt::join(types, ", "));
 }
 
+bool hasGroupedHeads(const Json& results) {
+    return std::any_of(results.begin(), results.end(), [](const Json& result) {
+        return result.contains("kvHeads") && result.contains("queryHeads") && result["kvHeads"] != result["queryHeads"];
+    });
+}
+
 // The kind of bench, and its shapes.
 std::string shapeTitle(const BenchFile& file) {
     const std::string bench = file.head("bench");
@@ -95,8 +101,10 @@ std::string shapeTitle(const BenchFile& file) {
     std::string title = order < std::size(kinds) ? kinds[order].title : bench;
     title += typesText(results) + valuesText(results, "D", "headDim") + valuesText(results, "N", "queryRows");
     if (bench == "decode")
-        title += valuesText(results, "keys", "keys") + valuesText(results, "KV heads", "kvHeads");
-    title += valuesText(results, "pages of", "pageSize");
+        title += valuesText(results, "keys", "keys");
+    if (hasGroupedHeads(results))
+        title += valuesText(results, "heads", "queryHeads") + valuesText(results, "KV heads", "kvHeads");
+    title += valuesText(results, "page size", "pageSize");
     return title + (everyOneIsCausal(results) ? ", causal" : "");
 }
 

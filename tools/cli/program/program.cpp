@@ -31,10 +31,10 @@ ExitStatus report(const char* program, ExitStatus status, std::string text) {
     return status;
 }
 
-// "; did you mean --causal?", or "".
+// " (did you mean --causal?)", or "".
 std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
     const std::string name = nearestName(word, names);
-    return name.empty() ? "" : fmt::format("; did you mean {}?", name);
+    return name.empty() ? "" : fmt::format(" (did you mean {}?)", name);
 }
 
 // CLI11 alone would say only that a sub-command is missing.
@@ -81,7 +81,7 @@ void explainExtras(const CLI::App& program, std::span<const std::string> words) 
     for (const std::string& word : words) {
         const std::string flag = word.substr(0, word.find('='));
         if (flag.starts_with("--") && flag.size() > 2 && std::find(names.begin(), names.end(), flag) == names.end())
-            failInput("{}: `{}` has no such flag{} (see {} --help)", flag, path, suggestion(flag, names), path);
+            failInput("{}: `{}` has no such flag{}; see {} --help", flag, path, suggestion(flag, names), path);
     }
     std::vector<std::string> commands;
     for (const CLI::App* sub : command->get_subcommands({}))
