@@ -405,7 +405,7 @@ PeerFile parsePeerResults(std::string_view text) {
         }
     }
     if (file.results.empty())
-        throw FormatError("holds no time of sdpa_bench.py (PyTorch) or of test-backend-ops perf (ggml)");
+        throw FormatError("holds no time of bench/pytorch.py (PyTorch) or of test-backend-ops perf (ggml)");
     if (file.device.empty() && file.format == kinds[0].format)
         file.device = deviceOfPyTorch(text);
     return file;
