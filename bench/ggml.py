@@ -16,6 +16,8 @@ import pathlib
 import re
 import sys
 
+from plot import import_pyplot, write_figure
+
 BACKEND = re.compile(r"^Backend \d+/\d+: (\S+)")
 CASE = re.compile(r"^\s*FLASH_ATTN_EXT\(name=([^,)]+).*?([\d.]+) us/run")
 TIMED = re.compile(r"^\s+(\S+)\s+(\S+)\s+\d+ runs -\s+([\d.]+) us/run")  # a line of ggml_time
@@ -78,13 +80,7 @@ def group_of(shape):
 
 
 def draw(rows, options):
-    try:
-        import matplotlib
-    except ImportError:
-        sys.exit("matplotlib is needed (Debian: python3-matplotlib)")
-    matplotlib.use("agg")
-    matplotlib.rcParams["svg.hashsalt"] = "vkflash"  # the same figure gives the same file
-    from matplotlib import pyplot
+    pyplot = import_pyplot()
     groups = list(dict.fromkeys(group_of(shape)[0] for shape, _, _ in rows))
     figure, axis = pyplot.subplots(figsize=(8, 0.28 * len(groups) + 1.4))
     for count, marker in MARKERS.items():
@@ -104,8 +100,7 @@ def draw(rows, options):
     axis.grid(alpha=0.3)
     axis.legend(loc="best", fontsize="small")
     figure.tight_layout()
-    svg = options.output.suffix == ".svg"
-    figure.savefig(options.output, dpi=160, metadata={"Date": None} if svg else {"Software": None})
+    write_figure(figure, options.output)
 
 
 def main():

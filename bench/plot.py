@@ -17,6 +17,7 @@ import collections
 import json
 import math
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).parent
@@ -84,6 +85,14 @@ def import_pyplot():
     return pyplot
 
 
+def write_figure(figure, output):
+    """Writes SVG or PNG. In the SVG each path is one line, so that a changed point changes one line."""
+    svg = output.suffix == ".svg"
+    figure.savefig(output, dpi=160, metadata={"Date": None} if svg else {"Software": None})
+    if svg:
+        output.write_text(re.sub(r' *\n(?=[A-Za-z] |z|")', " ", output.read_text()))
+
+
 def line_style(label, labels):
     """Style of a line, equal in every panel. Lines of other implementations are thin."""
     index = labels.index(label)
@@ -112,8 +121,7 @@ def save(figure, handles, title, output):
         names.setdefault(name, handle)
     figure.legend(list(names.values()), list(names), loc="lower center", ncol=min(len(names), 6))
     figure.tight_layout(rect=(0, 0.35 / figure.get_figheight(), 1, 1))
-    svg = output.suffix == ".svg"
-    figure.savefig(output, dpi=160, metadata={"Date": None} if svg else {"Software": None})
+    write_figure(figure, output)
 
 
 def legend_entries(axes):

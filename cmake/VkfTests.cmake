@@ -17,7 +17,7 @@ function(vkf_set_test_environment test)
   endif()
   if(VKFLASH_SANITIZE)
     # Mesa's shader cache stays on. Without it, Mesa 26.1 keeps 48 bytes that no suppression by name finds, and
-    # LeakSanitizer itself sometimes fails on them. `vkflash bench host` would otherwise switch the cache off.
+    # LeakSanitizer itself sometimes fails on them. `vkflash_lab host` would otherwise switch the cache off.
     list(APPEND environment "MESA_SHADER_CACHE_DISABLE=false")
     list(APPEND environment
       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0"

@@ -88,7 +88,7 @@ void fetchHeadSummands(const uint chunk) {
 }
 
 // Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
-// (docs/tuning.md, "Chains of calls").
+// (docs/kernel_rules.md, "Chains of calls").
 void turnToHead() {
     turned = false;
     slope = slopeOf(item.head);

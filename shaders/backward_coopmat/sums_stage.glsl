@@ -77,7 +77,7 @@ uint wordsToStep(const StoredTile tile, const uint head, const uint begin) {
     }
 
 // Eight elements of a visited row, or of the last one that exists. `rows` begins with the step's first row. It does not
-// call wordOrZero, because chains of calls must be short (docs/tuning.md, "Chains of calls").
+// call wordOrZero, because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 uvec4 visitedWord(const HalfRows rows, const uint row, const uint column) {
     uint existing = min(row, rows.count - 1);
     if (WHOLE_WORDS && TYPE_VISITED != VKF_STORED_F32) { // VISITED_WORDS words exist

@@ -25,7 +25,7 @@
 #define VKF_PIECE_BYTES 8
 
 // Where the block and the codes of a piece begin, in bytes from the row. VKF_CODE_OFFSET: what codeBytes adds to a
-// code. These are macros because chains of calls must be short (docs/tuning.md, "Chains of calls").
+// code. These are macros because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
 #define VKF_CODES_OFFSET(piece, type)                                                                            \

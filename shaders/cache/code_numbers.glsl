@@ -5,7 +5,7 @@
 // two or four codes at a time takes fewer instructions than choosing among words of a table.
 //
 // Codes count from VKF_MIDDLE_CODE, so that factors and partial sums are small. These are macros because chains of
-// calls must be short (docs/tuning.md, "Chains of calls").
+// calls must be short (docs/kernel_rules.md, "Chains of calls").
 //
 // Needs: nothing; fp16 arithmetic for VKF_HALF_NUMBERS_OF. Provides: VKF_MIDDLE_CODE, VKF_NUMBERS_OF,
 // VKF_HALF_NUMBERS_OF.

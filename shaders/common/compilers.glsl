@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Macros for code that exists only because a compiler needs it. No macro changes a result. docs/tuning.md explains
-// them: section "Registers, spills, machine code (NVIDIA)" has the rules, and section "Log: the cooperative-matrix
-// kernel" has most measurements.
+// Macros for code that exists only because a compiler needs it. No macro changes a result. docs/kernel_rules.md
+// explains them, and lab/log-0.4.md has the measurements.
 //
 // Needs: GL_EXT_control_flow_attributes; VKF_VOTES defined where the kernel has votes (GL_KHR_shader_subgroup_vote).
 // Provides: UNROLL, KEEP_LOOP, UNIFORM_BY_VOTE, IF_AS_LOOP, IF_KEEPING_LOADS_HERE, FORGET, PRETEND_TO_CHANGE, COUNT_ON,
@@ -17,17 +16,18 @@
 
 // NVIDIA: arrays that an unrolled loop indexes stay in registers. An array that a variable indexes lives in memory.
 // llvmpipe needs the opposite, because long code costs it more than memory: src/pipelines/rolled_loops.cpp turns this
-// hint around. docs/tuning.md, "Chains of calls" and "Loops over matrices count to a constant".
+// hint around. docs/kernel_rules.md, "Chains of calls" and "Loops over matrices count to a constant".
 #define UNROLL [[unroll]]
 
 // NVIDIA: code that runs once or seldom stays short. If the compiler unrolls it, it takes registers from the hot loop,
-// and waits for its instructions to be fetched. docs/tuning.md, "Log: the cooperative-matrix kernel", the rows about
+// and waits for its instructions to be fetched. lab/log-0.4.md, "Log: the cooperative-matrix kernel", the rows about
 // storing o.
 #define KEEP_LOOP [[dont_unroll]]
 
 // NVIDIA: all invocations of the workgroup have the same condition. It depends on memory, so the compiler cannot know
 // that. Without a vote, the compiler synchronises the subgroup before every later product (a tenth of the time).
-// docs/tuning.md, "What comes from memory". Kernels without matrices have no votes and use the condition directly.
+// docs/kernel_rules.md, "What comes from memory". Kernels without matrices have no votes and use the condition
+// directly.
 #ifdef VKF_VOTES
 #define UNIFORM_BY_VOTE(condition) subgroupAll(condition)
 #else
@@ -35,16 +35,17 @@
 #endif
 
 // NVIDIA: an `if` whose body changes scores in place costs 32 register moves where the body does not run. A loop of one
-// turn or none costs none. The body must make the condition false. docs/tuning.md, "What costs registers or moves".
+// turn or none costs none. The body must make the condition false. docs/kernel_rules.md, "What costs registers or
+// moves".
 #define IF_AS_LOOP(condition) KEEP_LOOP while (condition)
 
 // NVIDIA: a branch around loads that nearly every turn takes. The branch keeps the loads here. Without it, the compiler
-// moves them to where their results are used, and nothing hides their latency. docs/tuning.md, "Log: the
+// moves them to where their results are used, and nothing hides their latency. lab/log-0.4.md, "Log: the
 // cooperative-matrix kernel", "the branch around the fetch left out".
 #define IF_KEEPING_LOADS_HERE(condition) if (condition)
 
 // NVIDIA: the other side of the branch of IF_KEEPING_LOADS_HERE. It tells the compiler that words[first..end) are no
-// longer needed, so that their registers are free. docs/tuning.md, the same section.
+// longer needed, so that their registers are free. lab/log-0.4.md, the same section.
 #define FORGET(words, first, end, zero)             \
     UNROLL for (uint i = (first); i < (end); i++) { \
         words[i] = zero;                            \
@@ -52,25 +53,25 @@
 
 // NVIDIA: an assignment that changes no existing key: a key above `most` does not exist. Without it, no loop changes
 // `key`. The compiler would then compare all keys before the loop, and keep the results in registers that the products
-// need. docs/tuning.md, "What costs registers or moves" and the row "cut tiles: masks as bits".
+// need. docs/kernel_rules.md, "What costs registers or moves", and lab/log-0.4.md, "cut tiles: masks as bits".
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
 // NVIDIA: a sum that each turn passes on to the next. The lane's number would give it too, but the compiler would then
-// compute it again in every turn. docs/tuning.md, "What costs registers or moves".
+// compute it again in every turn. docs/kernel_rules.md, "What costs registers or moves".
 #define COUNT_ON(sum, step) sum += step
 
 // NVIDIA: hides from the compiler that a number is a compile-time constant. One instruction masks bits and sets others,
 // if at most one of the two numbers is the same in all lanes, as far as the compiler sees. `zero` is a 0 that it cannot
 // know, read from memory by each lane.
-// docs/tuning.md, "Log: path decode", "masks of codes kept in registers".
+// lab/log-0.4.md, "Log: path decode", "masks of codes kept in registers".
 #define KEEP_IN_REGISTER(number, zero) ((number) + (zero))
 
 // NVIDIA: a choice without a branch. If a branch sets an element of a matrix, the matrix lives in memory.
-// docs/tuning.md, "What else keeps arrays of matrices in memory".
+// docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 #define CHOOSE(otherwise, value, condition) mix(otherwise, value, condition)
 
 // NVIDIA: a comparison of keys whose result is a bit of a word (masks/range_bits.glsl). The result of a single
-// comparison would occupy a register during the products. docs/tuning.md, the row "cut tiles: masks as bits".
+// comparison would occupy a register during the products. lab/log-0.4.md, "cut tiles: masks as bits".
 #define LACKS_BIT(bits, bit) (((bits) & 1u << (bit)) == 0)
 
 #endif

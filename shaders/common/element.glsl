@@ -57,7 +57,7 @@ uint packF16(const vec2 x) {
 // Two bf16, rounded to nearest, ties to even. A value that would round past the largest bf16 loses its lower bits
 // instead: a finite value becomes the largest bf16; infinity and NaN stay. A NaN must be quiet, as arithmetic makes it.
 // The number of instructions matters: with twice as many, NVIDIA's compiler does not unroll the loop that stores o. Its
-// accumulators are then in memory (docs/tuning.md, "Log: the portable kernel, fp32").
+// accumulators are then in memory (lab/log-0.4.md, "Log: the portable kernel, fp32").
 uint packBf16(const vec2 x) {
     uvec2 bits = floatBitsToUint(x);
     uvec2 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);

@@ -9,7 +9,7 @@
 // Each tile has two barriers, as in the usual order. But work of a subgroup lies between any two barriers, so that a
 // subgroup that comes late at one of them makes the others wait less. In the usual order both barriers stand side by
 // side. Half of a tile is on its way at a time, which takes registers during line 8. Wider heads have none left there:
-// with D = 128 this order takes 1.25 times as long (docs/tuning.md, "k and v placed apart").
+// with D = 128 this order takes 1.25 times as long (lab/log-0.4.md, "k and v placed apart").
 //
 // The kernel takes problems without a map of tiles, a block mask, a bias, a softcap and ALiBi. Then the next tile is
 // known before the scores of this one.

@@ -10,7 +10,7 @@
 // are spread, each subgroup has one matrix in this half and skips its products (matrix_masks.glsl). If they lie side by
 // side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by side
 // with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too, which
-// gain nothing (docs/tuning.md, "matrices of a subgroup spread").
+// gain nothing (lab/log-0.4.md, "matrices of a subgroup spread").
 //
 // Needs: common/params.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
 // Provides: SPREADS_ROWS, SUBGROUP_STEP, MATRIX_STEP, laneRow.

@@ -10,7 +10,7 @@
 
 // Sets tile_maximum: the row maxima of the present scores, rounded up to whole numbers of log2. Shuffles
 // treat four rows at once. A loop with shuffles in it stays a loop, and the matrices that it indexes would live in
-// memory. See docs/tuning.md, "What else keeps arrays of matrices in memory".
+// memory. See docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 void findTileMaximum() {
     UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
         tile_maximum[i] = vec4(BEFORE_ANY_KEY);

@@ -132,7 +132,7 @@ Half halfOfPair(const uint pair, const uint element) {
 }
 
 // Element 0 to 7 of a word. The function compares numbers, because a vector that a variable indexes may live in memory.
-// See docs/tuning.md, "What else keeps arrays of matrices in memory".
+// See docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 Half halfOf(const uvec4 word, const uint element) {
     return halfOfPair(element < 4 ? (element < 2 ? word.x : word.y) : (element < 6 ? word.z : word.w), element % 2);
 }

@@ -61,8 +61,8 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
 }
 
 // The loop over matrices stays a loop, so that the code that stores exists once. The unrolled loop inside selects its
-// matrix by comparing numbers: matrices that a variable indexes live in memory (docs/tuning.md, "Loops over matrices
-// count to a constant").
+// matrix by comparing numbers: matrices that a variable indexes live in memory (docs/kernel_rules.md, "Loops over
+// matrices count to a constant").
 void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
     KEEP_LOOP for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {

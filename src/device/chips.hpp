@@ -16,7 +16,7 @@ namespace vkf {
 // device with fewer of them loses little.
 inline constexpr uint64_t multiprocessors = 132;
 
-// A tile before matrix shape and head dimensions are known. docs/tuning.md has the measurements.
+// A tile before matrix shape and head dimensions are known. lab/log-0.4.md has the measurements.
 struct CoopmatCandidate {
     uint32_t subgroups;
     uint32_t rowTiles;
@@ -100,7 +100,7 @@ struct Chip {
     // Key splits of path scalar.
     struct Scalar {
         // Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to
-        // 2048 rows (docs/tuning.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and
+        // 2048 rows (lab/log-0.4.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and
         // 20 us next to another workgroup.
         double operationsOfMultiprocessor = 2.1e5; // in one microsecond
         double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
@@ -148,7 +148,7 @@ struct Chip {
         // One row with D = 128 on an H200: with 16 partial results, a call takes 8.1 us in 2 groups and 7.8 in 4 or 8.
         // With 33 of them, it takes 12.1 us in two turns of eight at once, 11.6 in one turn of five, and no less with
         // 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See
-        // docs/tuning.md, "The merge".
+        // lab/log-0.4.md, "The merge".
         uint32_t usualAtOnce = 4;
         uint32_t mostAtOnce = 8;
         uint32_t usualInvocations = 128;

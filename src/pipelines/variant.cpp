@@ -6,7 +6,7 @@ namespace vkf {
 std::string shaderName(const Variant& variant) {
     std::string name = traitsOf(variant.kernel).name;
     if (variant.exchange) {
-        name += "_exchange";
+        name += "_via_shared";
     }
     if (variant.subgroups) {
         name += "_subgroups";

@@ -5,7 +5,7 @@
 // must know: its name, its size, its alignment, which bit enables it, and how its address reaches the kernels. The
 // table's users:
 //
-//     calls/record.cpp           resolves and checks the bindings in a loop over the rows
+//     calls/addresses.cpp        resolves and checks the bindings in a loop over the rows
 //     planning/call_table.cpp    finds the input that has the extra slot of the push constants, fills in strides
 //     planning/                  asks extraSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing

@@ -67,7 +67,7 @@ VkfBindings bindingsOf(const VkfProblem& p, uint64_t scratchBytes) {
     return bindings;
 }
 
-// What holds for the phases of a plan and of a gradient: every step has work, and their number is what it says.
+// Whether every step of the phases has work, and their number is what the plan or gradient says.
 bool arePhasesSound(const std::vector<vkf::Phase>& phases, uint32_t steps) {
     uint64_t sum = 0;
     for (const vkf::Phase& phase : phases) {

@@ -21,7 +21,7 @@ endif()
 
 file(REAL_PATH "${library}" library)
 file(SIZE "${library}" bytes)
-# Variants of a kernel may take up to 2 MB where they pay (docs/tuning.md): narrow heads, fp32 as bf16x3.
+# Variants of a kernel may take up to 2 MB where they pay (lab/log-0.4.md): narrow heads, fp32 as bf16x3.
 if(bytes GREATER_EQUAL 2000000)
   message(SEND_ERROR "${library} has ${bytes} bytes, 2000000 or more")
 endif()

@@ -11,6 +11,8 @@
 #include <map>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "support/device.hpp"
 #include "support/program_checks.hpp"
 #include "support/program_files.hpp"
@@ -53,14 +55,16 @@ struct Case {
     const char* words; // of the message
 };
 
-ProgramResult runFaulty(const Workplace& place, const Case& fault) {
+ProgramResult runFaulty(const Workplace& place, const Case& fault, const std::string& arguments) {
     const Environment environment({{"LD_PRELOAD", VKFLASH_TEST_FAULTY_LOADER},
                                    {"VKFLASH_FAULTY_REAL", pathOfLoader()},
                                    {"VKFLASH_FAULTY_FUNCTION", fault.function},
                                    {"VKFLASH_FAULTY_CALL", std::to_string(fault.call)},
                                    {"VKFLASH_FAULTY_RESULT", std::to_string(fault.result)}});
-    return place.run(usual + " --lse lse.npy --device llvmpipe");
+    return place.run(arguments + " --device llvmpipe");
 }
+
+const std::string faultyRun = usual + " --lse lse.npy";
 
 } // namespace
 
@@ -82,7 +86,7 @@ TEST_CASE("a Vulkan call that fails ends the program with one line and no file",
                               Case{"vkWaitForFences", 3, VK_ERROR_DEVICE_LOST, "vkWaitForFences"},
                               Case{"vkWaitForFences", 5, VK_ERROR_DEVICE_LOST, "vkWaitForFences"}}) {
         INFO(fault.function << ", call " << fault.call);
-        const ProgramResult result = runFaulty(place, fault);
+        const ProgramResult result = runFaulty(place, fault, faultyRun);
         INFO(result.err);
         CHECK(result.status == 1);
         CHECK_THAT(result.out, IsEmpty());
@@ -92,8 +96,30 @@ TEST_CASE("a Vulkan call that fails ends the program with one line and no file",
         CHECK(place.files() == files);
     }
     // A fault that does not come changes nothing.
-    CHECK(runFaulty(place, {"vkQueueSubmit", 1000, VK_ERROR_DEVICE_LOST, ""}).status == 0);
+    CHECK(runFaulty(place, {"vkQueueSubmit", 1000, VK_ERROR_DEVICE_LOST, ""}, faultyRun).status == 0);
     CHECK(place.files().size() == files.size() + 2);
+}
+
+TEST_CASE("a bench that loses its device reports what it measured before", "[faults]") {
+    if (testDevice().summary().kind != vkf::host::DeviceKind::cpu) {
+        SKIP("the calls are those of a bench on llvmpipe");
+    }
+    const Workplace place;
+    bool reported = false;
+    // Some submission after that of the first problem fails.
+    for (int call = 8; call < 200 && !reported; call += 4) {
+        const ProgramResult result =
+            runFaulty(place, {"vkQueueSubmit", call, VK_ERROR_DEVICE_LOST, ""},
+                      "bench --rows 8,9,10 --dims 8 --types f32 --paths scalar --heads 1 --runs 1 --json b.json");
+        INFO("call " << call << "\n" << result.err);
+        REQUIRE(result.status == 1);
+        const auto report = nlohmann::json::parse(place.read("b.json"));
+        CHECK(report["results"].size() + report["leftOut"].size() == 3);
+        REQUIRE(!report["leftOut"].empty());
+        CHECK(report["leftOut"].back()["reason"].get<std::string>().find("the bench ended here") == 0);
+        reported = report["results"].size() == 1 && report["leftOut"].size() == 2;
+    }
+    CHECK(reported);
 }
 
 TEST_CASE("an allocation that fails ends the program with one line and no file", "[faults]") {

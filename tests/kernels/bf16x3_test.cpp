@@ -84,7 +84,7 @@ constexpr Special specials[] = {
 
 enum class Tensor { q, k, v };
 
-// Rows and keys of `causalProblem`. Key `hiddenKey` is seen by no row; the last row sees the key before it.
+// Rows and keys of `causalProblem`. No row sees key `rows`; the last row sees the key before it.
 constexpr uint32_t rows = 37;
 constexpr uint32_t keys = 90;
 

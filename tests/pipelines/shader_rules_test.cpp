@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Rules that let NVIDIA's compiler keep the matrices of a kernel in registers. A shader that breaks one of them
-// anywhere runs at a fifth of its speed, and nothing else shows the mistake. See docs/tuning.md, "Registers, spills,
-// machine code".
+// anywhere runs at a fifth of its speed, and nothing else shows the mistake. See docs/kernel_rules.md, "Registers,
+// spills, machine code".
 #include <algorithm>
 #include <map>
 #include <set>

@@ -134,7 +134,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     forward.path = VKF_PATH_COOPMAT;
     CHECK(made(caps, problem).inputAlignment == 1);
     forward.path = VKF_PATH_AUTO;
-    // The same path where llvmpipe is asked for it, but not by default.
+    // llvmpipe takes path coopmat where the caller asks for it, but not by default.
     caps.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
     CHECK(made(caps, problem).path == VKF_PATH_SCALAR);
     forward.path = VKF_PATH_COOPMAT;

@@ -38,6 +38,15 @@ TEST_CASE("bench times only results that are right and reports them as JSON", "[
     for (const Json& result : json["results"]) {
         checkTimed(result);
     }
+    // One result a line.
+    const std::string file = place.read("b.json");
+    size_t lines = 0;
+    for (size_t at = file.find("\n    {\"batch\""); at != std::string::npos;
+         at = file.find("\n    {\"batch\"", at + 1)) {
+        CHECK(file.find('}', at) < file.find('\n', at + 1));
+        lines++;
+    }
+    CHECK(lines == 4);
 }
 
 TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu]") {
@@ -47,6 +56,20 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
         benchReport(place, "--rows 50 --dims 24 --types f32 --paths auto --kv-heads 2 --lse --causal --seconds 0.01");
     REQUIRE(json["results"].size() == 1);
     CHECK(json["results"][0]["path"] != "auto"); // the chosen path
+}
+
+TEST_CASE("bench reports a combination that is impossible as a row with its reason", "[bench][gpu]") {
+    needDevice();
+    const Workplace place;
+    const auto [text, json] =
+        benchReport(place, "--rows 20 --dims 16,600 --types f32 --paths scalar,coopmat --heads 2 --seconds 0.01");
+    REQUIRE(json["results"].size() == 1);
+    CHECK(json["results"][0]["headDim"] == 16);
+    REQUIRE(json["leftOut"].size() == 3);
+    for (const Json& entry : json["leftOut"])
+        CHECK_FALSE(entry["reason"].get<std::string>().empty());
+    CHECK_THAT(text.out, ContainsSubstring("left out: ") && ContainsSubstring("600"));
+    checkRefusal(place, {"bench --dims 600,700 --paths scalar", "600|256"});
 }
 
 TEST_CASE("bench decode compares every shape with a plain read and checks it", "[bench][gpu]") {
@@ -223,65 +246,6 @@ TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason"
     CHECK(place.files() == std::vector<std::string>{"b.json"});
 }
 
-TEST_CASE("bench long runs step by step and accounts for its memory", "[bench][gpu]") {
-    needDevice();
-    const Workplace place;
-    const auto [text, json] = benchReport(place, "long --heads 2 --rows 700 --dim 32 --step-operations 10000000");
-    CHECK(json["bench"] == "long");
-    const Json& result = json["results"].at(0);
-    INFO(result.dump());
-    CHECK(result["causal"] == true);
-    CHECK(result["steps"] > 1);
-    CHECK(result["longestStepSeconds"] >= result["medianStepSeconds"]);
-    CHECK(result["deviceSeconds"] >= result["longestStepSeconds"]);
-    CHECK(result["wallSeconds"] >= result["deviceSeconds"]);
-    CHECK(result["scratchBytes"] < 2 * 700 * 700 * 4); // partial results of key splits perhaps, but no scores
-    CHECK(result["tensorBytes"] == 4 * 2 * 700 * 32 * 2);
-    CHECK(result["error"] <= result["bound"]);
-    CHECK_THAT(text.out, ContainsSubstring("right"));
-    CHECK(benchReport(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
-}
-
-TEST_CASE("bench step runs a token through every layer and checks the last", "[bench][gpu]") {
-    needDevice();
-    const Workplace place;
-    const auto [text, json] =
-        benchReport(place, "step --layers 3 --heads 4 --kv-heads 2 --dim 32 --keys 0,70 --batch 2 "
-                           "--kv-type q8_0 --page-size 8 --steps 5");
-    CHECK(json["bench"] == "step");
-    REQUIRE(json["results"].size() == 2);
-    for (const Json& result : json["results"]) {
-        INFO(result.dump());
-        CHECK(result["layers"] == 3);
-        CHECK(result["steps"] == 5);
-        CHECK(result["kvType"] == "q8_0");
-        CHECK(result["error"] > 0.0);
-        CHECK(result["error"] <= result["bound"]);
-        for (const char* name :
-             {"stepSeconds", "appendSeconds", "attentionSeconds", "recordSeconds", "submissionSeconds"}) {
-            CHECK(result[name] > 0.0);
-        }
-        CHECK(result["stepSeconds"] >= result["leastStepSeconds"]);
-    }
-}
-
-TEST_CASE("bench host measures recording and plans without running anything", "[bench][gpu]") {
-    needDevice();
-    const Workplace place;
-    const auto [text, json] = benchReport(place, "host --dims 32 --types f16,f32 --paths auto,standard --calls 500");
-    CHECK(json["bench"] == "host");
-    REQUIRE(json["results"].size() == 4);
-    for (const Json& result : json["results"]) {
-        INFO(result.dump());
-        CHECK(result["recordedCalls"] == 500);
-        CHECK(result["recordNanoseconds"] >= result["recordLeastNanoseconds"]);
-        for (const char* name : {"contextSeconds", "coldPlanSeconds", "filledCachePlanSeconds",
-                                 "sameContextPlanSeconds", "recordNanoseconds"}) {
-            CHECK(result[name] > 0.0);
-        }
-    }
-}
-
 namespace {
 
 // Two heads of D = 16. k and v move once. q and a state of 18 floats move for each key tile. The first state comes on
@@ -392,96 +356,6 @@ TEST_CASE("bench study stops an algorithm where the device has no room for it", 
     CHECK_THAT(text.out, ContainsSubstring("stops here: ") && ContainsSubstring("does not fit into the memory of"));
 }
 
-namespace {
-
-// Squares of 256: a mask has four, and two of them are closed. One head, and 64 keys to decode.
-const std::string smallVariants = "variants --rows 512 --heads 1 --dim 16 --decode-keys 64 --seconds 0.01 --runs 2 "
-                                  "--sample-rows 4 ";
-
-void checkVariant(const Json& result) {
-    checkTimed(result);
-    CHECK(result["error"].get<double>() > 0);
-    CHECK(result.contains("base") ==
-          (result["variant"] != "plain" && result["variant"] != "decode" && result["variant"] != "sequences"));
-    CHECK(result.contains("met") == result.contains("aimLimit"));
-    if (!result.contains("base"))
-        return;
-    const double ratio = result["medianSeconds"].get<double>() / result["baseSeconds"].get<double>();
-    CHECK(result["timeRatio"].get<double>() == Approx(ratio));
-    if (result.contains("met"))
-        CHECK(result["met"] == (result["aim"] == "time" ? result["timeRatio"] <= result["aimLimit"]
-                                                        : result["rateRatio"] >= result["aimLimit"]));
-}
-
-} // namespace
-
-TEST_CASE("bench variants compares every row with its base and checks it", "[bench][gpu]") {
-    needDevice();
-    const Workplace place;
-    const auto [text, json] = benchReport(place, smallVariants + "--paths scalar");
-    CHECK(json["bench"] == "variants");
-    CHECK(json["leftOut"].empty());
-    constexpr double pairs = 512.0 * 512;
-    constexpr double causalPairs = 512.0 * 513 / 2;
-    const std::vector<std::pair<std::string, double>> rows = {{"plain", pairs},
-                                                              {"causal", causalPairs},
-                                                              {"alibi", pairs},
-                                                              {"softcap", pairs},
-                                                              {"sinks", pairs},
-                                                              {"bias", pairs},
-                                                              {"bias-heads", pairs},
-                                                              {"bias-causal", causalPairs},
-                                                              {"mask", pairs / 2},
-                                                              {"mask-bits", pairs / 2},
-                                                              {"mask-random", pairs / 2},
-                                                              {"window", causalPairs},
-                                                              {"window-first-keys", causalPairs},
-                                                              {"documents", 16.0 * 32 * 33 / 2},
-                                                              {"dropout", pairs},
-                                                              {"sequences", 64.0 * 128 * 128},
-                                                              {"packed", 64.0 * 256 * 256 / 3},
-                                                              {"decode", 32 * 64},
-                                                              {"decode-alibi", 32 * 64},
-                                                              {"decode-sinks", 32 * 64},
-                                                              {"decode-window", 32 * 64}};
-    REQUIRE(json["results"].size() == rows.size());
-    size_t aims = 0, met = 0;
-    for (size_t i = 0; i < rows.size(); ++i) {
-        const Json& result = json["results"][i];
-        checkVariant(result);
-        CHECK(result["variant"] == rows[i].first);
-        // Random numbers of pairs are only about right.
-        const double share = rows[i].first == "mask-random" ? 0.01 : rows[i].first == "packed" ? 0.3 : 0;
-        CHECK(result["operations"].get<double>() == Approx(rows[i].second * 4 * 16).epsilon(share));
-        aims += result.contains("met") ? 1 : 0;
-        met += result.value("met", false) ? 1 : 0;
-    }
-    CHECK(aims == 13);
-    CHECK(json["aims"] == aims);
-    CHECK(json["aimsMet"] == met);
-    CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 13 aims met", met)));
-}
-
-TEST_CASE("bench variants measures the requested rows and their bases", "[bench][gpu]") {
-    needDevice();
-    const Workplace place;
-    const auto [text, json] =
-        benchReport(place, smallVariants + "--paths scalar,standard --only documents,decode-window --decode-keys 65");
-    std::vector<std::string> measured;
-    for (const Json& result : json["results"])
-        measured.push_back(fmt::format("{} {} {}", result["path"].get<std::string>(), result["keys"].get<int>(),
-                                       result["variant"].get<std::string>()));
-    CHECK(measured == std::vector<std::string>{"scalar 512 plain", "scalar 512 causal", "scalar 512 documents",
-                                               "standard 512 plain", "standard 512 causal", "decode 64 decode",
-                                               "decode 64 decode-window", "decode 65 decode",
-                                               "decode 65 decode-window"});
-    REQUIRE(json["leftOut"].size() == 1);
-    CHECK(json["leftOut"][0]["variant"] == "documents");
-    CHECK(json["leftOut"][0]["path"] == "standard");
-    CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(), ContainsSubstring("documents"));
-    CHECK_THAT(text.out, ContainsSubstring("left out: "));
-}
-
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
     needDevice();
     if (!validationIsOn()) {
@@ -489,9 +363,7 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
     }
     const Workplace place;
     for (const std::string& bench :
-         {smallPrefill + " --paths auto,standard", smallVariants + "--only bias,mask,decode-sinks",
-          std::string("long --rows 300 --dim 16 --step-operations 3000000"), std::string("host --dims 16 --calls 10"),
-          std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
+         {smallPrefill + " --paths auto,standard", std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
         const ProgramResult result = place.run("bench " + bench + " --validation");
         INFO(bench << "\n" << result.out << result.err);
         CHECK(result.status == 0);
@@ -502,7 +374,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.txt", "d32 n64 b4 causal0\n");
     place.write("none.txt", "nothing\n");
-    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study", "bench variants"})
+    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
         checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
                               {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
                               {bench + " --seconds nan", "--seconds nan"},
@@ -529,10 +401,6 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench decode --shared-kv --value-dim 130", "--shared-kv|--value-dim 130|--dim 128"},
                           {"bench decode --causal maybe", "--causal maybe|yes or no"},
                           {"bench decode --json absent/d.json", "--json absent/d.json"},
-                          {"bench long --causal both", "--causal both|yes or no"},
-                          {"bench long --rows 0", "--rows"},
-                          {"bench long --path fast", "--path fast"},
-                          {"bench long --json absent/l.json", "--json absent/l.json"},
                           {"bench study --paths fast", "--paths fast|auto, scalar"},
                           {"bench study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
                           {"bench study --types f64", "--types f64|f32, f16, bf16"},
@@ -547,24 +415,5 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench study --rows 4000000000", "queryRows 4000000000|1073676288"},
                           {"bench study --sample-rows x", "--sample-rows"},
                           {"bench study --quirk rubble", "--quirk rubble|takes one of"},
-                          {"bench study --json absent/s.json", "--json absent/s.json"},
-                          {"bench variants --only alibi,rubble", "--only rubble|takes some of plain, causal"},
-                          {"bench variants --rows 0", "--rows 0"},
-                          {"bench variants --paths fast", "--paths fast|auto, scalar"},
-                          {"bench variants --decode-paths fast", "--decode-paths fast|auto, scalar"},
-                          {"bench variants --decode-keys 0", "--decode-keys 0"},
-                          {"bench variants --type f64", "--type f64|f32, f16, bf16"},
-                          {"bench variants --dim 0", "headDim is 0"},
-                          {"bench variants --json absent/v.json", "--json absent/v.json"},
-                          {"bench step --layers 0", "--layers 0"},
-                          {"bench step --steps 0", "--steps 0"},
-                          {"bench step --keys 2147483647", "--keys 2147483647|1073741824"},
-                          {"bench step --steps 4000000000", "--steps 4000000000|268435456"},
-                          {"bench step --heads 3 --kv-heads 2", "queryHeads 3|kvHeads 2"},
-                          {"bench step --type q8_0", "--type q8_0"},
-                          {"bench step --json absent/s.json", "--json absent/s.json"},
-                          {"bench host --calls 0", "--calls 0"},
-                          {"bench host --dims 600", "600|576"},
-                          {"bench host --paths fast", "--paths fast|scalar"},
-                          {"bench host --json absent/h.json", "--json absent/h.json"}});
+                          {"bench study --json absent/s.json", "--json absent/s.json"}});
 }

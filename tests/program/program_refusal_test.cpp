@@ -36,6 +36,8 @@ TEST_CASE("every malformed file is refused by its flag and name", "[program]") {
     place.write("big.npy", variant("'<f4'", "'>f4'"));
     place.write("integers.npy", variant("'<f4'", "'<i4'"));
     place.write("double.npy", variant("'<f4'", "'<f8'"));
+    place.write("archive.npy", "PK\x03\x04 of NumPy");
+    place.write("archive.npz", "PK\x03\x04 of NumPy");
     place.write("overflow.npy", npyHeader(ElementType::f32, {4294967296, 4294967296}));
     place.write("header.npy", "\x93NUMPY\x02" + std::string(1, '\0') + "\xff\xff\xff\xff{}");
     place.write("bad.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}");
@@ -50,7 +52,8 @@ TEST_CASE("every malformed file is refused by its flag and name", "[program]") {
                                                                     {"fortran", "Fortran order"},
                                                                     {"big", "big-endian"},
                                                                     {"integers", "i32"},
-                                                                    {"double", "'<f8'"},
+                                                                    {"double", "float64|astype('float32')"},
+                                                                    {"archive", "zip archive|unzip"},
                                                                     {"overflow", "does not fit 64 bits"},
                                                                     {"header", "header length of 4294967295"},
                                                                     {"folder", "is a directory"}};
@@ -62,6 +65,7 @@ TEST_CASE("every malformed file is refused by its flag and name", "[program]") {
     }
     tests.push_back({"run --tensors bad.safetensors -o o.npy", "--tensors bad.safetensors|the limit is 100000000"});
     tests.push_back({"run --tensors absent.safetensors -o o.npy", "--tensors absent.safetensors|no such file"});
+    tests.push_back({"run --tensors archive.npz -o o.npy", "--tensors archive.npz|zip archive|.npy files"});
     tests.push_back({"run --q bad.safetensors --k k.npy --v v.npy -o o.npy", "--q bad.safetensors|goes to --tensors"});
     tests.push_back({usual + " --lengths q.npy", "--lengths q.npy|lengths are int32 or int64"});
     checkRefusals(place, tests);
@@ -104,6 +108,8 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {"run --q q.npy --k no_heads.npy --v no_heads.npy -o o.npy", "--q q.npy|0 KV heads"},
          {"run --q q.npy --k k.npy --v no_dim.npy -o o.npy", "--v no_dim.npy|at least 1"},
          {"run --q wide.npy --k wide.npy --v wide.npy -o o.npy", "--q wide.npy|600|576"},
+         {"run --layout bnhd --q q.npy --k keys.npy --v v.npy -o o.npy",
+          "--v v.npy|[2, 2, 33, 24]|--k keys.npy|33 and 32 heads"},
          {usual + " --lengths three.npy", "--lengths three.npy|[3]|[2]"},
          {usual + " --lengths over.npy", "--lengths over.npy|length 34 of sequence 1|33 rows of --k k.npy"},
          {usual + " --lengths under.npy", "--lengths under.npy|length -1 of sequence 0"},
@@ -133,7 +139,15 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
     checkRefusals(
         place, {{"", "subcommand"},
                 {"frobnicate", "frobnicate|info, run, backward, plan"},
-                {"run --frobnicate", "--frobnicate"},
+                {"run --frobnicate", "--frobnicate: `vkflash run` has no such flag; see vkflash run --help"},
+                {"runn", "runn|did you mean run?"},
+                {"bench preffil", "preffil|did you mean prefill?|decode"},
+                {"run --causl", "--causl|did you mean --causal?"},
+                {"run --tesnors=a", "--tesnors|did you mean --tensors?"},
+                {"bench prefill --tokns 3", "--tokns|`vkflash bench prefill`|did you mean --tokens?"},
+                {usual + " --layout bhdn", "--layout bhdn|bhnd, bnhd"},
+                {"plan --backward --explain", "--explain|--backward"},
+                {"plan --backward --path decode", "--backward|decode"},
                 {"run --q q.npy --k k.npy --v v.npy", "-o"},
                 {"run --q q.npy --k k.npy -o o.npy", "--v"},
                 {"run -o o.npy", "--q"},

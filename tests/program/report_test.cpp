@@ -329,16 +329,59 @@ TEST_CASE("a browser shows the page on a phone and on a desk without scrolling s
     }
 }
 
+TEST_CASE("report names its entries by shape and tells equal shapes apart", "[report]") {
+    const Workplace place;
+    std::filesystem::create_directory(place / "in");
+    place.write("in/early.json", benchFile("prefill", severalResults()).dump());
+    place.write("in/late.json", benchFile("prefill", severalResults()).dump());
+    Json other = severalResults();
+    for (Json& entry : other)
+        entry["headDim"] = 256;
+    place.write("in/other.json", benchFile("prefill", other).dump());
+    REQUIRE(place.run("report --results in").status == 0);
+    CHECK_THAT(place.read("report.html"),
+               ContainsSubstring("Prefill, f16, D = 64, N = 128, 256, 512 (early.json)</h3>") &&
+                   ContainsSubstring("Prefill, f16, D = 64, N = 128, 256, 512 (late.json)</h3>") &&
+                   ContainsSubstring("Prefill, f16, D = 256, N = 128, 256, 512</h3>"));
+}
+
+TEST_CASE("report draws a line for each type of keys", "[report]") {
+    const Workplace place;
+    std::filesystem::create_directory(place / "in");
+    Json results = severalResults();
+    for (Json& entry : severalResults()) {
+        entry["kvType"] = "q8_0";
+        results.push_back(entry);
+    }
+    place.write("in/a.json", benchFile("prefill", results).dump());
+    REQUIRE(place.run("report --results in").status == 0);
+    const std::string page = place.read("report.html");
+    CHECK_THAT(page, ContainsSubstring("scalar, k, v q8_0, N = 128") && ContainsSubstring("scalar, N = 128"));
+}
+
+TEST_CASE("report marks times at a low clock", "[report]") {
+    Json results = severalResults();
+    for (Json& entry : results) {
+        entry["clock_mhz"] = 1980.0;
+        entry["clock_unsteady"] = false;
+    }
+    CHECK_THAT(resultTable(results, columnsOf("prefill")), !ContainsSubstring("low"));
+    results[1]["clock_unsteady"] = true;
+    CHECK_THAT(resultTable(results, columnsOf("prefill")), ContainsSubstring("1980 low") && ContainsSubstring("Low: "));
+}
+
 TEST_CASE("report refuses what it cannot use and leaves no page", "[report]") {
     const Workplace place;
-    for (const char* folder : {"empty", "broken", "headless", "shapeless"})
+    for (const char* folder : {"empty", "broken", "headless", "shapeless", "logs"})
         std::filesystem::create_directory(place / folder);
     place.write("broken/a.json", "{\"bench\": ");
     place.write("headless/a.json", R"({"bench": "grid", "results": []})");
     Json shapeless = benchFile("grid", Json::array({1, 2}));
     place.write("shapeless/a.json", shapeless.dump());
-    checkRefusals(place, {{"report --results absent", "--results absent|No such file"},
-                          {"report --results empty", "--results empty|no .json and no .txt"},
+    place.write("logs/notes.txt", "no bench");
+    checkRefusals(place, {{"report --results logs", "--results logs|no report of a bench"},
+                          {"report --results absent", "--results absent|No such file"},
+                          {"report --results empty", "--results empty|no report of a bench"},
                           {"report --results broken", "--results broken|a.json|is not valid JSON (byte 11)"},
                           {"report --results headless", "a.json|\"device\" must be a string"},
                           {"report --results shapeless", "a.json|\"results\" must be a list of objects"},

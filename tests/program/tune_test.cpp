@@ -44,7 +44,6 @@ TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     CHECK_THAT(succeed(place, "info --tuning t.txt").out, ContainsSubstring("entries of the file are for this device"));
     succeed(place,
             "bench --rows 64 --dims 64 --types f16 --paths scalar --heads 4 --causal --seconds 0.01 --tuning t.txt");
-    succeed(place, "bench host --rows 128 --dims 64 --calls 10 --tuning t.txt");
     CHECK(place.files() == std::vector<std::string>{"t.txt"});
 }
 
@@ -142,8 +141,7 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
     place.write("bad.txt", "vkflash tuning 1\ndevice vendor=1 device=1 driver=1\nscalar type=f99\n");
     for (const std::string& command :
          {tensors, std::string("plan"), std::string("info"), std::string("verify --rows 8"),
-          std::string("bench --rows 8 --dims 8"), std::string("bench prefill --rows 512"),
-          std::string("bench long --rows 8"), std::string("bench host --dims 8")}) {
+          std::string("bench --rows 8 --dims 8"), std::string("bench prefill --rows 512")}) {
         checkRefusals(place, {{command + " --tuning absent.txt", "--tuning absent.txt|no such file"},
                               {command + " --tuning empty.txt", "--tuning empty.txt|line 1"},
                               {command + " --tuning newer.txt", "--tuning newer.txt|version 9|reads version 1"},

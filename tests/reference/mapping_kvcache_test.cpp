@@ -314,7 +314,7 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
     }
     SECTION("cache_batch_idx, by pages") {
         theirs.cacheBatchIdx = random.shuffled(theirs.cacheSeqlens.size());
-        // What the block table says in place of cache_batch_idx: the pages of cache c are its rows in order.
+        // The block table takes the place of cache_batch_idx: the pages of cache c are its rows in order.
         Kvcache pages = theirs;
         pages.pageSize = 8;
         pages.maxPages = pages.keys / pages.pageSize;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -36,7 +37,7 @@ std::vector<std::string> commandWords() {
 
 } // namespace
 
-Workplace::Workplace() {
+Workplace::Workplace(std::string program) : program_(std::move(program)) {
     for (int i = 0; folder_.empty(); ++i) {
         const fs::path candidate = fs::temp_directory_path() / ("vkflash-test-" + std::to_string(i));
         if (fs::create_directory(candidate)) { // false if it exists, so that it belongs to another test
@@ -52,6 +53,8 @@ Workplace::~Workplace() {
 
 ProgramResult Workplace::run(const std::vector<std::string>& arguments, const Surroundings& surroundings) const {
     std::vector<std::string> words = commandWords();
+    const fs::path vkflash = words.back(); // all programs of a build lie in one folder
+    words.back() = (vkflash.parent_path() / (program_ + vkflash.extension().string())).string();
     words.insert(words.end(), arguments.begin(), arguments.end());
     return runWords(words, surroundings);
 }

@@ -21,7 +21,7 @@ struct ProgramResult {
 // A new empty folder, which is removed at the end. Programs run in it, so file names are short.
 class Workplace {
 public:
-    Workplace();
+    explicit Workplace(std::string program = "vkflash"); // program of this build that `run` starts
     Workplace(const Workplace&) = delete;
     Workplace(Workplace&&) = delete;
     Workplace& operator=(const Workplace&) = delete;
@@ -29,6 +29,7 @@ public:
     ~Workplace();
 
     std::filesystem::path operator/(const std::string& name) const { return folder_ / tools::pathOf(name); }
+    const std::string& program() const { return program_; }
     ProgramResult run(const std::vector<std::string>& arguments, const Surroundings& surroundings = {}) const;
     // Runs with arguments in one text, separated by spaces.
     ProgramResult run(const std::string& arguments, const Surroundings& surroundings = {}) const;
@@ -42,6 +43,7 @@ public:
     std::vector<std::string> files() const;
 
 private:
+    std::string program_;
     std::filesystem::path folder_;
 };
 

@@ -35,14 +35,14 @@ void needDevice() {
 bool isOneLine(const std::string& text) { return text.size() > 1 && text.find('\n') == text.size() - 1; }
 
 void checkRefusal(const Workplace& place, const Refusal& test, int status) {
-    INFO("vkflash " << test.arguments);
+    INFO(place.program() << " " << test.arguments);
     const std::vector<std::string> before = place.files();
     const ProgramResult result = place.run(test.arguments);
     INFO("stderr: " << result.err);
     CHECK(result.status == status);
     CHECK(result.out.empty());
     CHECK(isOneLine(result.err));
-    CHECK(result.err.starts_with("vkflash: "));
+    CHECK(result.err.starts_with(place.program() + ": "));
     size_t begin = 0;
     while (begin <= test.words.size()) {
         const size_t end = std::min(test.words.find('|', begin), test.words.size());
@@ -59,8 +59,9 @@ void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests) {
 }
 
 std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, const std::string& arguments) {
-    INFO("vkflash bench " << arguments);
-    ProgramResult result = place.run("bench " + arguments + " --json b.json --commit abc");
+    const std::string command = (place.program() == "vkflash" ? "bench " : "") + arguments;
+    INFO(place.program() << " " << command);
+    ProgramResult result = place.run(command + " --json b.json --commit abc");
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
     CHECK(result.err.empty());

@@ -27,7 +27,7 @@ struct Refusal {
 void checkRefusal(const Workplace& place, const Refusal& test, int status = 2);
 void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests);
 
-// Runs `bench ... --json b.json`, which must succeed, and reads the file.
+// Runs `bench ... --json b.json`, or a bench of vkflash_lab, which must succeed, and reads the file.
 std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, const std::string& arguments);
 
 // Checks times, clock, rate and error of one result of such a file.

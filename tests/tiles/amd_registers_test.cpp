@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles for AMD devices. No device is needed; tests/program/drivers_test.cpp asks the compiler.
+// Tiles for AMD devices. No device is needed; tests/lab/drivers_test.cpp asks the compiler.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/described_device.hpp"

@@ -54,7 +54,7 @@ TEST_CASE("a matrix tile of the backward pass fits 32 KiB, for every head dimens
     }
 }
 
-// The numbers of docs/tuning.md, "The backward pass".
+// The numbers of docs/kernel_rules.md, "The backward pass".
 TEST_CASE("matrix tiles of the backward pass on an H200", "[tiles]") {
     struct Expected {
         GradientOwner owner;

@@ -199,7 +199,7 @@ TEST_CASE("a malformed NumPy file is refused with the reason in words", "[files]
         {"\x93NUMPY\x02" + std::string(1, '\0') + "\xff\xff\xff\xff{}", "header length of 4294967295"},
         {npyFile(npyDict("'>f4'", "False", "(2, 3)"), std::string(24, '\1')), "big-endian"},
         {npyFile(npyDict("'<f4'", "True", "(2, 3)"), std::string(24, '\1')), "Fortran order"},
-        {npyFile(npyDict("'<f8'", "False", "(3,)"), std::string(24, '\1')), "type '<f8'"},
+        {npyFile(npyDict("'<f8'", "False", "(3,)"), std::string(24, '\1')), "float64"},
         {npyFile(npyDict("'|S3'", "False", "(1,)"), std::string(3, '\1')), "type '|S3'"},
         {npyFile(npyDict("'<c8'", "False", "(3,)"), std::string(24, '\1')), "type '<c8'"},
         {npyFile(npyDict("'|O'", "False", "(3,)"), std::string(24, '\1')), "type '|O'"},

@@ -8,11 +8,12 @@
 namespace vkf::test {
 
 // A folder of a tree and what its files may include, besides the folder's own files and the C++ library.
-//   plain words         folders of the same tree
-//   shared              shaders/shared, the headers that C++ and GLSL both read
-//   <vkflash/...>       the public headers of that name; <vkflash/*> stands for all of them
-//   <vulkan/*>          the Vulkan headers
-//   folder/file.hpp     one file of another tree
+//
+//     plain words         folders of the same tree
+//     shared              shaders/shared, the headers that C++ and GLSL both read
+//     <vkflash/...>       the public headers of that name; <vkflash/*> stands for all of them
+//     <vulkan/*>          the Vulkan headers
+//     a file with a slash  one file of another tree
 struct Room {
     const char* folder;
     const char* mayInclude;
@@ -61,8 +62,7 @@ inline constexpr std::array shaderRooms = {
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "drivers bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
-    Room{"drivers", "cli <vkflash/*>"},
+    Room{"commands", "bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"bench", "study tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"soak", "measure cli tensors <vkflash/*>"},
     Room{"study", "measure report cli model tensors <vkflash/*>"},
@@ -73,6 +73,13 @@ inline constexpr std::array toolRooms = {
     Room{"cli", "model tensors <vkflash/*>"},
     Room{"model", "<vkflash/*>"},
     Room{"tensors", "<vkflash/*>"},
+};
+
+// The lab stands on the tools. Nothing includes the lab.
+inline constexpr std::array labRooms = {
+    Room{"program", "benches drivers cli"},
+    Room{"benches", "bench measure shapes cli model tensors <vkflash/*>"},
+    Room{"drivers", "cli <vkflash/*>"},
 };
 
 } // namespace vkf::test

@@ -35,7 +35,10 @@ struct Tree {
 };
 
 std::vector<Tree> trees() {
-    return {{"src", vkf::test::sourceRooms}, {"shaders", vkf::test::shaderRooms}, {"tools", vkf::test::toolRooms}};
+    return {{"src", vkf::test::sourceRooms},
+            {"shaders", vkf::test::shaderRooms},
+            {"tools", vkf::test::toolRooms},
+            {"lab", vkf::test::labRooms}};
 }
 
 bool isSource(const fs::path& file) {
@@ -206,7 +209,7 @@ TEST_CASE("every folder of the table has sources", "[tree]") {
 }
 
 TEST_CASE("no folder holds too many sources, and no source too many lines", "[tree]") {
-    for (const char* root : {"src", "shaders", "tools", "tests", "include", "examples", "fuzz"}) {
+    for (const char* root : {"src", "shaders", "tools", "lab", "tests", "include", "examples", "fuzz"}) {
         const std::vector<std::string> found = overfull(VKFLASH_SOURCE_DIR, root);
         INFO("too large:" << listed(found));
         CHECK(found.empty());

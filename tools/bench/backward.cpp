@@ -124,8 +124,7 @@ private:
         const std::vector<Peer> peers = peersOf(shape, comparisons());
         hideProgress();
         printBackward(result, peers);
-        results().judge(result.verdict, result.info);
-        results().add(backwardJson(result, peers));
+        results().add(backwardJson(result, peers), result.verdict, result.info);
     }
 
     const BackwardBenchOptions& options_;
@@ -140,6 +139,7 @@ void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string&
     CLI::App* command = bench.add_subcommand(
         "backward", "The backward pass: as many rows as keys, 16384 rows in all; 10 B H N^2 D operations, half if "
                     "causal.");
+    command->footer("vkflash bench backward --dims 128 --rows 1024,4096 --json times.json");
     addPrefillShapeOptions(*command, options->shapes);
     for (const char* flag : {"--kv-type", "--page-size"}) // the backward pass has no block types and no pages
         command->remove_option(command->get_option(flag));

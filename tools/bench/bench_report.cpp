@@ -7,6 +7,7 @@
 #include "cli/device_text.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
+#include "cli/program/help.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tensors/path_of.hpp"
 
@@ -26,11 +27,31 @@ std::string utcDate() {
     return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
+// One result a line: files stay short, and a result that changes is one line of a diff.
+std::string reportText(const Json& document) {
+    std::string text = "{";
+    for (const auto& [name, value] : document.items()) {
+        text += fmt::format("{}\n  {}: ", text.size() > 1 ? "," : "", Json(name).dump());
+        if (!value.is_array() || value.empty()) {
+            text += value.dump();
+            continue;
+        }
+        const char* separator = "[";
+        for (const Json& element : value) {
+            text += fmt::format("{}\n    {}", separator, element.dump());
+            separator = ",";
+        }
+        text += "\n  ]";
+    }
+    return text + "\n}\n";
+}
+
 } // namespace
 
 void addReportOptions(CLI::App& command, ReportOptions& options) {
-    command.add_option("--json", options.json, "write the results to this JSON file too");
-    command.add_option("--commit", options.commit, "commit hash to record in the JSON file");
+    const HelpGroup group(command, measureGroup);
+    command.add_option("--json", options.json, "write the results to this JSON file too")->type_name("FILE");
+    command.add_option("--commit", options.commit, "commit hash to record in the JSON file")->type_name("HASH");
 }
 
 void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions& measure, ReportOptions& report) {
@@ -65,7 +86,7 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
     try {
         std::vector<AtomicFile> files;
         files.emplace_back(pathOf(options.json));
-        files[0].write(document.dump(2) + "\n");
+        files[0].write(reportText(document));
         AtomicFile::commit(files);
     } catch (const WriteError& error) {
         fail("--json {}: {}", options.json, error.what());
@@ -85,6 +106,18 @@ Json problemJson(const VkfProblem& problem) {
                  {"precision", precisionName(problem.precision)}};
     if (problem.k.type != problem.q.type)
         json["kvType"] = vkfTypeName(problem.k.type);
+    if (problem.v.type != problem.k.type)
+        json["vType"] = vkfTypeName(problem.v.type);
+    if (problem.window.enabled != 0)
+        json["window"] = fmt::format("{},{}", problem.window.left, problem.window.right);
+    if (problem.window.firstKeys != 0)
+        json["firstKeys"] = problem.window.firstKeys;
+    if (problem.softcap != 0)
+        json["softcap"] = problem.softcap;
+    if (problem.alibi != 0)
+        json["alibi"] = true;
+    if (has(problem, VKF_ARRAY_LSE))
+        json["lse"] = true;
     if (has(problem, VKF_ARRAY_BLOCK_TABLE))
         json["pageSize"] = problem.paging.pageSize;
     if (has(problem, VKF_ARRAY_BLOCK_MASK))

@@ -15,11 +15,7 @@ namespace vkf::tools {
 void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchLongCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchHostCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchStepCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchVariantsCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 

@@ -111,8 +111,7 @@ private:
         const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons());
         hideProgress();
         printResult(result, peers);
-        results().judge(result.verdict, result.plan);
-        results().add(decodeJson(result, peers));
+        results().add(decodeJson(result, peers), result.verdict, result.plan);
     }
 
     const DecodeOptions& options_;
@@ -128,6 +127,7 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     CLI::App* command = bench.add_subcommand(
         "decode",
         "Few query rows against long caches: bytes a second, relative to a kernel that only reads the caches.");
+    command->footer("vkflash bench decode --keys 4096,32768 --batch 1,16 --json times.json");
     addDecodeShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);

@@ -72,10 +72,9 @@ private:
         const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons());
         hideProgress();
         printResult(result, peers);
-        results().judge(result.verdict, result.plan);
         Json json = resultJson(result);
         json["peers"] = peersJson(peers, result.teraflops());
-        results().add(std::move(json));
+        results().add(std::move(json), result.verdict, result.plan);
     }
 
     const PrefillOptions& options_;
@@ -89,6 +88,7 @@ void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& 
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
         "prefill", "As many rows as keys, 16384 rows in all or one sequence; 4 B H N^2 D operations, half if causal.");
+    command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
     addPrefillShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addTimedBenchOptions(*command, options->device, options->measure, options->report);

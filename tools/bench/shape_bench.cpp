@@ -2,6 +2,7 @@
 #include "bench/shape_bench.hpp"
 
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,14 +20,25 @@ void ShapeBench::run(Json head) {
     fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
     printHeading();
     for (const VkfProblem& problem : problems_) {
-        measureOrSkip(problem);
+        measureUnlessFailed(problem);
         ++done_;
     }
     progress_.hide();
     printComparisons(comparisons_, results_.size());
-    results_.requireRight();
     head["comparisons"] = comparisonsJson(comparisons_);
     results_.write(report_, name_.c_str(), device_, flags_, std::move(head));
+}
+
+void ShapeBench::measureUnlessFailed(const VkfProblem& problem) {
+    if (!ended_.empty())
+        return results_.leaveOut(problem, ended_);
+    try {
+        measureOrSkip(problem);
+    } catch (const std::exception& error) { // a lost device, for instance
+        ended_ = fmt::format("the bench ended here: {}", error.what());
+        results_.leaveOut(problem, ended_);
+        results_.keepFailure([] { throw; });
+    }
 }
 
 void ShapeBench::measureOrSkip(const VkfProblem& problem) {

@@ -34,6 +34,7 @@ protected:
     GpuClock& clock() { return clock_; }
     std::vector<Comparison>& comparisons() { return comparisons_; }
     BenchResults& results() { return results_; }
+    size_t index() const { return done_; } // of the problem that is measured
     void hideProgress() { progress_.hide(); }
 
 private:
@@ -44,6 +45,7 @@ private:
     // Measures a problem, prints the result and adds it to results(). Calls afterRun after each run.
     virtual void measure(const VkfProblem& problem, const std::function<void()>& afterRun) = 0;
 
+    void measureUnlessFailed(const VkfProblem& problem);
     void measureOrSkip(const VkfProblem& problem);
 
     std::string name_;
@@ -55,6 +57,7 @@ private:
     GpuClock clock_;
     Progress progress_;
     size_t done_ = 0;
+    std::string ended_; // why the bench measures no further problem; empty = it goes on
     BenchResults results_;
 };
 

@@ -19,6 +19,7 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
+#include "cli/verdict.hpp"
 #include "measure/problem_measure.hpp"
 
 namespace vkf::tools {
@@ -163,27 +164,32 @@ public:
                    device_.summary().driver, options_.batch, options_.heads);
         printStudyHeading();
         for (const VkfProblem& shape : shapes_)
-            measureShape(shape);
+            if (!measureShape(shape))
+                break;
         finish();
     }
 
 private:
     using Series = std::tuple<VkfPath, VkfType, uint32_t>; // path, type and D; an algorithm stops for one of these
 
-    void measureShape(const VkfProblem& shape) {
+    // Returns false if the bench cannot go on, after a lost device for instance.
+    bool measureShape(const VkfProblem& shape) {
         std::vector<StudyResult> results;
         backward_.clear();
-        for (const StudyAlgorithm& algorithm : algorithms_) {
-            VkfProblem problem = shape;
-            problem.path = algorithm.path;
-            if (!stopped_.contains(seriesOf(problem)))
-                measureOne(problem, algorithm, results);
-            ++done_;
-        }
+        const bool all = results_.keepFailure([&] {
+            for (const StudyAlgorithm& algorithm : algorithms_) {
+                VkfProblem problem = shape;
+                problem.path = algorithm.path;
+                if (!stopped_.contains(seriesOf(problem)))
+                    measureOne(problem, algorithm, results);
+                ++done_;
+            }
+        });
         const StudyResult* standard = standardOf(results);
         for (size_t i = 0; i < results.size(); ++i)
             addResult(results[i], json(results[i], standard, differenceToOthers(results, i)));
         compare(results);
+        return all;
     }
 
     void measureOne(const VkfProblem& problem, const StudyAlgorithm& algorithm, std::vector<StudyResult>& results) {
@@ -201,7 +207,6 @@ private:
         }
         progress_.hide();
         printRow(results.back(), standardOf(results));
-        results_.judge(results.back().timed.verdict, results.back().timed.plan);
         if (hasBackward(algorithm.path))
             measureGradients(problem, progress);
     }
@@ -212,7 +217,7 @@ private:
             const StudyBackward result = measureBackward(device_, clock_, problem, options_.measure, progress);
             progress_.hide();
             printBackwardRow(result);
-            results_.judge(result.timed.verdict, result.timed.info);
+            results_.keepFailure([&] { requirePassed(result.timed.verdict, result.timed.info.description); });
             backward_[problem.path] = backwardJson(result);
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
@@ -225,7 +230,7 @@ private:
     void addResult(const StudyResult& result, Json entry) {
         if (const auto found = backward_.find(result.timed.plan.path); found != backward_.end())
             entry.update(found->second);
-        results_.add(std::move(entry));
+        results_.add(std::move(entry), result.timed.verdict, result.timed.plan);
     }
 
     // Compares the outputs of one shape, each with each other.
@@ -253,10 +258,11 @@ private:
 
     void finish() {
         progress_.hide();
-        results_.requireRight();
-        if (apart_)
-            fail("the outputs of {} and {} differ by {:.3g}, the bound is {:.3g}", vkfPathName(apart_->one),
-                 vkfPathName(apart_->other), apart_->largest, apart_->bound);
+        results_.keepFailure([&] {
+            if (apart_)
+                fail("the outputs of {} and {} differ by {:.3g}, the bound is {:.3g}", vkfPathName(apart_->one),
+                     vkfPathName(apart_->other), apart_->largest, apart_->bound);
+        });
         results_.write(options_.report, "study", device_, options_.device, Json::object());
     }
 
@@ -282,6 +288,7 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     options->report.commandLine = commandLine;
     CLI::App* command = bench.add_subcommand(
         "study", "Each algorithm over the length of the sequence: time, memory, traffic and agreement.");
+    command->footer("vkflash bench study --dims 64 --json study.json");
     command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();
     command->add_option("--heads", options->heads, "number of heads of each sequence")->capture_default_str();
     command->add_option("--rows", options->rows, "list of numbers of rows; there are as many keys")

@@ -2,10 +2,12 @@
 #include "cli/block_mask_options.hpp"
 
 #include "cli/error.hpp"
+#include "cli/program/help.hpp"
 
 namespace vkf::tools {
 
 void addMaskBlockOption(CLI::App& command, uint32_t& block) {
+    const HelpGroup group(command, masksGroup);
     command.add_option("--mask-block", block, "block size of a block mask, in rows and in keys; a multiple of 16");
 }
 

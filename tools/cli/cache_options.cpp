@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cache_options.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/options.hpp"
+#include "cli/program/help.hpp"
 
 namespace vkf::tools {
 
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
-    command.add_option(
-        "--kv-type", options.kvType,
-        "type of k and v: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl (default: the type of q)");
+    const HelpGroup group(command, cacheGroup);
+    command
+        .add_option("--kv-type", options.kvType,
+                    fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
+        ->type_name("NAME");
     command.add_option("--page-size", options.pageSize,
                        "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
     addScratchOption(command, options.scratch);
@@ -16,8 +21,9 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
 
 void addCacheOptions(CLI::App& command, CacheOptions& options) {
     addOneTypeCacheOptions(command, options);
-    command.add_option("--k-type", options.kType, "type of k only");
-    command.add_option("--v-type", options.vType, "type of v only");
+    const HelpGroup group(command, cacheGroup);
+    command.add_option("--k-type", options.kType, "type of k only")->type_name("NAME");
+    command.add_option("--v-type", options.vType, "type of v only")->type_name("NAME");
 }
 
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {

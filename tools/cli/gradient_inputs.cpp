@@ -2,6 +2,7 @@
 #include "cli/gradient_inputs.hpp"
 
 #include "cli/error.hpp"
+#include "cli/program/help.hpp"
 #include "tensors/path_of.hpp"
 
 namespace vkf::tools {
@@ -46,17 +47,14 @@ Tensor loadLikeLse(const FlagFile& file, const char* name, const Inputs& inputs)
 } // namespace
 
 void addGradientInputOptions(CLI::App& command, GradientInputFiles& files) {
-    command.add_option("--do", files.dout,
-                       "file of the gradient of o: .npy, or .safetensors with a tensor named do (default: tensor do of "
-                       "--tensors)");
-    command.add_option("--o", files.o,
-                       "file of o of the forward pass: .npy, or .safetensors with a tensor named o (default: the "
-                       "forward pass runs first)");
-    command.add_option("--lse", files.lse,
-                       "file of lse of the forward pass: .npy, or .safetensors with a tensor named lse; needs --o");
-    command.add_option("--dlse", files.dlse,
-                       "file of the gradient of lse: .npy, or .safetensors with a tensor named dlse (default: lse has "
-                       "no gradient)");
+    const HelpGroup group(command, filesGroup);
+    const auto add = [&command](const char* flag, std::string& path, const char* help) {
+        command.add_option(flag, path, help)->type_name("FILE");
+    };
+    add("--do", files.dout, "gradient of o: .npy, or .safetensors with a tensor do (default: tensor do of --tensors)");
+    add("--o", files.o, "o of the forward pass, as --do; needs --lse (default: the forward pass runs first)");
+    add("--lse", files.lse, "lse of the forward pass: .npy, or .safetensors with a tensor lse; needs --o");
+    add("--dlse", files.dlse, "gradient of lse, as --lse (default: lse has no gradient)");
 }
 
 std::vector<FlagFile> filesGiven(const GradientInputFiles& files) {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cli/error.hpp"
 #include "cli/optional_inputs.hpp"
+#include "cli/program/help.hpp"
 #include "tensors/path_of.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -15,10 +17,11 @@ namespace {
 
 constexpr std::array<const char*, 4> axisNames = {"head dimensions", "rows", "heads", "sequences"};
 
-// A tensor, and its name in messages.
+// A tensor, its name in messages and its shape in the file.
 struct Source {
     const Tensor* tensor;
     std::string name;
+    Shape shape;
 };
 
 void checkShape(const Source& source) {
@@ -28,19 +31,19 @@ void checkShape(const Source& source) {
         failInput("{}: holds {}, not floating-point numbers", source.name, elementName(tensor.type));
     if (tensor.shape.size() < 2 || tensor.shape.size() > 4)
         failInput("{}: has shape {}, which is none of [N, D], [H, N, D], [B, H, N, D]", source.name,
-                  shapeText(tensor.shape));
+                  shapeText(source.shape));
     for (const uint64_t value : tensor.shape)
         if (value > UINT32_MAX)
-            failInput("{}: has shape {}, the limit of a dimension is {}", source.name, shapeText(tensor.shape),
+            failInput("{}: has shape {}, the limit of a dimension is {}", source.name, shapeText(source.shape),
                       UINT32_MAX);
     if (tensor.shape.back() == 0)
-        failInput("{}: has shape {}, the head dimension must be at least 1", source.name, shapeText(tensor.shape));
+        failInput("{}: has shape {}, the head dimension must be at least 1", source.name, shapeText(source.shape));
 }
 
 void checkSame(const Source& a, const Source& b, Axis axis) {
     if (extent(*a.tensor, axis) != extent(*b.tensor, axis))
-        failInput("{}: shape {} does not fit {}, shape {}: {} and {} {}", b.name, shapeText(b.tensor->shape), a.name,
-                  shapeText(a.tensor->shape), extent(*b.tensor, axis), extent(*a.tensor, axis), axisNames[axis]);
+        failInput("{}: shape {} does not fit {}, shape {}: {} and {} {}", b.name, shapeText(b.shape), a.name,
+                  shapeText(a.shape), extent(*b.tensor, axis), extent(*a.tensor, axis), axisNames[axis]);
 }
 
 void checkTogether(const Source& q, const Source& k, const Source& v) {
@@ -49,7 +52,7 @@ void checkTogether(const Source& q, const Source& k, const Source& v) {
     for (const Source* source : {&k, &v})
         if (source->tensor->shape.size() != q.tensor->shape.size())
             failInput("{}: shape {} and {}, shape {}, differ in the number of dimensions", source->name,
-                      shapeText(source->tensor->shape), q.name, shapeText(q.tensor->shape));
+                      shapeText(source->shape), q.name, shapeText(q.shape));
     checkSame(q, k, axisBatch);
     checkSame(q, v, axisBatch);
     checkSame(q, k, axisDim);
@@ -81,21 +84,41 @@ void checkGiven(const InputFiles& files) {
             failInput("{}: is missing; give --q, --k and --v, or --tensors", flag);
 }
 
-// Turns shapes of [rows, heads, D] into [heads, rows, D]. All code here uses that order.
-void putHeadsFirst(const TensorNames& names, Inputs& inputs) {
-    const std::array<Tensor*, 3> tensors = {&inputs.q, &inputs.k, &inputs.v};
-    inputs.rowsFirst = inputs.q.shape.size() == 3;
+void checkPackedShapes(const TensorNames& names, const Inputs& inputs) {
+    const size_t dimensions = inputs.q.shape.size();
+    const std::array<const Tensor*, 3> tensors = {&inputs.q, &inputs.k, &inputs.v};
     for (size_t i = 0; i < tensors.size(); ++i) {
-        Shape& shape = tensors[i]->shape;
-        if ((shape.size() == 3) != inputs.rowsFirst || (shape.size() == 4 && shape[0] != 1))
+        const Shape& shape = tensors[i]->shape;
+        if (shape.size() != dimensions || (shape.size() != 3 && shape.size() != 4) ||
+            (shape.size() == 4 && shape[0] != 1))
             failInput("{}: has shape {}; packed sequences are all [rows, H, D] or all [1, H, rows, D]", names[i],
                       shapeText(shape));
-        if (inputs.rowsFirst)
-            std::swap(shape[0], shape[1]);
     }
 }
 
-VkfTensor rowsFirst(VkfType type, uint32_t heads, uint32_t dim) { return {type, 0, 0, dim, uint64_t{heads} * dim}; }
+// --layout says where the heads are. Packed tensors of three dimensions always have them after the rows.
+bool hasRowsFirst(const InputFiles& files, const Inputs& inputs) {
+    if (files.layout != "bhnd" && files.layout != "bnhd")
+        failInput("--layout {}: takes one of bhnd, bnhd", files.layout);
+    const size_t dimensions = inputs.q.shape.size();
+    return dimensions > 2 && (files.layout == "bnhd" || (!files.cuSeqlensQ.empty() && dimensions == 3));
+}
+
+VkfTensor rowsFirstTensor(const Tensor& tensor) {
+    return rowsFirst(vkfTypeOf(tensor.type), extent(tensor, axisRow), extent(tensor, axisHead),
+                     extent(tensor, axisDim));
+}
+
+// Sets strides for heads after rows. o has the type of q.
+void setRowsFirst(const Inputs& inputs, VkfProblem& problem) {
+    problem.q = rowsFirstTensor(inputs.q);
+    problem.k = rowsFirstTensor(inputs.k);
+    problem.v = rowsFirstTensor(inputs.v);
+    problem.o = rowsFirst(problem.q.type, problem.queryRows, problem.queryHeads, problem.valueDim);
+    if (!inputs.cuSeqlensQ.empty()) // packed sequences are one tensor without a batch
+        for (VkfTensor* tensor : {&problem.q, &problem.k, &problem.v, &problem.o})
+            tensor->batchStride = 0;
+}
 
 // Sets the fields that differ for packed sequences.
 void setPacked(const Inputs& inputs, VkfProblem& problem) {
@@ -105,12 +128,6 @@ void setPacked(const Inputs& inputs, VkfProblem& problem) {
     problem.batch = static_cast<uint32_t>(inputs.cuSeqlensQ.size() - 1);
     problem.longestRows = longest(inputs.cuSeqlensQ);
     problem.longestKeys = longest(inputs.cuSeqlensK);
-    if (!inputs.rowsFirst)
-        return;
-    problem.q = rowsFirst(problem.q.type, problem.queryHeads, problem.headDim);
-    problem.k = rowsFirst(problem.k.type, problem.kvHeads, problem.headDim);
-    problem.v = rowsFirst(problem.v.type, problem.kvHeads, problem.valueDim);
-    problem.o = rowsFirst(problem.o.type, problem.queryHeads, problem.valueDim);
 }
 
 } // namespace
@@ -122,16 +139,23 @@ Tensor loadArray(const FlagFile& file, const std::string& name) {
 }
 
 void addInputOptions(CLI::App& command, InputFiles& files) {
-    command.add_option("--q", files.q,
-                       ".npy file of the queries: [B, H, N, D], [H, N, D] or [N, D], float32 or float16");
-    command.add_option("--k", files.k, ".npy file of the keys; H is a multiple of its number of heads");
-    command.add_option("--v", files.v, ".npy file of the values");
-    command.add_option("--tensors", files.tensors,
-                       ".safetensors file with tensors q, k and v in F32, F16 or BF16; replaces --q, --k and --v");
+    const HelpGroup group(command, filesGroup);
+    const auto add = [&command](const std::string& flags, std::string& path, const char* help) {
+        command.add_option(flags, path, help)->type_name("FILE");
+    };
+    add("--q", files.q, ".npy file of the queries: [B, H, N, D], [H, N, D] or [N, D], float32 or float16");
+    add("--k", files.k, ".npy file of the keys; H is a multiple of its number of heads");
+    add("--v", files.v, ".npy file of the values");
+    add("--tensors", files.tensors,
+        ".safetensors file with tensors q, k and v in F32, F16 or BF16; replaces --q, --k and --v");
+    command
+        .add_option("--layout", files.layout,
+                    "order of the dimensions in files: bhnd, or bnhd with the heads after the rows")
+        ->type_name("NAME")
+        ->capture_default_str();
     for (const OptionalInput& row : optionalInputs())
         if (row.flag != nullptr)
-            command.add_option(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias),
-                               files.*row.path, row.help);
+            add(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias), files.*row.path, row.help);
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -175,8 +199,12 @@ Inputs loadInputs(const InputFiles& files) {
         failInput("{}: is missing; packed sequences take --cu-seqlens-q and --cu-seqlens-k",
                   packed ? "--cu-seqlens-k" : "--cu-seqlens-q");
     if (packed)
-        putHeadsFirst(names, inputs);
-    checkTogether({&inputs.q, names[0]}, {&inputs.k, names[1]}, {&inputs.v, names[2]});
+        checkPackedShapes(names, inputs);
+    inputs.rowsFirst = hasRowsFirst(files, inputs);
+    const std::array<Shape, 3> shapes = {inputs.q.shape, inputs.k.shape, inputs.v.shape};
+    for (Tensor* tensor : {&inputs.q, &inputs.k, &inputs.v})
+        tensor->shape = otherOrder(inputs, tensor->shape);
+    checkTogether({&inputs.q, names[0], shapes[0]}, {&inputs.k, names[1], shapes[1]}, {&inputs.v, names[2], shapes[2]});
     for (const OptionalInput& row : optionalInputs())
         if (row.flag != nullptr && !(files.*row.path).empty()) {
             row.load({row.flag, files.*row.path}, names, inputs);
@@ -205,6 +233,8 @@ VkfProblem problemOf(const Inputs& inputs) {
         if (row->describe != nullptr)
             row->describe(inputs, problem);
     setPacked(inputs, problem);
+    if (inputs.rowsFirst)
+        setRowsFirst(inputs, problem);
     return problem;
 }
 
@@ -234,12 +264,16 @@ ElementType elementTypeOf(VkfType type) {
     failInput("{} tensors cannot be written to files", vkfTypeName(type));
 }
 
+Shape otherOrder(const Inputs& inputs, Shape shape) {
+    if (inputs.rowsFirst && shape.size() > 2)
+        std::swap(shape[shape.size() - 3], shape[shape.size() - 2]);
+    return shape;
+}
+
 Shape outputShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
     shape.back() = inputs.v.shape.back();
-    if (inputs.rowsFirst)
-        std::swap(shape[0], shape[1]);
-    return shape;
+    return otherOrder(inputs, shape);
 }
 
 Shape probabilitiesShape(const Inputs& inputs) {

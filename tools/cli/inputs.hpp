@@ -22,6 +22,7 @@ struct InputFiles {
     std::string k;
     std::string v;
     std::string tensors; // one .safetensors file with q, k and v
+    std::string layout = "bhnd";
     std::string lengths;
     std::string blockMask;
     std::string sinks;
@@ -57,7 +58,7 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
     std::vector<int32_t> cuSeqlensK;
     std::vector<int32_t> probabilityRows;
-    // q, k, v and o are [rows, heads, D] in files. The shapes in this struct have heads first.
+    // In files, the heads of q, k, v and o come after the rows. The shapes in this struct have heads first.
     bool rowsFirst = false;
     std::optional<Tensor> blockMask;
     std::optional<Tensor> sinks;
@@ -82,6 +83,9 @@ void handOptional(const Inputs& inputs, host::HostTensors& tensors);
 
 VkfType vkfTypeOf(ElementType type);
 ElementType elementTypeOf(VkfType type);
+
+// From the order of the files to that of this struct, or back: swaps heads and rows if they differ.
+Shape otherOrder(const Inputs& inputs, Shape shape);
 
 // Shapes of o, lse and probabilities in files. o and probabilities have as many dimensions as q. lse lacks the last
 // dimension, and its heads come first.

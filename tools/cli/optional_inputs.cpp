@@ -235,7 +235,7 @@ using F = InputFiles;
 using I = Inputs;
 
 // Packed sequences come first, because the shapes of other inputs depend on them.
-const std::array rows = {
+const std::array tableRows = {
     OptionalInput{
         "--cu-seqlens-q", &F::cuSeqlensQ,
         ".npy file of [B + 1], int32 or int64: the first row of each of B packed sequences, and the end of the "
@@ -292,7 +292,7 @@ const std::array rows = {
 
 } // namespace
 
-std::span<const OptionalInput> optionalInputs() { return rows; }
+std::span<const OptionalInput> optionalInputs() { return tableRows; }
 
 uint32_t extent(const Tensor& tensor, Axis axis) {
     const size_t rank = tensor.shape.size();
@@ -308,7 +308,7 @@ uint32_t longest(const std::vector<int32_t>& starts) {
 }
 
 void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
-    for (const OptionalInput& row : rows)
+    for (const OptionalInput& row : tableRows)
         row.refer(tensors, inputs);
 }
 

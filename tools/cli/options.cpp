@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cli/error.hpp"
+#include "cli/program/help.hpp"
 #include "tensors/block_mask.hpp"
 #include "tensors/path_of.hpp"
 #include "tensors/tensor_file.hpp"
@@ -23,15 +24,20 @@ template <typename Value> struct Choice {
     Value value;
 };
 
+// The names of all choices, for help and messages.
+template <typename Choices> std::string namesOf(const Choices& choices) {
+    std::string names;
+    for (const auto& choice : choices)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
+    return names;
+}
+
 template <typename Value>
 Value parseChoice(const char* flag, const std::string& text, std::span<const Choice<Value>> choices) {
-    std::string names;
-    for (const Choice<Value>& choice : choices) {
+    for (const Choice<Value>& choice : choices)
         if (text == choice.name)
             return choice.value;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
-    }
-    failInput("{} {}: takes one of {}", flag, text, names);
+    failInput("{} {}: takes one of {}", flag, text, namesOf(choices));
 }
 
 constexpr std::array<Choice<VkfAlignment>, 2> alignments = {
@@ -44,6 +50,7 @@ constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"key_outer", VKF_PATH_KEY_OUTER}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
+// Every quirk of VkfQuirkBits. A test compares docs/program.md with it.
 constexpr std::array<Choice<VkfQuirkBits>, 6> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
                                                          {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
@@ -91,6 +98,7 @@ VkfWindow parseWindow(const std::string& text) {
 } // namespace
 
 void addMaskOptions(CLI::App& command, MathOptions& options) {
+    const HelpGroup group(command, masksGroup);
     // The flag without a value selects the usual alignment.
     command
         .add_option_function<std::vector<std::string>>(
@@ -98,24 +106,30 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
             [&options](const std::vector<std::string>& values) {
                 options.causal = values.empty() || values[0].empty() ? "bottom-right" : values[0];
             },
-            "a row sees the keys up to its own position; alignment bottom-right (default) or top-left")
+            "a row sees the keys up to its own position; bottom-right (default) or top-left")
         ->expected(0, 1)
         ->type_name("ALIGNMENT");
-    command.add_option("--window", options.window,
-                       "a row sees LEFT keys before and RIGHT keys after its own position; -1 = no limit");
+    command
+        .add_option("--window", options.window,
+                    "a row sees LEFT keys before and RIGHT keys after its own position; -1 = no limit")
+        ->type_name("LEFT,RIGHT");
     command.add_option("--first-keys", options.firstKeys, "this many first keys are visible too; needs --window");
-    command.add_option("--alignment", options.alignment,
-                       "position of the window's diagonal: bottom-right (default) or top-left");
-    command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))");
-    command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)");
-    command.add_flag("--alibi", options.alibi,
-                     "ALiBi with the usual slopes: scores fall with the distance between row and key");
-    command.add_option("--precision", options.precision, "precision of the products: default or fp32");
+    command
+        .add_option("--alignment", options.alignment,
+                    fmt::format("diagonal of the window: {} (default: bottom-right)", namesOf(alignments)))
+        ->type_name("ALIGNMENT");
+    command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))")->type_name("X");
+    command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)")->type_name("C");
+    command.add_flag("--alibi", options.alibi, "ALiBi with the usual slopes");
+    command
+        .add_option("--precision", options.precision, fmt::format("precision of the products: {}", namesOf(precisions)))
+        ->type_name("NAME");
 }
 
 void addMathOptions(CLI::App& command, MathOptions& options) {
     addMaskOptions(command, options);
-    command.add_option("--path", options.path, "auto, scalar, standard, coopmat, decode or key_outer");
+    const HelpGroup group(command, masksGroup);
+    command.add_option("--path", options.path, fmt::format("algorithm: {}", namesOf(paths)))->type_name("NAME");
 }
 
 void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
@@ -154,8 +168,11 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
 }
 
 void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
-    command.add_option("--dropout", options.probability,
-                       "drop each probability with chance P; multiply the others by 1 / (1 - P)");
+    const HelpGroup group(command, masksGroup);
+    command
+        .add_option("--dropout", options.probability,
+                    "drop each probability with chance P; multiply the others by 1 / (1 - P)")
+        ->type_name("P");
     command.add_option("--seed", options.seed, "seed of the generator of --dropout")->capture_default_str();
 }
 
@@ -168,6 +185,7 @@ void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
 }
 
 void addHeadOptions(CLI::App& command, ShapeOptions& options) {
+    const HelpGroup group(command, shapeGroup);
     command.add_option("--batch", options.batch, "number of sequences")->capture_default_str();
     command.add_option("--heads", options.heads, "number of query heads")->capture_default_str();
     command.add_option("--kv-heads", options.kvHeads, "number of KV heads (default: as many as query heads)");
@@ -179,12 +197,15 @@ void addHeadOptions(CLI::App& command, ShapeOptions& options) {
 
 void addShapeOptions(CLI::App& command, ShapeOptions& options) {
     addHeadOptions(command, options);
+    const HelpGroup group(command, shapeGroup);
     command.add_option("--rows", options.rows, "number of query rows")->capture_default_str();
     command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
-    command.add_option("--type", options.type, "type of q, k, v and o: f32, f16 or bf16")->capture_default_str();
+    command.add_option("--type", options.type, fmt::format("type of q, k, v and o: {}", namesOf(types)))
+        ->type_name("NAME")
+        ->capture_default_str();
 }
 
-VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
+VkfProblem describeProblem(const ShapeOptions& shape, const MathOptions& math) {
     auto problem = make<VkfProblem>();
     problem.batch = shape.batch;
     problem.queryHeads = shape.heads;
@@ -197,35 +218,49 @@ VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
     applyCacheOptions(shape.cache, problem);
     enable(problem, VKF_ARRAY_LSE, shape.lse);
     applyMathOptions(math, problem);
-    VkfMessage message{};
-    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
-        failInput("{}", message.text);
-    if (has(problem, VKF_ARRAY_BLOCK_MASK))
+    if (has(problem, VKF_ARRAY_BLOCK_MASK) && vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
         separateBlockMasks(problem);
     return problem;
 }
 
+VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math) {
+    const VkfProblem problem = describeProblem(shape, math);
+    VkfMessage message{};
+    if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
+        failInput("{}", message.text);
+    return problem;
+}
+
 void addDeviceOptions(CLI::App& command, DeviceFlags& flags) {
-    command.add_option("--device", flags.device,
-                       "number of the device in `vkflash info`, or a part of its name (default: the best device)");
+    const HelpGroup group(command, deviceGroup);
+    command
+        .add_option("--device", flags.device,
+                    "number of the device in `vkflash info`, or a part of its name (default: the best device)")
+        ->type_name("DEVICE");
     command.add_flag("--validation", flags.validation,
                      "load the Vulkan validation layer; any of its messages makes the program fail");
     command
         .add_option("--quirk", flags.quirks,
-                    "list of driver faults to work around, known on this driver or not: no-subgroup-shuffle, "
-                    "rolled-loops, unknown-matrix-layout, lockstep-subgroups, fp16x3, wrong-matrix-loads")
+                    fmt::format("work around these driver faults, whether or not the driver is known to have them: {}",
+                                namesOf(quirks)))
         ->delimiter(',');
 }
 
 void addTuningOption(CLI::App& command, std::string& file) {
-    command.add_option("--tuning", file, "file of `vkflash tune` with the tiles to use");
+    const HelpGroup group(command, deviceGroup);
+    command.add_option("--tuning", file, "file of `vkflash tune` with the tiles to use")->type_name("FILE");
 }
 
 void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes) {
-    command.add_option("--scratch", mebibytes,
-                       "MiB of scratch memory that the call may use to save work; 0 = none (default: at most 512, and "
-                       "1280 in the backward pass, where that is faster)");
+    const HelpGroup group(command, cacheGroup);
+    command
+        .add_option("--scratch", mebibytes,
+                    "MiB of scratch memory that the call may use to save work; 0 = none (default: at most 512, and "
+                    "1280 in the backward pass, where that is faster)")
+        ->type_name("MIB");
 }
+
+std::string cacheTypeNames() { return namesOf(cacheTypes); }
 
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {
     if (!mebibytes)

@@ -60,6 +60,9 @@ struct ShapeOptions {
 
 void addHeadOptions(CLI::App& command, ShapeOptions& options); // all shape flags but rows, head dimension and type
 void addShapeOptions(CLI::App& command, ShapeOptions& options);
+// Throws ProgramError if a value makes no sense. The library may refuse the problem.
+VkfProblem describeProblem(const ShapeOptions& shape, const MathOptions& math);
+// Throws ProgramError if the library refuses the problem, too.
 VkfProblem makeProblem(const ShapeOptions& shape, const MathOptions& math);
 
 struct DeviceFlags {
@@ -88,6 +91,8 @@ void checkValidation(const host::Device& device);
 VkfType parseType(const char* flag, const std::string& text);
 // Parses a type as above or a block type.
 VkfType parseCacheType(const char* flag, const std::string& text);
+// The names that parseCacheType takes.
+std::string cacheTypeNames();
 // Parses "auto" or the name of a path, the value of a flag.
 VkfPath parsePath(const char* flag, const std::string& text);
 

@@ -15,7 +15,9 @@
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
+#include "cli/program/help.hpp"
 #include "cli/progress.hpp"
+#include "cli/repeated_runs.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
 
@@ -46,6 +48,7 @@ struct BackwardOptions {
     DeviceFlags device;
     std::string outputType;          // empty = the type of each tensor
     std::optional<uint32_t> scratch; // MiB
+    uint32_t repeat = 0;
     bool verify = false;
 };
 
@@ -126,10 +129,8 @@ std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& opti
     for (size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i].path.empty())
             continue;
-        Shape shape = like[i]->shape;
-        if (inputs.rowsFirst && i < 3)
-            std::swap(shape[0], shape[1]);
-        allocate(outputs[i], shape);
+        const bool isLikeTensor = i < 3; // dq, dk and dv
+        allocate(outputs[i], isLikeTensor ? otherOrder(inputs, like[i]->shape) : like[i]->shape);
     }
     return outputs;
 }
@@ -214,23 +215,39 @@ void backward(const BackwardOptions& options) {
     gradients.dv = memoryOf(outputs[2]);
     gradients.dbias = memoryOf(outputs[3]);
     gradients.dsinks = static_cast<float*>(memoryOf(outputs[4]));
-    host::GradientReport report;
-    {
-        Progress progress("backward pass");
-        report = host::gradient(device, problem.gradient, tensors, gradients,
-                                [&progress](double share) { progress.update(share); });
-    }
+    host::Gradient pass(device, problem.gradient);
+    pass.upload(tensors, gradients);
+    const RunTimes times =
+        runRepeatedly("backward pass", options.repeat, [&](const auto& progress) { return pass.run(progress); });
+    pass.download(gradients);
     if (options.device.validation)
         checkValidation(device);
-    text += fmt::format("plan    {}\ntime    {:.3f} ms on the device (first run)\n", report.info.description,
-                        report.seconds * 1e3);
+    text += fmt::format("plan    {}\n{}", pass.info().description, timesText(times));
     if (options.verify) {
-        const VkfGradientVerdict verdict = verifyGradients(problem.gradient, tensors, gradients, report.info);
+        const VkfGradientVerdict verdict = verifyGradients(problem.gradient, tensors, gradients, pass.info());
         requirePassed(verdict, "nothing is written, --verify");
         text += verdictText(verdict, gradients);
     }
     writeOutputs(outputs);
     fmt::print("{}{}", text, writtenText(outputs));
+}
+
+void addResultOptions(CLI::App& command, BackwardOptions& options) {
+    const HelpGroup group(command, resultsGroup);
+    for (size_t i = 0; i < gradientFlags.size(); ++i)
+        command
+            .add_option(gradientFlags[i].flag, options.outputs[i],
+                        fmt::format("file for the gradient of {}: .npy, or .safetensors with a tensor named {}",
+                                    gradientFlags[i].of, gradientFlags[i].name))
+            ->type_name("FILE");
+    command
+        .add_option("--output-type", options.outputType,
+                    "type of the gradients but dsinks: f32, f16, bf16 (default: the types of their tensors)")
+        ->type_name("NAME");
+    command.add_flag("--verify", options.verify,
+                     "compare the gradients, and o and lse unless they are given, with the CPU reference before "
+                     "writing; fail if an error is above its bound");
+    addRepeatOption(command, options.repeat);
 }
 
 } // namespace
@@ -239,25 +256,17 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<BackwardOptions>();
     CLI::App* command =
         program.add_subcommand("backward", "Computes the gradients of attention on tensors from files.");
+    command->footer("vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy");
     addInputOptions(*command, options->inputs);
     command->remove_option(command->get_option("--weight-rows")); // probabilities are no output here
     addGradientInputOptions(*command, options->gradientInputs);
-    for (size_t i = 0; i < gradientFlags.size(); ++i)
-        command->add_option(gradientFlags[i].flag, options->outputs[i],
-                            fmt::format("file for the gradient of {}: .npy, or .safetensors with a tensor named {}; "
-                                        "several gradients may have one .safetensors file",
-                                        gradientFlags[i].of, gradientFlags[i].name));
-    command->add_option("--output-type", options->outputType,
-                        "type of the gradients but dsinks: f32, f16 or bf16 (default: the types of their tensors)");
+    addResultOptions(*command, *options);
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addScratchOption(*command, options->scratch);
-    command->add_flag("--verify", options->verify,
-                      "compare the gradients, and o and lse unless they are given, with the CPU reference before "
-                      "writing; fail if an error is above its bound");
     command->callback([options, &action] { action = [options] { backward(*options); }; });
 }
 

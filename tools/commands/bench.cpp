@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash bench: measures each path on a grid of shapes. Its sub-commands are benches for one purpose each.
+#include <cstdio>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
+#include "bench/shape_bench.hpp"
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
+#include "cli/program/help.hpp"
 #include "cli/text.hpp"
-#include "cli/verdict.hpp"
 #include "measure/problem_measure.hpp"
 #include "shapes/problem_grid.hpp"
 
@@ -46,51 +48,70 @@ std::vector<GridSubject> subjectsOf(const BenchOptions& options) {
     return subjects;
 }
 
-void printForwardHeading() {
-    fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys", "path",
-               "median", "least", "most", "runs", "TFLOP/s", "error / bound");
+// ---- Output ----------------------------------------------------------------------------------------
+
+void printGridShape(const VkfProblem& problem, VkfPath path) {
+    fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
+               problem.keys, vkfPathName(path));
 }
 
 void printRow(const BenchResult& result) {
-    fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12.3g}  {:.1g} / {:.1g}{}\n",
-               vkfTypeName(result.problem.q.type), result.problem.headDim, result.problem.queryRows,
-               result.problem.keys, vkfPathName(result.plan.path), timeText(result.timing.median),
+    printGridShape(result.problem, result.plan.path);
+    fmt::print("{:>11}{:>11}{:>11}{:>6}{:>12.3g}  {:.1g} / {:.1g}{}{}\n", timeText(result.timing.median),
                timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
-               result.verdict.oError, result.verdict.oBound, clockText(result.timing));
+               result.verdict.oError, result.verdict.oBound, clockText(result.timing),
+               result.verdict.passed ? "" : "  WRONG");
     if (has(result.problem, VKF_ARRAY_BLOCK_MASK))
         fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity,
                    result.problem.blockMask.blockSize);
     std::fflush(stdout);
 }
 
+// ---- Runs --------------------------------------------------------------------------------------------
+
+class GridBench : public ShapeBench {
+public:
+    GridBench(const BenchOptions& options, const std::vector<GridSubject>& subjects)
+        : ShapeBench("grid", problemsOf(subjects), {}, options.device, options.report), options_(options),
+          subjects_(subjects), memory_(device()) {}
+
+private:
+    static std::vector<VkfProblem> problemsOf(const std::vector<GridSubject>& subjects) {
+        std::vector<VkfProblem> problems;
+        for (const GridSubject& subject : subjects)
+            problems.push_back(subject.problem);
+        return problems;
+    }
+
+    void printHeading() const override {
+        fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options_.grid.shape.batch,
+                   options_.grid.shape.heads, subjects_.empty() ? 0 : subjects_[0].problem.kvHeads,
+                   options_.grid.math.causal.empty() ? "" : ", causal");
+        fmt::print("{:<6}{:>5}{:>8}{:>8}  {:<10}{:>11}{:>11}{:>11}{:>6}{:>12}  {}\n", "type", "D", "rows", "keys",
+                   "path", "median", "least", "most", "runs", "TFLOP/s", "error / bound");
+    }
+
+    void printShape(const VkfProblem& problem) const override { printGridShape(problem, problem.path); }
+
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        MeasureOptions measure = options_.measure;
+        measure.blockDensity = subjects_[index()].blockDensity;
+        const BenchResult result = measureProblem(device(), clock(), memory_, problem, measure, afterRun);
+        hideProgress();
+        printRow(result);
+        results().add(resultJson(result), result.verdict, result.plan);
+    }
+
+    const BenchOptions& options_;
+    const std::vector<GridSubject>& subjects_;
+    BenchMemory memory_;
+};
+
 void benchAll(const BenchOptions& options) {
     const std::vector<GridSubject> subjects = subjectsOf(options);
     checkReport(options.report);
     checkTiming(options.measure.timing.maxRuns, options.measure.timing.seconds);
-    host::Device device = openDevice(options.device);
-    fmt::print("device  {}, {}\n", device.summary().name, device.summary().driver);
-    fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options.grid.shape.batch,
-               options.grid.shape.heads, subjects.empty() ? 0 : subjects[0].problem.kvHeads,
-               options.grid.math.causal.empty() ? "" : ", causal");
-    printForwardHeading();
-    BenchMemory memory(device);
-    GpuClock clock(device);
-    Json results = Json::array();
-    Progress progress("bench");
-    for (const GridSubject& subject : subjects) {
-        const double share = static_cast<double>(results.size()) / static_cast<double>(subjects.size());
-        MeasureOptions measure = options.measure;
-        measure.blockDensity = subject.blockDensity;
-        const BenchResult result =
-            measureProblem(device, clock, memory, subject.problem, measure, [&] { progress.update(share); });
-        requirePassed(result.verdict, result.plan.description);
-        progress.hide();
-        printRow(result);
-        results.push_back(resultJson(result));
-    }
-    if (options.device.validation)
-        checkValidation(device);
-    writeReport(options.report, "grid", device.summary(), {{"results", std::move(results)}});
+    GridBench(options, subjects).run();
 }
 
 // `bench --rows 512 prefill` would look as if the flag applied to prefill.
@@ -119,9 +140,10 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     CLI::App* command = program.add_subcommand(
         "bench", "Times each path on a grid of shapes and checks each result. Where the GPU's clock is known, runs "
                  "more than 3 % below the highest clock do not count.");
+    command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
     addBenchOptions(*command, *options);
-    for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchLongCommand,
-                           addBenchHostCommand, addBenchStepCommand, addBenchStudyCommand, addBenchVariantsCommand})
+    for (const auto add :
+         {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchStudyCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

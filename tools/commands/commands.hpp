@@ -7,8 +7,15 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/action.hpp"
+#include "cli/program/program.hpp"
 
 namespace vkf::tools {
+
+// Title of the programs vkflash and vkflash_demo.
+constexpr ProgramTitle programTitle() {
+    return {"vkflash", "Exact fused attention on Vulkan devices.",
+            "vkflash run --q q.npy --k k.npy --v v.npy -o o.npy --causal --verify"};
+}
 
 void addInfoCommand(CLI::App& program, Action& action);
 void addRunCommand(CLI::App& program, Action& action);
@@ -19,8 +26,6 @@ void addDemoCommand(CLI::App& program, Action& action);
 void addSoakCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
-// Only in the program of ./dev drivers.
-void addDriversCommand(CLI::App& program, Action& action);
 void addStudyCommand(CLI::App& program, Action& action);
 // The report of a bench contains the command line.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);

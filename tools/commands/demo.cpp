@@ -187,6 +187,7 @@ void addDemoCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand(
         "demo",
         "Computes sample tensors on the best device, checks them, and compares the time with the unfused path.");
+    command->footer("vkflash demo");
     command->add_option("--samples", options->samples, "folder with q.npy, k.npy and v.npy");
     addDeviceOptions(*command, options->device);
     command->add_flag_callback(

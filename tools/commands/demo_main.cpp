@@ -5,4 +5,6 @@
 #include "cli/program/program.hpp"
 #include "commands/commands.hpp"
 
-int main(int argc, char** argv) { return vkf::tools::runProgram(argc, argv, {vkf::tools::addDemoCommand}); }
+int main(int argc, char** argv) {
+    return vkf::tools::runProgram(argc, argv, vkf::tools::programTitle(), {vkf::tools::addDemoCommand});
+}

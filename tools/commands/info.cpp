@@ -219,6 +219,7 @@ void addInfoCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<InfoOptions>();
     CLI::App* command =
         program.add_subcommand("info", "Lists devices, limits and features, and which paths run or why they do not.");
+    command->footer("vkflash info");
     addTuningOption(*command, options->tuning);
     command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { info(*options); }; });

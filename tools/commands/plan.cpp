@@ -2,12 +2,14 @@
 //
 // vkflash plan: describes the plan for a shape without running it.
 #include <memory>
+#include <optional>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "bench/bench_report.hpp"
 #include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
+#include "cli/program/help.hpp"
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/plan_explain.hpp"
@@ -20,15 +22,16 @@ struct PlanOptions {
     ShapeOptions shape;
     MathOptions math;
     DeviceFlags device;
+    bool backward = false;
     bool json = false;
     bool explain = false;
 };
 
-nlohmann::ordered_json planJson(const host::Device& device, const VkfPlanInfo& info) {
-    return {{"device", device.summary().name},
-            {"path", vkfPathName(info.path)},
+Json planJson(const VkfPlanInfo& info) {
+    return {{"path", vkfPathName(info.path)},
             {"tileRows", info.tileRows},
             {"tileKeys", info.tileKeys},
+            {"kvSplits", info.kvSplits},
             {"workgroupSize", info.workgroupSize},
             {"sharedMemoryBytes", info.sharedMemoryBytes},
             {"subgroupReductions", info.subgroupReductions != 0},
@@ -36,6 +39,7 @@ nlohmann::ordered_json planJson(const host::Device& device, const VkfPlanInfo& i
             {"steps", info.stepCount},
             {"scratchBytes", info.scratchBytes},
             {"scratchAlignment", info.scratchAlignment},
+            {"inputAlignment", info.inputAlignment},
             {"operations", info.operations},
             {"minimumBytes", info.minimumBytes},
             {"tile", info.tile},
@@ -43,38 +47,115 @@ nlohmann::ordered_json planJson(const host::Device& device, const VkfPlanInfo& i
             {"description", info.description}};
 }
 
-void printText(const host::Device& device, const VkfPlanInfo& info) {
-    fmt::print("device      {}\n", device.summary().name);
-    fmt::print("path        {}\n", vkfPathName(info.path));
-    fmt::print("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n", info.tileRows,
-               info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
-    fmt::print("reductions  {}\n", info.subgroupReductions ? "subgroup operations" : "in shared memory");
-    fmt::print("products    p v with p as {}\n", vkfTypeName(info.productType));
-    fmt::print("steps       {}\n", info.stepCount);
-    fmt::print("scratch     {}\n", bytesText(static_cast<double>(info.scratchBytes)));
-    fmt::print("operations  {}\n", operationsText(info.operations));
-    fmt::print("least data  {}\n", bytesText(info.minimumBytes));
+Json planJson(const VkfGradientInfo& info) {
+    return {{"path", vkfPathName(info.path)},
+            {"rowTile", info.rowTile},
+            {"keyTile", info.keyTile},
+            {"bandKeys", info.bandKeys},
+            {"workgroupSize", info.workgroupSize},
+            {"sharedMemoryBytes", info.sharedMemoryBytes},
+            {"productType", vkfTypeName(info.productType)},
+            {"steps", info.stepCount},
+            {"scratchBytes", info.scratchBytes},
+            {"scratchAlignment", info.scratchAlignment},
+            {"inputAlignment", info.inputAlignment},
+            {"operations", info.operations},
+            {"minimumBytes", info.minimumBytes},
+            {"tuned", info.tuned != 0},
+            {"description", info.description}};
+}
+
+// What plans of both passes need.
+template <typename Info> std::string needsText(const Info& info) {
+    return fmt::format(
+        "products    with p as {}\nsteps       {}\nscratch     {}\nalignment   {} bytes of q, k and v, {} of "
+        "scratch\noperations  {}\nleast data  {}\n",
+        vkfTypeName(info.productType), info.stepCount, bytesText(static_cast<double>(info.scratchBytes)),
+        info.inputAlignment, info.scratchAlignment, operationsText(info.operations), bytesText(info.minimumBytes));
+}
+
+std::string planText(const VkfPlanInfo& info) {
+    std::string text = fmt::format("path        {}\n", vkfPathName(info.path));
+    text += fmt::format("tiles       {} query rows x {} keys, {} invocations, {} of shared memory\n", info.tileRows,
+                        info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
+    text += fmt::format("key splits  {}\n", info.kvSplits);
+    text += fmt::format("reductions  {}\n", info.subgroupReductions ? "subgroup operations" : "in shared memory");
+    text += needsText(info);
     if (info.tile[0] != 0)
-        fmt::print("tuning      {}, chosen by {}\n", info.tile, info.tuned ? "the tuning file" : "the library");
-    fmt::print("in short    {}\n", info.description);
+        text +=
+            fmt::format("tuning      {}, chosen by {}\n", info.tile, info.tuned ? "the tuning file" : "the library");
+    return text + fmt::format("in short    {}\n", info.description);
+}
+
+std::string planText(const VkfGradientInfo& info) {
+    std::string text = fmt::format("path        {}, backward pass\n", vkfPathName(info.path));
+    for (const auto& [what, tile] : {std::pair{"dq", info.rowTile}, std::pair{"dk, dv", info.keyTile}})
+        if (tile[0] != 0)
+            text += fmt::format("tile        {} of {}\n", tile, what);
+    if (info.bandKeys != 0)
+        text += fmt::format("bands       {} keys, whose ds is kept in scratch memory\n", info.bandKeys);
+    text += fmt::format("workgroups  {} invocations, {} of shared memory at most\n", info.workgroupSize,
+                        bytesText(info.sharedMemoryBytes));
+    text += needsText(info);
+    text += fmt::format("tuning      chosen by {}\n", info.tuned ? "the tuning file" : "the library");
+    return text + fmt::format("in short    {}\n", info.description);
+}
+
+// The backward pass with gradients of q, k and v.
+VkfGradientInfo backwardInfo(const host::Device& device, const VkfProblem& forward,
+                             const std::optional<uint32_t>& scratch) {
+    auto problem = make<VkfGradientProblem>();
+    problem.problem = &forward;
+    problem.maxScratchBytes = mostScratchBytes(scratch);
+    problem.dout = forward.o;
+    problem.dq = forward.q;
+    problem.dk = forward.k;
+    problem.dv = forward.v;
+    VkfMessage message{};
+    if (vkfCheckGradient(&problem, &message) != VKF_SUCCESS)
+        failInput("--backward: {}", message.text);
+    VkfGradient handle = nullptr;
+    if (const VkfResult result = vkfCreateGradient(device.context(), &problem, &handle, &message);
+        result != VKF_SUCCESS)
+        throw host::Error(result, message.text);
+    const std::unique_ptr<VkfGradient_T, decltype(&vkfDestroyGradient)> owner(handle, &vkfDestroyGradient);
+    auto info = make<VkfGradientInfo>();
+    static_cast<void>(vkfGetGradientInfo(handle, &info, nullptr)); // the handle and structSize are valid
+    return info;
+}
+
+void show(const PlanOptions& options, const host::Device& device, const VkfProblem& problem, Json json,
+          const std::string& text) {
+    if (options.device.validation)
+        checkValidation(device);
+    if (!options.json) {
+        fmt::print("device      {}\n{}", device.summary().name, text);
+        return;
+    }
+    Json document = {{"device", device.summary().name}, {"problem", problemJson(problem)}};
+    document.update(json);
+    fmt::print("{}\n", document.dump(2));
+}
+
+void planBackward(const PlanOptions& options) {
+    if (options.explain)
+        failInput("--explain: explains the plan of the forward pass; do not give it with --backward");
+    VkfProblem problem = makeProblem(options.shape, options.math);
+    enable(problem, VKF_ARRAY_LSE);
+    const host::Device device = openDevice(options.device);
+    const VkfGradientInfo info = backwardInfo(device, problem, options.shape.cache.scratch);
+    show(options, device, problem, planJson(info), planText(info));
 }
 
 void plan(const PlanOptions& options) {
     const VkfProblem problem = makeProblem(options.shape, options.math);
     const host::Device device = openDevice(options.device);
     const host::Plan plan(device, problem);
-    if (options.device.validation)
-        checkValidation(device);
-    if (options.json) {
-        nlohmann::ordered_json document = planJson(device, plan.info());
-        if (options.explain)
-            document["explanation"] = explanationJson(device, plan);
-        fmt::print("{}\n", document.dump(2));
-    } else {
-        printText(device, plan.info());
-        if (options.explain)
-            fmt::print("{}", explanationText(device, plan));
-    }
+    Json json = planJson(plan.info());
+    if (options.explain && options.json)
+        json["explanation"] = explanationJson(device, plan);
+    show(options, device, problem, std::move(json),
+         planText(plan.info()) + (options.explain ? explanationText(device, plan) : ""));
 }
 
 } // namespace
@@ -82,17 +163,22 @@ void plan(const PlanOptions& options) {
 void addPlanCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PlanOptions>();
     CLI::App* command = program.add_subcommand("plan", "Describes the plan for a shape without running it.");
+    command->footer("vkflash plan --heads 32 --kv-heads 8 --rows 4096 --dim 128 --causal --explain");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
+    const HelpGroup group(*command, resultsGroup);
+    command->add_flag("--backward", options->backward,
+                      "describe the backward pass with gradients of q, k and v; --path is then its path");
     command->add_flag(
         "--explain", options->explain,
         "also explain the plan: tiles that the papers' formulas allow, tiles that the library considered, bytes moved");
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, &action] { action = [options] { plan(*options); }; });
+    command->callback(
+        [options, &action] { action = [options] { options->backward ? planBackward(*options) : plan(*options); }; });
 }
 
 } // namespace vkf::tools

@@ -51,6 +51,7 @@ void writePage(const PageOptions& options) {
 void addReportCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PageOptions>();
     CLI::App* command = program.add_subcommand("report", "Writes the results of benches as one HTML page.");
+    command->footer("vkflash report --results results -o report.html");
     command
         ->add_option("--results", options->results,
                      "folder with reports of benches (written with --json) and logs (.txt)")

@@ -99,6 +99,7 @@ void addSoakCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand(
         "soak",
         "Works a device hard for some minutes: decode calls that change, a long sequence, random calls. One verdict.");
+    command->footer("vkflash soak --minutes 10");
     command->add_option("--minutes", options->minutes, "about how long it takes")->capture_default_str();
     command->add_option("--parts", options->parts, "list of parts to run: decode, long, cases")
         ->delimiter(',')

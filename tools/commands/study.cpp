@@ -7,6 +7,7 @@ namespace vkf::tools {
 
 void addStudyCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand("study", "Shows on the CPU reference what the algorithms compute.");
+    command->footer("vkflash study algorithms --rows 1024 --causal");
     for (const auto add : {addStudyAlgorithmsCommand, addStudyRecomputeCommand})
         add(*command, action);
     command->require_subcommand(1);

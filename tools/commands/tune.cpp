@@ -189,6 +189,7 @@ void addTuneCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand("tune", "Measures other tiles on this device and the element layouts of "
                                                        "its matrices, and writes the faster tiles and the "
                                                        "layouts to a file for --tuning.");
+    command->footer("vkflash tune -o tuning.txt");
     command->add_option("-o,--output", options->output, "file for the tiles; without it the program only shows them");
     addPrefillShapeOptions(*command, options->shapes);
     addDeviceOptions(*command, options->device);

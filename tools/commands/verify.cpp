@@ -93,6 +93,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<VerifyOptions>();
     CLI::App* command = program.add_subcommand(
         "verify", "Computes random tensors of a shape on the device and compares the result with the CPU reference.");
+    command->footer("vkflash verify --rows 1000 --dim 128 --causal");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);

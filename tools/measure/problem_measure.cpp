@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "cli/error.hpp"
+#include <fmt/format.h>
+
+#include "cli/program/help.hpp"
 #include "cli/verdict.hpp"
 #include "tensors/block_mask.hpp"
 
@@ -24,6 +26,7 @@ void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bind
 } // namespace
 
 void addMeasureOptions(CLI::App& command, MeasureOptions& options) {
+    const HelpGroup group(command, measureGroup);
     command.add_option("--runs", options.timing.maxRuns, "maximum number of runs of each call")->capture_default_str();
     command.add_option("--seconds", options.timing.seconds, secondsHelp)->capture_default_str();
     command.add_option("--sample-rows", options.sampleRows, "number of rows of each head to check; 0 = all")
@@ -32,7 +35,10 @@ void addMeasureOptions(CLI::App& command, MeasureOptions& options) {
 
 void requireTime(double seconds, const host::Device& device) {
     if (seconds <= 0)
-        fail("no time was measured: the problem is empty, or the queue of {} has no timestamps", device.summary().name);
+        throw host::Error(
+            VKF_ERROR_UNSUPPORTED,
+            fmt::format("no time was measured: the problem is empty, or the queue of {} has no timestamps",
+                        device.summary().name));
 }
 
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step) {
@@ -40,7 +46,8 @@ double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& 
 }
 
 bool isOfOneShape(VkfResult result) {
-    return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
+    return result == VKF_ERROR_UNSUPPORTED || result == VKF_ERROR_INVALID_ARGUMENT ||
+           result == VKF_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 ClockSample StepRuns::run(const Record& record) {

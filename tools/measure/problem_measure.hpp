@@ -76,8 +76,8 @@ private:
     StepRuns runs_;
 };
 
-// True if an error is about one shape on one path and others may still work: the path does not support it, or it is too
-// large.
+// True if an error is about one shape on one path and others may still work: the path does not support it, its features
+// exclude each other, or it is too large.
 bool isOfOneShape(VkfResult result);
 
 // Maximum number of sets of buffers over which runs take turns.
@@ -90,7 +90,7 @@ BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& m
 // Device seconds of one step of a plan, which is a submission of its own.
 double runStep(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, uint32_t step);
 
-// Throws ProgramError if no time was measured.
+// Throws host::Error, with a result for isOfOneShape, if no time was measured.
 void requireTime(double seconds, const host::Device& device);
 
 } // namespace vkf::tools

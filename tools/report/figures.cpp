@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 // Fields of a result. A result without one of them is not drawn.
 struct Point {
     std::string type, path;
+    std::string series; // name of the line: the path, and what else differs
     bool causal;
     double batch, dim, rows;
     const Json* result;
@@ -37,11 +39,66 @@ std::string stringOf(const Json& result, const char* field) {
     return found != result.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+struct SeriesField {
+    const char* field;
+    const char* label;
+};
+
+// What may differ between two results of one type, path, mask, length and D.
+constexpr SeriesField seriesFields[] = {{"kvType", "k, v"},
+                                        {"vType", "v"},
+                                        {"queryHeads", "heads"},
+                                        {"kvHeads", "KV heads"},
+                                        {"keys", "keys"},
+                                        {"valueDim", "Dv"},
+                                        {"precision", "precision"},
+                                        {"pageSize", "pages of"},
+                                        {"window", "window"},
+                                        {"softcap", "softcap"},
+                                        {"alibi", "ALiBi"},
+                                        {"maskBlock", "blocks of"},
+                                        {"blockDensity", "open blocks"}};
+
+Json memberOf(const Json& result, const char* field) {
+    const auto found = result.find(field);
+    return found == result.end() ? Json() : *found;
+}
+
+// Fields in which results differ that would otherwise be the same point of the same line.
+std::set<size_t> differingFields(const std::vector<Point>& points) {
+    using Place = std::tuple<std::string, std::string, bool, double, double, double>;
+    std::map<Place, const Json*> first;
+    std::set<size_t> fields;
+    for (const Point& p : points) {
+        const Json* other =
+            first.try_emplace({p.type, p.path, p.causal, p.batch, p.dim, p.rows}, p.result).first->second;
+        for (size_t i = 0; i < std::size(seriesFields); ++i)
+            if (memberOf(*p.result, seriesFields[i].field) != memberOf(*other, seriesFields[i].field))
+                fields.insert(i);
+    }
+    return fields;
+}
+
+void nameSeries(std::vector<Point>& points) {
+    const std::set<size_t> fields = differingFields(points);
+    for (Point& point : points) {
+        point.series = point.path;
+        for (const size_t i : fields)
+            if (const Json value = memberOf(*point.result, seriesFields[i].field); !value.is_null())
+                point.series += fmt::format(", {} {}", seriesFields[i].label,
+                                            value.is_string() ? value.get<std::string>() : value.dump());
+    }
+}
+
+// "" or a mark of a time that was measured at a low clock.
+std::string clockMark(const Json& result) { return memberOf(result, "clock_unsteady") == true ? ", low clock" : ""; }
+
 std::vector<Point> pointsOf(const Json& results) {
     std::vector<Point> points;
     for (const Json& result : results) {
         const Point point{stringOf(result, "type"),
                           stringOf(result, "path"),
+                          "",
                           result.value("causal", Json()) == true,
                           numberOf(result, "batch"),
                           numberOf(result, "headDim"),
@@ -50,6 +107,7 @@ std::vector<Point> pointsOf(const Json& results) {
         if (point.rows > 0 && point.dim > 0 && point.batch > 0)
             points.push_back(point);
     }
+    nameSeries(points);
     return points;
 }
 
@@ -97,7 +155,7 @@ std::vector<Json> peersOf(const Json& result) {
 std::vector<std::string> namesOf(const std::vector<Point>& points) {
     std::set<std::string> ours, others;
     for (const Point& point : points) {
-        ours.insert(point.path);
+        ours.insert(point.series);
         for (const Json& peer : peersOf(*point.result))
             others.insert(stringOf(peer, "name"));
     }
@@ -150,7 +208,7 @@ std::string rateFigures(const BenchFile& file) {
                 continue;
             Lines& lines = panels.try_emplace(Key{one, point.causal, point.type, point.dim}, names).first->second;
             const double rate = numberOf(*point.result, "teraflops");
-            lines.add(point.path, true, point.rows, rate, rateText(rate));
+            lines.add(point.series, true, point.rows, rate, rateText(rate) + clockMark(*point.result));
             for (const Json& peer : peersOf(*point.result))
                 lines.add(stringOf(peer, "name"), false, point.rows, numberOf(peer, "teraflops"),
                           rateText(numberOf(peer, "teraflops")));
@@ -184,8 +242,8 @@ std::string studyFigures(const std::vector<Point>& points) {
         auto& [times, memory] =
             panels.try_emplace(Key{point.type, point.dim, point.causal}, Lines(names), Lines(names)).first->second;
         const double seconds = numberOf(*point.result, "medianSeconds"), bytes = memoryOf(*point.result);
-        times.add(point.path, true, point.rows, seconds, timeText(seconds));
-        memory.add(point.path, true, point.rows, bytes, bytesText(bytes));
+        times.add(point.series, true, point.rows, seconds, timeText(seconds) + clockMark(*point.result));
+        memory.add(point.series, true, point.rows, bytes, bytesText(bytes));
     }
     std::vector<Plot> times, memories;
     for (auto& [key, pair] : panels) {
@@ -223,7 +281,7 @@ std::string ledger(const std::vector<Point>& points) {
             html += fmt::format(
                 "<li><span class=\"bar\" style=\"width:{:.2f}%\"></span><span>{}: {} in {}, {:.4g} GB/s{}"
                 "</span></li>\n",
-                std::max(0.3, bytes / longest * 100), escapeHtml(point.path), bytesText(bytes),
+                std::max(0.3, bytes / longest * 100), escapeHtml(point.series), bytesText(bytes),
                 timeText(numberOf(*point.result, "medianSeconds")), numberOf(*point.result, "bytesPerSecond") * 1e-9,
                 planned > 0 ? fmt::format("; its kernels ask for {}", bytesText(planned)) : "");
         }

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/figures.hpp"
 #include "report/html.hpp"
@@ -57,21 +60,66 @@ bool everyOneIsCausal(const Json& results) {
     });
 }
 
-// The kind of bench, and what distinguishes it from others of its kind.
-std::string titleOf(const BenchFile& file) {
+// "D = 64, 128" or "N = 512 to 16384": the values of a field. "" if no result has it.
+std::string valuesText(const Json& results, const char* label, const char* field) {
+    std::set<double> values;
+    for (const Json& result : results)
+        if (const auto value = result.find(field); value != result.end() && value->is_number())
+            values.insert(value->get<double>());
+    if (values.empty())
+        return "";
+    constexpr size_t mostListed = 3;
+    if (values.size() > mostListed)
+        return fmt::format(", {} = {} to {}", label, *values.begin(), *values.rbegin());
+    return fmt::format(", {} = {}", label, fmt::join(values, ", "));
+}
+
+// The types of k and v count where they differ from the type of q.
+std::string typesText(const Json& results) {
+    std::vector<std::string> types;
+    for (const Json& result : results)
+        for (const char* field : {"kvType", "type"})
+            if (const auto type = result.find(field); type != result.end() && type->is_string()) {
+                if (std::find(types.begin(), types.end(), type->get<std::string>()) == types.end())
+                    types.push_back(type->get<std::string>());
+                break;
+            }
+    return types.empty() ? "" : fmt::format(", {}", fmt::join(types, ", "));
+}
+
+bool hasGroupedHeads(const Json& results) {
+    return std::any_of(results.begin(), results.end(), [](const Json& result) {
+        return result.contains("kvHeads") && result.contains("queryHeads") && result["kvHeads"] != result["queryHeads"];
+    });
+}
+
+// The kind of bench, and its shapes.
+std::string shapeTitle(const BenchFile& file) {
     const std::string bench = file.head("bench");
     const size_t order = orderOf(bench);
+    const Json& results = file.content["results"];
     std::string title = order < std::size(kinds) ? kinds[order].title : bench;
-    std::vector<std::string> types;
-    for (const Json& result : file.content["results"])
-        if (const auto type = result.find("type"); type != result.end() && type->is_string())
-            if (std::string name = type->get<std::string>(); std::find(types.begin(), types.end(), name) == types.end())
-                types.push_back(std::move(name));
-    for (const std::string& type : types)
-        title += ", " + type;
-    if (everyOneIsCausal(file.content["results"]))
-        title += ", causal";
-    return title;
+    title += typesText(results) + valuesText(results, "D", "headDim") + valuesText(results, "N", "queryRows");
+    if (bench == "decode")
+        title += valuesText(results, "keys", "keys");
+    if (hasGroupedHeads(results))
+        title += valuesText(results, "heads", "queryHeads") + valuesText(results, "KV heads", "kvHeads");
+    title += valuesText(results, "page size", "pageSize");
+    return title + (everyOneIsCausal(results) ? ", causal" : "");
+}
+
+// Titles of all files, in order. Files with equal shapes on one device are told apart by their names.
+std::vector<std::string> titlesOf(const std::vector<const BenchFile*>& files) {
+    std::map<std::pair<std::string, std::string>, size_t> counts; // device and title
+    for (const BenchFile* file : files)
+        ++counts[{file->head("device"), shapeTitle(*file)}];
+    std::vector<std::string> titles;
+    for (const BenchFile* file : files) {
+        titles.push_back(shapeTitle(*file));
+        if (counts[{file->head("device"), titles.back()}] > 1)
+            titles.back() += fmt::format(" ({})", file->name);
+    }
+    return titles;
 }
 
 std::string leftOut(const BenchFile& file) {
@@ -85,10 +133,10 @@ std::string leftOut(const BenchFile& file) {
     return "<h4>Left out</h4>\n" + resultTable(*list, columns);
 }
 
-std::string section(const BenchFile& file, size_t number) {
+std::string section(const BenchFile& file, const std::string& title, size_t number) {
     const std::string bench = file.head("bench");
     const size_t order = orderOf(bench);
-    std::string html = fmt::format("<section id=\"{}\">\n<h3>{}</h3>\n", anchorOf(number), escapeHtml(titleOf(file)));
+    std::string html = fmt::format("<section id=\"{}\">\n<h3>{}</h3>\n", anchorOf(number), escapeHtml(title));
     if (order < std::size(kinds))
         html += fmt::format("<p>{}</p>\n", kinds[order].what);
     html += fmt::format("<dl><dt>driver</dt><dd>{}</dd><dt>date</dt><dd>{}</dd><dt>commit</dt><dd>{}</dd><dt>file</dt>"
@@ -134,7 +182,9 @@ std::string replaced(std::string text, const std::string& mark, const std::strin
 std::string reportPage(const ResultFiles& files) {
     std::string contents, sections, device, newest;
     size_t number = 0;
-    for (const BenchFile* file : inOrder(files)) {
+    const std::vector<const BenchFile*> order = inOrder(files);
+    const std::vector<std::string> titles = titlesOf(order);
+    for (const BenchFile* file : order) {
         newest = std::max(newest, dayOf(*file));
         if (file->head("device") != device) {
             device = file->head("device");
@@ -142,8 +192,8 @@ std::string reportPage(const ResultFiles& files) {
             sections += fmt::format("<h2>{}</h2>\n", escapeHtml(device));
         }
         contents += fmt::format("<li><a href=\"#{}\">{}</a>, <time>{}</time></li>\n", anchorOf(number),
-                                escapeHtml(titleOf(*file)), escapeHtml(dayOf(*file)));
-        sections += section(*file, number);
+                                escapeHtml(titles[number]), escapeHtml(dayOf(*file)));
+        sections += section(*file, titles[number], number);
         ++number;
     }
     contents += contents.empty() ? "" : "</ul></li>\n";

@@ -64,8 +64,8 @@ ResultFiles loadResults(const std::filesystem::path& folder) {
             }
         files.texts.push_back({name, std::move(text)});
     }
-    if (paths.empty())
-        throw ResultError("holds no .json and no .txt");
+    if (files.benches.empty())
+        throw ResultError("holds no report of a bench; `vkflash bench ... --json FILE` writes one");
     return files;
 }
 

@@ -37,7 +37,7 @@ class ResultError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Throws ResultError if the folder does not exist, has no results, or has an unexpected JSON file.
+// Throws ResultError if the folder does not exist, has no report of a bench, or has an unexpected JSON file.
 ResultFiles loadResults(const std::filesystem::path& folder);
 
 } // namespace vkf::tools

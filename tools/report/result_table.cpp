@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // The last columns of every bench that times whole calls.
 constexpr auto lastColumns = std::to_array<Column>({
-    {"clock, MHz", "clock_mhz", CellKind::number},
+    {"clock, MHz", "clock_mhz", CellKind::clock},
     {"runs left out", "runs_left_out", CellKind::number},
     {"error", "error", CellKind::error},
     {"bound", "bound", CellKind::error},
@@ -213,6 +213,7 @@ std::string numberText(double value, CellKind kind) {
     case CellKind::ratio:
         return fmt::format("{:.2f}×", value);
     case CellKind::number:
+    case CellKind::clock:
         return fmt::format("{:.4g}", value);
     default:
         return fmt::format("{:.10g}", value);
@@ -237,12 +238,30 @@ HtmlCell cellOf(const Json& value, CellKind kind) {
     return {"–", false};
 }
 
+bool isAtLowClock(const Json& result) { return fieldOf(result, "clock_unsteady") == true; }
+
+// A cell of one result. Marks times that were measured at a low clock.
+HtmlCell cellOf(const Json& result, const Column& column) {
+    HtmlCell cell = cellOf(fieldOf(result, column.field), column.kind);
+    if (column.kind == CellKind::clock && isAtLowClock(result))
+        cell.html += " low";
+    return cell;
+}
+
 // True if all results have the same value. The column is then not needed.
 bool isCommon(const Json& results, const Column& column) {
     const Json& first = fieldOf(results[0], column.field);
     return results.size() > 1 && std::all_of(results.begin(), results.end(), [&](const Json& result) {
-               return fieldOf(result, column.field) == first;
+               return fieldOf(result, column.field) == first &&
+                      (column.kind != CellKind::clock || isAtLowClock(result) == isAtLowClock(results[0]));
            });
+}
+
+std::string lowClockNote(const Json& results) {
+    if (std::none_of(results.begin(), results.end(), isAtLowClock))
+        return "";
+    return "<p>Low: too few runs were near the highest clock of the GPU. All runs count there, and the time may be too "
+           "long.</p>\n";
 }
 
 // Leaves out lists and objects, because they do not fit in a cell.
@@ -277,7 +296,7 @@ std::string resultTable(const Json& results, std::span<const Column> columns) {
             shown.push_back(column);
             continue;
         }
-        const HtmlCell cell = cellOf(fieldOf(results[0], column.field), column.kind);
+        const HtmlCell cell = cellOf(results[0], column);
         if (cell.html != "–")
             common += fmt::format("{}{} {}", common.empty() ? "" : ", ", escapeHtml(column.heading), cell.html);
     }
@@ -289,9 +308,10 @@ std::string resultTable(const Json& results, std::span<const Column> columns) {
     for (const Json& result : results) {
         rows.emplace_back();
         for (const Column& column : shown)
-            rows.back().push_back(cellOf(fieldOf(result, column.field), column.kind));
+            rows.back().push_back(cellOf(result, column));
     }
-    return (common.empty() ? "" : "<p class=\"common\">In every row: " + common + "</p>\n") + htmlTable(heading, rows);
+    return (common.empty() ? "" : "<p class=\"common\">In every row: " + common + "</p>\n") + htmlTable(heading, rows) +
+           lowClockNote(results);
 }
 
 std::string peerTable(const Json& results) {

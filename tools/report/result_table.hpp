@@ -11,7 +11,20 @@
 
 namespace vkf::tools {
 
-enum class CellKind { plain, time, nanoseconds, bytes, bytesPerSecond, number, error, share, percent, ratio, peers };
+enum class CellKind {
+    plain,
+    time,
+    nanoseconds,
+    bytes,
+    bytesPerSecond,
+    number,
+    error,
+    share,
+    percent,
+    ratio,
+    peers,
+    clock
+};
 
 struct Column {
     const char* heading;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "shapes/problem_grid.hpp"
 
+#include "cli/error.hpp"
+#include "cli/program/help.hpp"
+
 namespace vkf::tools {
 
 void addGridOptions(CLI::App& command, ProblemGrid& grid) {
+    const HelpGroup group(command, shapeGroup);
     command.add_option("--rows", grid.rows, "list of numbers of query rows")->delimiter(',')->capture_default_str();
     command.add_option("--dims", grid.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
     command.add_option("--types", grid.types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
@@ -19,6 +23,8 @@ std::vector<VkfProblem> problemsOf(const ProblemGrid& grid) {
     for (const std::string& path : grid.paths)
         parsePath("--paths", path);
     std::vector<VkfProblem> problems;
+    std::string refused; // the message about the first impossible combination
+    bool possible = false;
     ShapeOptions shape = grid.shape;
     MathOptions math = grid.math;
     for (const std::string& type : grid.types)
@@ -29,8 +35,15 @@ std::vector<VkfProblem> problemsOf(const ProblemGrid& grid) {
                     shape.dim = dim;
                     shape.rows = rows;
                     math.path = path;
-                    problems.push_back(makeProblem(shape, math));
+                    problems.push_back(describeProblem(shape, math));
+                    VkfMessage message{};
+                    if (vkfCheckProblem(&problems.back(), &message) == VKF_SUCCESS)
+                        possible = true;
+                    else if (refused.empty())
+                        refused = message.text;
                 }
+    if (!possible && !refused.empty())
+        failInput("{}", refused);
     return problems;
 }
 

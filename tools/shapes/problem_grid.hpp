@@ -24,7 +24,8 @@ struct ProblemGrid {
 
 void addGridOptions(CLI::App& command, ProblemGrid& grid);
 
-// The paths of a shape follow each other. Throws ProgramError if a value makes no sense.
+// The paths of a shape follow each other. Some combinations may be problems that the library refuses. Throws
+// ProgramError if a value makes no sense, or if every combination is refused.
 std::vector<VkfProblem> problemsOf(const ProblemGrid& grid);
 
 } // namespace vkf::tools

@@ -212,6 +212,7 @@ void addStudyRecomputeCommand(CLI::App& group, Action& action) {
     auto options = std::make_shared<RecomputeOptions>();
     CLI::App* command =
         group.add_subcommand("recompute", "Compares P recomputed from lse with P, and the bytes of both.");
+    command->footer("vkflash study recompute --rows 8192 --heads 1");
     addStudyInputOptions(*command, options->inputs);
     addMathOptions(*command, options->inputs.math);
     addDeviceOptions(*command, options->device);

@@ -14,7 +14,7 @@ namespace vkf::tools {
 // Sets the strides for a separate mask for each head of each sequence. The problem already has its shape and maskBlock.
 void separateBlockMasks(VkfProblem& problem);
 
-// The words of a mask in the layout of vkfBlockMaskLayout. Each block is open with probability `density`.
+// The words of a mask in the layout of vkfGetBlockMaskLayout. Each block is open with probability `density`.
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint64_t seed);
 
 // Number of (query row, key) pairs of all heads that the block mask, the causal mask and the window leave.

@@ -32,18 +32,18 @@ std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
     return table;
 }
 
-std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, VkfType type, const std::byte* dense,
-                               const std::vector<int32_t>& blockTable) {
+std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, const VkfTensorLayout& from,
+                               const std::byte* elements, const std::vector<int32_t>& blockTable) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
     std::vector<std::byte> cache(vkfStoredBytes(layout.type, layout.elements), std::byte{0xff});
     std::vector<float> row(layout.dim);
     const VkfPaging& paging = problem.paging;
-    uint64_t from = 0;
     for (uint64_t batch = 0; batch < problem.batch; ++batch)
         for (uint64_t head = 0; head < layout.heads; ++head)
             for (uint64_t key = 0; key < problem.keys; ++key) {
+                uint64_t index = batch * from.batchStride + head * from.headStride + key * from.rowStride;
                 for (float& x : row)
-                    x = static_cast<float>(vkfLoadElement(type, dense, from++));
+                    x = static_cast<float>(vkfLoadElement(from.type, elements, index++));
                 const bool paged = has(problem, VKF_ARRAY_BLOCK_TABLE);
                 const uint64_t page =
                     paged ? static_cast<uint64_t>(blockTable[batch * paging.maxPages + key / paging.pageSize]) : batch;

@@ -16,11 +16,11 @@ namespace vkf::tools {
 // paging.
 std::vector<int32_t> shuffledPages(const VkfProblem& problem);
 
-// Converts k or v to the type and the pages of the problem. `dense` is [batch, kvHeads, keys, dim] in a type that is no
-// block type.
+// Converts k or v to the type, the strides and the pages of the problem. `from` is the layout of `elements`, of a type
+// that is no block type.
 // The rest of a page after the last key is NaN.
-std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, VkfType type, const std::byte* dense,
-                               const std::vector<int32_t>& blockTable);
+std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, const VkfTensorLayout& from,
+                               const std::byte* elements, const std::vector<int32_t>& blockTable);
 
 } // namespace vkf::tools
 

@@ -211,6 +211,8 @@ Parts split(std::span<const std::byte> file) {
 ElementType elementTypeOf(std::string_view descr) {
     if (!descr.empty() && descr[0] == '>')
         throw FormatError(fmt::format("is big-endian ('{}'); save it as little-endian", descr));
+    if (descr == "<f8" || descr == "=f8")
+        throw FormatError("holds float64; save it as float32: numpy.save(name, array.astype('float32'))");
     // Types of one byte have no byte order. NumPy writes '|' for them.
     for (const Descriptor& known : descriptors)
         if (descr.size() > 1 && descr.substr(1) == known.code &&

@@ -166,8 +166,9 @@ const TensorView& findTensor(std::span<const NamedTensor> tensors, const std::st
     if (found == tensors.end())
         throw FormatError(fmt::format("has no tensor named '{}'", name));
     if (!found->tensor)
-        throw FormatError(
-            fmt::format("holds tensor '{}' as {}; F32, F16 and BF16 can be read", name, shown(found->dtype)));
+        throw FormatError(fmt::format("holds tensor '{}' as {}; F32, F16 and BF16 can be read{}", name,
+                                      shown(found->dtype),
+                                      found->dtype == "F64" ? " (in PyTorch, tensor.float() converts it)" : ""));
     return *found->tensor;
 }
 

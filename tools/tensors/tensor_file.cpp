@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -94,6 +95,16 @@ Tensor copyOf(const TensorView& view) {
     return {view.type, view.shape, std::vector<std::byte>(view.data.begin(), view.data.end())};
 }
 
+// Reads a file that a caller gave as tensors. People give archives of NumPy and PyTorch, too.
+std::vector<std::byte> readTensors(const std::filesystem::path& path) {
+    std::vector<std::byte> bytes = readFile(path);
+    constexpr std::string_view zip = "PK\x03\x04";
+    if (bytes.size() >= zip.size() && std::memcmp(bytes.data(), zip.data(), zip.size()) == 0)
+        throw FormatError("is a zip archive: unzip a .npz file and give the .npy files in it; save a .pt file of "
+                          "PyTorch again with safetensors.torch.save_file");
+    return bytes;
+}
+
 } // namespace
 
 size_t elementBytes(ElementType type) { return traitsOf(type).bytes; }
@@ -143,12 +154,12 @@ std::vector<std::byte> readFile(const std::filesystem::path& path) {
 }
 
 Tensor loadNpy(const std::filesystem::path& path) {
-    const std::vector<std::byte> bytes = readFile(path);
+    const std::vector<std::byte> bytes = readTensors(path);
     return copyOf(parseNpy(bytes));
 }
 
 std::vector<Tensor> loadSafetensors(const std::filesystem::path& path, std::span<const std::string> names) {
-    const std::vector<std::byte> bytes = readFile(path);
+    const std::vector<std::byte> bytes = readTensors(path);
     const std::vector<NamedTensor> entries = parseSafetensors(bytes);
     std::vector<Tensor> tensors;
     for (const std::string& name : names)

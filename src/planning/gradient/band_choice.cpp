@@ -92,7 +92,7 @@ uint64_t divisorUpTo(uint64_t most, uint64_t number) {
 }
 
 // KV heads of a pass of about so many workgroups. A band with all keys of its heads is best: it adds to no sums of
-// earlier bands. docs/tuning.md, "Pairs in scratch memory", has the model.
+// earlier bands. lab/log-0.4.md, "Pairs in scratch memory", has the model.
 uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
     if (workgroups >= sizes.tiles) {
         const uint64_t whole = divisorUpTo(workgroups / sizes.tiles, sizes.heads);
@@ -134,7 +134,7 @@ bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) 
            !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0;
 }
 
-// Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where docs/tuning.md
+// Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where lab/log-0.4.md
 // shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
 uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
     constexpr uint32_t widestWithout = 64;

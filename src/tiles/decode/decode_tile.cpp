@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t wordBytes = 16;
 
-// A tile before the head dimensions are known. docs/tuning.md has the measurements, all on an H200.
+// A tile before the head dimensions are known. lab/log-0.4.md has the measurements, all on an H200.
 struct Candidate {
     uint32_t mostRows;
     uint32_t lanes;

@@ -33,7 +33,7 @@ struct Candidate {
     uint32_t mostDim; // of q and v, whichever is larger
 };
 
-// Best first, for 16 x 16 matrices. docs/tuning.md, "The backward pass", has the measurements.
+// Best first, for 16 x 16 matrices. lab/log-0.4.md, "The backward pass", has the measurements.
 constexpr std::array registerCandidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all. One computes while the other one fetches.
     Candidate{4, 2, 4, false, 1, 64},
@@ -119,7 +119,7 @@ uint32_t GradientMatrixTile::sharedBytes() const {
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
-    // The last two words are overflowed, last_empty and last_special of pair_state.glsl.
+    // The last two words are overflowed, last_empty and last_special of globals.glsl.
     return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }

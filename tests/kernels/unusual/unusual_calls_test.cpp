@@ -40,7 +40,7 @@ void putRowsFirst(VkfProblem& p) {
     p.k = p.v = vkf::rowsFirst(p.k.type, p.keys, p.kvHeads, p.headDim);
 }
 
-// The packed problem in buffers that have 14 rows and 9 keys more than the last entries of cuSeqlens. Their bytes are
+// The packed problem in buffers that have 14 rows and 9 keys more than the last cumulative lengths. Their bytes are
 // NaN.
 VkfProblem longer(VkfProblem p) {
     p.queryRows += 14;

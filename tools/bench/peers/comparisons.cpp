@@ -13,7 +13,7 @@ namespace vkf::tools {
 void addCompareOption(CLI::App& command, std::vector<std::string>& paths) {
     command
         .add_option("--compare", paths,
-                    "compare with this output of sdpa_bench.py or test-backend-ops perf; may be repeated")
+                    "compare with this output of bench/pytorch.py or of ggml's test-backend-ops perf; may be repeated")
         ->allow_extra_args(false);
 }
 

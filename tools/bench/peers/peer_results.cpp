@@ -371,7 +371,7 @@ void readLine(std::string_view text, PeerFile& file) {
         file.device = line.until("\r");
 }
 
-// The device in the first line of sdpa_bench.py: "2.11.0+cu130 NVIDIA H200 91900".
+// The device in the first line of PyTorch's output: "2.11.0+cu130 NVIDIA H200 91900".
 std::string deviceOfPyTorch(std::string_view text) {
     const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
     const size_t first = line.find(' ');
@@ -405,7 +405,7 @@ PeerFile parsePeerResults(std::string_view text) {
         }
     }
     if (file.results.empty())
-        throw FormatError("holds no time of sdpa_bench.py (PyTorch) or of test-backend-ops perf (ggml)");
+        throw FormatError("holds no time of bench/pytorch.py (PyTorch) or of test-backend-ops perf (ggml)");
     if (file.device.empty() && file.format == kinds[0].format)
         file.device = deviceOfPyTorch(text);
     return file;

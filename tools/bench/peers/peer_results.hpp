@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads the times of other implementations from the output of their own programs:
-//   PyTorch   sdpa_bench.py: "d128 n512 b32 h16 causal0 TFLOPs fwd flash=281 cudnn=466 | bwd flash=164",
+//   PyTorch   bench/pytorch.py:
+//             "d128 n512 b32 h16 causal0 TFLOPs fwd flash=281 cudnn=466 | bwd flash=164",
 //             "B1 128 512 flash=40us/53TF", "fp32 4096 eff 44.9TF", "decode 1 4096 flash=36.1us/464GB/s"
 //   ggml      test-backend-ops perf -o FLASH_ATTN_EXT: "FLASH_ATTN_EXT(hsk=128,...): 7 runs - 9.5 us/run - ..."
 //             with --test-file: "FLASH_ATTN_EXT(name=a,...,sources=f32[64,512,32,1],...): 7 runs - 9.5 us/run - ..."

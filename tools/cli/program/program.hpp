@@ -18,15 +18,21 @@ namespace vkf::tools {
 // Adds one sub-command. The sub-command sets `action` when the command line selects it.
 using AddCommand = std::function<void(CLI::App& program, Action& action)>;
 
+struct ProgramTitle {
+    const char* name;    // errors begin with it
+    const char* summary; // one sentence
+    const char* example; // a command line
+};
+
 // Parses the command line, runs the selected sub-command and reports what it throws. Returns the exit status. A list of
 // small functions needs no allocation, which could fail where nobody reports it.
-int runProgram(int argc, char** argv, std::initializer_list<AddCommand> commands);
+int runProgram(int argc, char** argv, const ProgramTitle& title, std::initializer_list<AddCommand> commands);
 
 // "vkflash 0.4.0"
 std::string versionText();
 
 // The words of the command line, joined by spaces, for reports.
-std::string commandLine(int argc, char** argv);
+std::string commandLine(const ProgramTitle& title, int argc, char** argv);
 
 } // namespace vkf::tools
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The benches of vkflash_lab: what only the authors of the kernels measure. Each adds its sub-command.
+#ifndef VKFLASH_LAB_BENCHES_HPP
+#define VKFLASH_LAB_BENCHES_HPP
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/action.hpp"
+
+namespace vkf::tools {
+
+// Reports contain the command line.
+void addHostCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addLongCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addStepCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows of `vkflash_lab variants`. A row says how it changes a plain problem, with which base row it is compared,
+// and which ratio it aims at.
+#ifndef VKFLASH_LAB_VARIANT_TABLE_HPP
+#define VKFLASH_LAB_VARIANT_TABLE_HPP
+
+#include <string>
+#include <vector>
+
+#include "benches/call_extras.hpp"
+#include "vkflash/host.hpp"
+
+namespace vkf::tools {
+
+enum class Workload {
+    prefill, // as many rows as keys; the bench times whole runs
+    decode,  // one row against a long cache; the bench times chains of calls
+};
+
+// A call to measure. It starts as the plain call of its workload, and a variant changes it.
+struct VariantCall {
+    VkfProblem problem;
+    CallExtras extras{};
+    // (query row, key) pairs that one head sees. 0 = the plan's own count.
+    double pairsOfHead = 0;
+};
+
+enum class AimOf {
+    nothing, // no aim
+    time,    // time relative to the base: `limit` at most
+    rate,    // operations a second relative to the base: `limit` at least
+};
+
+struct Aim {
+    AimOf of = AimOf::nothing;
+    double limit = 0;
+};
+
+struct Variant {
+    const char* name;
+    Workload workload;
+    void (*apply)(VariantCall& call);
+    const char* base; // name of the row to compare with; nullptr = none
+    Aim aim;
+};
+
+// The rows with these names, and their bases, in the order of the table. An empty list means all rows. Throws
+// ProgramError about --only for an unknown name.
+std::vector<Variant> selectVariants(const std::vector<std::string>& names);
+
+// The row with this name. Throws ProgramError like selectVariants.
+const Variant& variantNamed(const std::string& name);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#ifndef VKFLASH_LAB_DRIVERS_HPP
+#define VKFLASH_LAB_DRIVERS_HPP
+
+#include <CLI/CLI.hpp>
+
+#include "cli/action.hpp"
+
+namespace vkf::tools {
+
+// Adds the sub-command that compiles kernels for AMD chips without hardware.
+void addDriversCommand(CLI::App& program, Action& action);
+
+} // namespace vkf::tools
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// --repeat: the time of a call's first run, and of warm runs after it.
+#ifndef VKFLASH_TOOLS_REPEATED_RUNS_HPP
+#define VKFLASH_TOOLS_REPEATED_RUNS_HPP
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace vkf::tools {
+
+// Adds --repeat: number of runs after the first one.
+void addRepeatOption(CLI::App& command, uint32_t& repeat);
+
+struct RunTimes {
+    double first = 0;         // seconds on the device
+    std::vector<double> warm; // seconds of the further runs
+};
+
+// Runs a call and shows its progress under the label. `run` is Attention::run or Gradient::run.
+RunTimes runRepeatedly(const char* label, uint32_t repeat,
+                       const std::function<double(const std::function<void(double)>&)>& run);
+
+// "time    0.512 ms on the device (first run), 0.113 ms warm (median of 20 runs)\n"
+std::string timesText(const RunTimes& times);
+
+} // namespace vkf::tools
+
+#endif
