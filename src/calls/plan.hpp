@@ -5,12 +5,13 @@
 
 #include <vkflash/vkflash.h>
 
+#include "calls/object_context.hpp"
 #include "problem/problem.hpp"
 #include "schedule/schedule.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
 struct VkfPlan_T {
-    VkfContext context;
+    vkf::ObjectContext context;
     vkf::CheckedProblem problem;
     vkf::Schedule schedule;
     std::vector<VkPipeline> pipelines; // one for each phase

@@ -33,15 +33,15 @@ VkfResult scheduleMerge(const Caps& caps, uint32_t splits, const CheckedProblem&
                     tilesOf(pieces, tile.rows), 4.0 * tile.rows * splits * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& merge = builder.lastPhase();
-        merge.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+        merge.lse = has(p, VKF_USE_LSE) ? Operand::lse : Operand::none;
         Constants& constants = merge.variant.constants;
         tile.setConstants(constants);
         constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
-        constants[VKF_MERGE_ID_LSE] = has(p, VKF_ARRAY_LSE) ? 1 : 0;
+        constants[VKF_MERGE_ID_LSE] = has(p, VKF_USE_LSE) ? 1 : 0;
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
-        constants[VKF_MERGE_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
-        constants[VKF_MERGE_ID_NATURAL] = has(p, VKF_ARRAY_BIAS) ? 1 : 0;
+        constants[VKF_MERGE_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
+        constants[VKF_MERGE_ID_NATURAL] = has(p, VKF_USE_BIAS) ? 1 : 0;
     }
     return result;
 }
@@ -51,7 +51,7 @@ VkfResult scheduleUnsplit(Kernel kernel, const CheckedProblem& problem, Schedule
     const VkfResult result = builder.add(kernel, builder.attentionOperands(Operand::o), builder.rowTiles(),
                                          tileOperations(problem, builder.tile().rows), message);
     if (result == VKF_SUCCESS) {
-        builder.lastPhase().lse = has(problem.given, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+        builder.lastPhase().lse = has(problem.given, VKF_USE_LSE) ? Operand::lse : Operand::none;
     }
     return result;
 }

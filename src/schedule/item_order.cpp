@@ -29,7 +29,7 @@ uint64_t keyBytes(const CheckedProblem& problem, const DequantizedKeys& dequanti
 
 void orderItems(const Caps& caps, const CheckedProblem& problem, Schedule* schedule) {
     const VkfProblem& p = problem.given;
-    if (!walksTiles(schedule->path) || !tilesDiffer(caps, problem) || has(p, VKF_ARRAY_CU_SEQLENS) || p.keys == 0 ||
+    if (!walksTiles(schedule->path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) || p.keys == 0 ||
         schedule->phases.empty()) {
         return;
     }

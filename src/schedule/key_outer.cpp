@@ -36,7 +36,7 @@ VkfResult scheduleKeyOuter(const TunedDevice& device, const CheckedProblem& prob
                          (builder.heads() * p.queryRows + rows - 1) / rows, 1.0 * rows * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         Phase& finish = builder.lastPhase();
-        finish.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+        finish.lse = has(p, VKF_USE_LSE) ? Operand::lse : Operand::none;
         finish.variant.constants[VKF_ID_WORKGROUP_SIZE] = finishWorkgroupSize;
         finish.variant.constants[VKF_ID_FINISH_LANES] = lanes;
         finish.variant.constants[VKF_ID_SEQUENCES] = p.batch;

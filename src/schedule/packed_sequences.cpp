@@ -11,7 +11,7 @@ constexpr uint32_t mostWorkgroups = 65535; // every device takes so many in one 
 } // namespace
 
 void addSequenceList(const CheckedProblem& problem, Schedule* schedule) {
-    if (!has(problem.given, VKF_ARRAY_CU_SEQLENS) || schedule->phases.empty()) {
+    if (!has(problem.given, VKF_USE_CU_SEQLENS) || schedule->phases.empty()) {
         return;
     }
     TileSequences& tileSequences = schedule->tileSequences;

@@ -14,8 +14,8 @@ constexpr double mostProbabilityBytes = 0x1p62;
 VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem, ScheduleBuilder& builder,
                                 VkfMessage* message) {
     const VkfProblem& p = problem.given;
-    const bool writtenBySoftmax = builder.path() == VKF_PATH_STANDARD && !has(p, VKF_ARRAY_PROBABILITY_ROWS);
-    if (!has(p, VKF_ARRAY_PROBABILITIES) || problem.empty || p.keys == 0 || writtenBySoftmax) {
+    const bool writtenBySoftmax = builder.path() == VKF_PATH_STANDARD && !has(p, VKF_USE_PROBABILITY_ROWS);
+    if (!has(p, VKF_USE_PROBABILITIES) || problem.empty || p.keys == 0 || writtenBySoftmax) {
         return VKF_SUCCESS;
     }
     const uint32_t rows = probabilityRows(p);
@@ -28,7 +28,7 @@ VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem,
                     "probabilities need more than the device's %u bytes of shared memory", caps.maxSharedMemoryBytes);
     }
     Operand lse = Operand::lse;
-    if (!has(p, VKF_ARRAY_LSE)) {
+    if (!has(p, VKF_USE_LSE)) {
         lse = Operand::scratchLse;
         builder.addScratchLse();
         builder.writeLse(lse);
@@ -39,12 +39,12 @@ VkfResult scheduleProbabilities(const Caps& caps, const CheckedProblem& problem,
     const VkfResult result =
         builder.add(Kernel::attentionProbabilities,
                     {Operand::q, Operand::k, Operand::probabilities,
-                     has(p, VKF_ARRAY_PROBABILITY_ROWS) ? Operand::probabilityRows : Operand::none},
+                     has(p, VKF_USE_PROBABILITY_ROWS) ? Operand::probabilityRows : Operand::none},
                     builder.heads() * rowTiles * keyTiles, 2.0 * tile.rows() * tile.keys() * p.headDim, message);
     if (result == VKF_SUCCESS) {
         Phase& phase = builder.lastPhase();
         phase.lse = lse;
-        phase.variant.constants[VKF_ID_CHOSEN_ROWS] = has(p, VKF_ARRAY_PROBABILITY_ROWS) ? 1 : 0;
+        phase.variant.constants[VKF_ID_CHOSEN_ROWS] = has(p, VKF_USE_PROBABILITY_ROWS) ? 1 : 0;
         phase.variant.constants[VKF_ID_VALUE_DIM] = 0; // so that plans that differ in v alone share a pipeline
     }
     return result;

@@ -60,7 +60,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
                      ScheduleBuilder& builder, VkfMessage* message) {
     const VkfProblem& p = problem.given;
     const bool probabilities =
-        has(p, VKF_ARRAY_PROBABILITIES) && !has(p, VKF_ARRAY_PROBABILITY_ROWS); // chosen rows have a phase of their own
+        has(p, VKF_USE_PROBABILITIES) && !has(p, VKF_USE_PROBABILITY_ROWS); // chosen rows have a phase of their own
     const VkfResult result = builder.add(Kernel::standardSoftmax,
                                          {Operand::none, Operand::scratchState,
                                           probabilities ? Operand::probabilities : Operand::none, Operand::scratch},
@@ -70,7 +70,7 @@ VkfResult addSoftmax(const Caps& caps, const CheckedProblem& problem, const Stan
             chooseSoftmaxTile(caps, static_cast<uint32_t>(widestRow(problem, builder.tile().rows)));
         builder.addToTileText(" softmaxKeys=" + std::to_string(tile.keys()));
         Phase& softmax = builder.lastPhase();
-        softmax.lse = has(p, VKF_ARRAY_LSE) ? Operand::lse : Operand::none;
+        softmax.lse = has(p, VKF_USE_LSE) ? Operand::lse : Operand::none;
         Constants& constants = softmax.variant.constants;
         constants[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize;
         constants[VKF_ID_ROW_WORDS] = tile.rowWords;

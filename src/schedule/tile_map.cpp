@@ -38,7 +38,7 @@ bool hasMap(const Caps& caps, const CheckedProblem& problem, const Schedule& sch
     // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
     // about every key then.
     return walksTiles(schedule.path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) &&
-           !has(p, VKF_ARRAY_CU_SEQLENS) && p.keys != 0 && !schedule.phases.empty();
+           !has(p, VKF_USE_CU_SEQLENS) && p.keys != 0 && !schedule.phases.empty();
 }
 
 bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
@@ -47,8 +47,8 @@ bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
 
 // Whether each head needs its own map. `bias`: the map looks at the bias.
 bool needsHeads(const VkfProblem& p, bool bias) {
-    return (has(p, VKF_ARRAY_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
-           (has(p, VKF_ARRAY_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
+    return (has(p, VKF_USE_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
+           (has(p, VKF_USE_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
 }
 
 // Rows and keys of a tile of the map.
@@ -159,7 +159,7 @@ void divideRows(const CheckedProblem& problem, const std::vector<uint32_t>& clas
 // a causal mask and a map: few workgroups make the map, and the longest tile of rows takes as long as before.
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
+    if (!has(p, VKF_USE_BIAS) || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
     const Speed& speed = caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE ? softwareSpeed : gpuSpeed;

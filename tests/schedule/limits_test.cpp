@@ -85,7 +85,7 @@ std::string checkText(const VkfProblem& problem) {
     return message.text;
 }
 
-VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::GradientSchedule* made,
+VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::GradientSchedule* made,
                VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
@@ -161,7 +161,7 @@ TEST_CASE("key splits count rows up to the limit", "[schedule]") {
 TEST_CASE("packed sequences have tiles up to the limit", "[schedule]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
         VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(mostCount / 5));
-        vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+        vkf::enable(problem, VKF_USE_CU_SEQLENS);
         const vkf::Schedule made = schedule(largeCaps(), problem);
         const uint64_t packed = path == VKF_PATH_SCALAR ? 1 : 5;
         INFO(vkfPathName(path));
@@ -170,7 +170,7 @@ TEST_CASE("packed sequences have tiles up to the limit", "[schedule]") {
         problem.queryRows++;
         CHECK(textOf(largeCaps(), problem) == "queryHeads * queryRows is over the limit of 4294901760");
         problem = largeProblem(path, VKF_MAX_ROWS, 8, 8, 1);
-        vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+        vkf::enable(problem, VKF_USE_CU_SEQLENS);
         CHECK_THAT(textOf(largeCaps(), problem), ContainsSubstring("workgroups are over the limit of 4294901760"));
     }
 }
@@ -191,7 +191,7 @@ TEST_CASE("more steps than 32 bits count are refused", "[schedule]") {
 
 TEST_CASE("probabilities count tiles up to the limit", "[schedule]") {
     VkfProblem problem = largeProblem(VKF_PATH_SCALAR, 1, 65535, 65535, 65536);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     const vkf::Phase phase = schedule(largeCaps(), problem).phases.back();
     REQUIRE(phase.variant.kernel == Kernel::attentionProbabilities);
     const vkf::Constants& constants = phase.variant.constants;
@@ -207,7 +207,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
               std::array{65536U, 1U, 65535U}}) {
             VkfProblem forward = largeProblem(path, batch, heads, 1, rows);
             forward.keys = 4096;
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.maxScratchBytes = 1;
             vkf::GradientSchedule made;
             VkfMessage message{};
@@ -235,7 +235,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
 TEST_CASE("bands of stored pairs lie within what kernels index", "[schedule]") {
     VkfProblem forward = problemOf({1, 64, 64, 1U << 18, 1U << 18, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.maxScratchBytes = UINT64_MAX;
     vkf::GradientSchedule made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);

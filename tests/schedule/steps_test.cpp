@@ -49,14 +49,14 @@ TEST_CASE("a step keeps within its budget and the device's workgroup count", "[s
 
 TEST_CASE("a million-token causal prefill is split into steps of the default budget", "[schedule]") {
     VkfProblem problem = problemOf({1, 4, 4, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     const vkf::Schedule made = schedule(capsOf(32, 49152, 1024), problem);
     CHECK(made.steps() > 1000);
     CHECK(made.scratchBytes == 0);
 }
 
 TEST_CASE("an empty output needs no step", "[schedule]") {
-    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({0, 1, 1, 8, 8, 64})).steps() == 0);
+    CHECK(schedule(capsOf(32, 49152, 1024), problemOf({1, 1, 1, 0, 8, 64})).steps() == 0);
     for (const VkfPath path :
          {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
         INFO("no heads, on path " << vkfPathName(path));
@@ -86,7 +86,7 @@ TEST_CASE("caches of millions of keys keep every byte of their strides", "[sched
             CHECK(dense.keys == keys);
             // Pages of 16 keys, [pages, 16, heads, dim].
             problem.paging = {16, keys / 16, 2 * keys / 16};
-            vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
+            vkf::enable(problem, VKF_USE_BLOCK_TABLE);
             problem.k.rowStride = problem.v.rowStride = 8 * 128;
             problem.k.headStride = problem.v.headStride = 128;
             problem.k.batchStride = problem.v.batchStride = 16 * 8 * 128;

@@ -38,9 +38,9 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 void fillTable(const CheckedGradient& gradient, GradientSchedule* schedule) {
     const VkfProblem& p = gradient.forward.given;
     shared::BackwardTable& table = schedule->table;
-    table.dq = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DQ));
-    table.dk = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DK));
-    table.dv = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DV));
+    table.dq = stridesOf(gradient.layout(VKF_BACKWARD_DQ));
+    table.dk = stridesOf(gradient.layout(VKF_BACKWARD_DK));
+    table.dv = stridesOf(gradient.layout(VKF_BACKWARD_DV));
     table.kv_heads = p.kvHeads;
     table.scale = p.scale;
     if (gradient.biasElements != 0) {
@@ -70,13 +70,12 @@ VkfResult addState(GradientBuilder& builder, VkfMessage* message) {
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
     constants[VKF_ID_STATE_LANES] = lanes;
     constants[VKF_ID_SEQUENCES] = tensorSequences(p);
-    const VkfResult result =
-        builder.add(Kernel::backwardRows, constants,
-                    {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-                      {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
-                      {Operand::dlse, nullptr, "dlse"},
-                      {Operand::scratchState, nullptr, "scratch"}}},
-                    tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
+    const VkfResult result = builder.add(Kernel::backwardRows, constants,
+                                         {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
+                                           {Operand::dout, &builder.gradient().layout(VKF_BACKWARD_DOUT), "dout"},
+                                           {Operand::dlse, nullptr, "dlse"},
+                                           {Operand::scratchState, nullptr, "scratch"}}},
+                                         tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, message);
     if (result == VKF_SUCCESS) {
         builder.lastPhase().lse = Operand::lse;
         builder.lastPhase().joins = true; // it does not read the table
@@ -107,7 +106,7 @@ VkfResult addMatrixPairs(GradientBuilder& builder, VkfMessage* message) {
     const MatrixLayout& matrices = builder.schedule().matrix;
     std::vector<GradientMatrixTile> keyTiles;
     if (dk || writesDv(builder)) {
-        const bool packed = has(builder.forward().given, VKF_ARRAY_CU_SEQLENS); // all phases share the tile sequences
+        const bool packed = has(builder.forward().given, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
         keyTiles = chooseKeyMatrixTiles(builder.device(), matrices,
                                         tileProblem(builder, GradientOwner::keys, dk, writesDv(builder)), packed);
     }
@@ -189,7 +188,7 @@ const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
     if (const char* whyNot = whyNoMatrices(caps, gradient.forward); whyNot != nullptr) {
         return whyNot;
     }
-    const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
+    const VkfType dout = gradient.layout(VKF_BACKWARD_DOUT).type;
     return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
 }
 
@@ -207,8 +206,7 @@ bool hasMatrixTiles(GradientBuilder& builder, const MatrixLayout& layout) {
 bool readsWholeWords(const GradientBuilder& builder) {
     const CheckedProblem& forward = builder.forward();
     return inWholeWords(forward.layout(VKF_TENSOR_Q)) && inWholeWords(forward.layout(VKF_TENSOR_K)) &&
-           inWholeWords(forward.layout(VKF_TENSOR_V)) &&
-           inWholeWords(builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT));
+           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(builder.gradient().layout(VKF_BACKWARD_DOUT));
 }
 
 // AUTO avoids llvmpipe, which has no matrix units. It avoids rows that are not whole words, because NVIDIA's compiler

@@ -9,7 +9,7 @@
 
 namespace vkf {
 
-// Adds the phases that write dq, dk and dv in bands, if VkfGradientProblem::maxScratchBytes has room for enough keys.
+// Adds the phases that write dq, dk and dv in bands, if VkfBackwardProblem::maxScratchBytes has room for enough keys.
 // Sets *added to whether it did. `keyTiles` are those of dk and dv without bands.
 VkfResult addBands(GradientBuilder& builder, const std::vector<GradientMatrixTile>& keyTiles, bool* added,
                    VkfMessage* message);

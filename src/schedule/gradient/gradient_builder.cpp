@@ -16,7 +16,7 @@ namespace {
 
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
 template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
-    const VkfTensorLayout& dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT);
+    const VkfTensorLayout& dout = gradient.layout(VKF_BACKWARD_DOUT);
     return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
            byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
 }
@@ -72,7 +72,7 @@ std::array<GradientBuilder::Tensor, 4> GradientBuilder::pairTensors() const {
     return {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
              {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
              {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
-             {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}};
+             {Operand::dout, &gradient_.layout(VKF_BACKWARD_DOUT), "dout"}}};
 }
 
 template <KernelTile Tile> void GradientBuilder::showTile(const Tile& tile) {

@@ -38,7 +38,7 @@ public:
     VkfResult add(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
                   double operations, VkfMessage* message);
 
-    // Adds the kernel that recomputes scores. Grows the numbers of the tile that vkfGetGradientInfo shows.
+    // Adds the kernel that recomputes scores. Grows the numbers of the tile that vkfGetBackwardInfo shows.
     VkfResult addPairs(const GradientTile& tile, uint64_t items, double operations, VkfMessage* message);
     VkfResult addPairs(const GradientMatrixTile& tile, uint64_t items, double operations, VkfMessage* message);
 

@@ -29,7 +29,7 @@ template <KernelTile Tile> VkfResult addRows(GradientBuilder& builder, const Til
     }
     builder.schedule().rowTileText = tile.text(1);
     const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
-    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+    if (has(p, VKF_USE_CU_SEQLENS)) {
         builder.schedule().tileSequences = {static_cast<uint32_t>(tiles), 1, tile.rows(), 0};
     }
     const double operations =
@@ -44,7 +44,7 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
     const VkfProblem& p = builder.forward().given;
     std::string& shown = builder.schedule().keyTileText;
     shown += (shown.empty() ? "" : "; ") + tile.text(1);
-    const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
+    const bool packed = has(p, VKF_USE_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
         builder.schedule().keyTileSequences = {static_cast<uint32_t>(tiles), 1, tile.keys(), 0};
@@ -57,16 +57,16 @@ template <KernelTile Tile> VkfResult addKeys(GradientBuilder& builder, const Til
 }
 
 // Whether a gradient is wanted and has elements.
-bool writes(const GradientBuilder& builder, VkfGradientBits bit, VkfGradientRole role) {
+bool writes(const GradientBuilder& builder, VkfGradientBits bit, VkfBackwardRole role) {
     const CheckedGradient& gradient = builder.gradient();
     return gradient.wants(bit) && gradient.layout(role).elements != 0;
 }
 
 } // namespace
 
-bool writesDq(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ); }
-bool writesDk(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK); }
-bool writesDv(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV); }
+bool writesDq(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_Q, VKF_BACKWARD_DQ); }
+bool writesDk(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
+bool writesDv(const GradientBuilder& builder) { return writes(builder, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
 const MatrixLayout* matricesOf(GradientBuilder& builder) {
     return builder.schedule().path == VKF_PATH_COOPMAT ? &builder.schedule().matrix : nullptr;
