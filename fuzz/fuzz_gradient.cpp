@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads any bytes as a VkfGradientProblem and the VkfProblem behind it. The library must refuse them with a text, or
+// Reads any bytes as a VkfBackwardProblem and the VkfProblem behind it. The library must refuse them with a text, or
 // accept them. If it accepts them, every tensor has an addressable size, and a second check gives the same answer.
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ template <typename Struct> void fill(Memory<Struct>& memory, const uint8_t* data
         memory.known.structSize = sizeof(memory.known);
 }
 
-void requireLayout(const VkfGradientProblem& problem, VkfGradientRole role) {
+void requireLayout(const VkfBackwardProblem& problem, VkfBackwardRole role) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
     const size_t bytes = vkfTypeBytes(layout.type);
     require(bytes == 2 || bytes == 4);
@@ -43,34 +43,33 @@ void requireLayout(const VkfGradientProblem& problem, VkfGradientRole role) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    static Memory<VkfGradientProblem> gradient;
+    static Memory<VkfBackwardProblem> gradient;
     static Memory<VkfProblem> forward;
     gradient = {};
     forward = {};
     const size_t first = std::min(size, sizeof(gradient.known));
     fill(gradient, data, first);
     fill(forward, data + first, size - first);
-    VkfGradientProblem& problem = gradient.known;
+    VkfBackwardProblem& problem = gradient.known;
     problem.problem = &forward.known;
 
     VkfMessage message;
     std::memset(&message, 'x', sizeof(message));
-    const VkfResult result = vkfCheckGradient(&problem, &message);
-    require(vkfCheckGradient(&problem, nullptr) == result);
+    const VkfResult result = vkfCheckBackward(&problem, &message);
+    require(vkfCheckBackward(&problem, nullptr) == result);
     if (result != VKF_SUCCESS) {
         require(std::memchr(message.text, 0, sizeof(message.text)) != nullptr);
         require(std::strlen(message.text) > 0);
-        require(vkfGradientBiasBytes(&problem) == 0);
+        require(vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS) == 0);
         return 0;
     }
-    for (const VkfGradientRole role :
-         {VKF_GRADIENT_TENSOR_DOUT, VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK, VKF_GRADIENT_TENSOR_DV})
+    for (const VkfBackwardRole role : {VKF_BACKWARD_DOUT, VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV})
         requireLayout(problem, role);
     // dbias has as many elements as the bias, whose size is rounded up to words.
-    const uint64_t wanted = vkfGradientBiasBytes(&problem);
+    const uint64_t wanted = vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS);
     require(wanted == 0 || (problem.gradients & VKF_GRADIENT_BIAS) != 0);
     const uint64_t elements = wanted == 0 ? 0 : wanted / vkfTypeBytes(problem.dbiasType);
-    const uint64_t biasBytes = vkfBroadcastBytes(&forward.known, VKF_ARRAY_BIAS);
+    const uint64_t biasBytes = vkfGetArrayBytes(&forward.known, VKF_ARRAY_BIAS);
     require(wanted == 0 || (elements * vkfTypeBytes(forward.known.bias.type) + 3) / 4 * 4 == biasBytes);
     return 0;
 }

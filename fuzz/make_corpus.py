@@ -10,10 +10,13 @@ import struct
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
 
-# VkfArrayBits
-ARRAY_LSE = 1 << 0
-ARRAY_KEY_LENGTHS = 1 << 3
-ARRAY_SINKS = 1 << 6
+# VkfUseBits
+USE_LSE = 1 << 0
+USE_KEY_LENGTHS = 1 << 3
+USE_SINKS = 1 << 6
+USE_CAUSAL = 1 << 18
+USE_WINDOW = 1 << 19
+USE_DLSE = 1 << 21
 
 
 def npy(header, data, version=1):
@@ -34,17 +37,16 @@ def entry(dtype, shape, begin, end):
 def problem(rows, keys, dim, head_type, **fields):
     """A VkfProblem on a 64-bit machine: the fields of include/vkflash/problem.h up to the longest keys."""
     shape = struct.pack("<QIIIIIIIiIiQII", 0, 1, 4, fields.get("kv_heads", 2), rows, keys, dim, 0,
-                        fields.get("path", 0), 0, 0, 0, fields.get("arrays", ARRAY_LSE), 0)
+                        fields.get("path", 0), 0, 0, 0, fields.get("use", USE_LSE), 0)
     tensor = struct.pack("<iIQQQQQ", head_type, 0, 0, fields.get("head_stride", 0), fields.get("row_stride", 0), 0, 0)
-    scores = struct.pack("<ffIIiI", fields.get("scale", 0.0), fields.get("softcap", 0.0), 0, fields.get("causal", 0),
-                         fields.get("alignment", 0), 0)
-    window = struct.pack("<IIqqQQ", fields.get("window", 0), 0, fields.get("left", 0), fields.get("right", 0), 0, 0)
+    scores = struct.pack("<ffiI", fields.get("scale", 0.0), fields.get("softcap", 0.0), fields.get("alignment", 0), 0)
+    window = struct.pack("<qqIIQQ", fields.get("left", 0), fields.get("right", 0), 0, 0, 0, 0)
     return shape + tensor * 4 + scores + window + struct.pack("<II", 0, 0)
 
 
 def gradient(forward, **fields):
-    """A VkfGradientProblem on a 64-bit machine, and the problem behind it."""
-    head = struct.pack("<QQII", 0, 0, fields.get("gradients", 0), fields.get("dlse", 0))
+    """A VkfBackwardProblem on a 64-bit machine, and the problem behind it."""
+    head = struct.pack("<QQII", 0, 0, fields.get("gradients", 0), fields.get("use", 0))
     tensor = struct.pack("<iIQQQQQ", fields.get("type", 0), 0, 0, fields.get("head_stride", 0),
                          fields.get("row_stride", 0), 0, 0)
     tail = struct.pack("<iIQQQQ", fields.get("bias_type", 0), 0, 0, 0, 0, 0)
@@ -109,9 +111,9 @@ SEEDS = {
     },
     "problem": {
         "plain": problem(128, 128, 64, 1),
-        "causal": problem(7, 97, 40, 0, causal=1, alignment=1),
-        "window": problem(113, 203, 72, 2, window=1, left=16, right=-1,
-                          arrays=ARRAY_LSE | ARRAY_KEY_LENGTHS),
+        "causal": problem(7, 97, 40, 0, use=USE_LSE | USE_CAUSAL, alignment=1),
+        "window": problem(113, 203, 72, 2, left=16, right=-1,
+                          use=USE_LSE | USE_KEY_LENGTHS | USE_WINDOW),
         "no_keys": problem(5, 0, 8, 0),
         "no_rows": problem(0, 5, 8, 0),
         "softcap": problem(1, 1025, 256, 1, softcap=30.0, scale=0.5, path=2),
@@ -124,11 +126,11 @@ SEEDS = {
     },
     "gradient": {
         "plain": gradient(problem(128, 128, 64, 1)),
-        "causal": gradient(problem(7, 97, 40, 0, causal=1, alignment=1), type=1, dlse=1),
-        "sinks": gradient(problem(16, 16, 16, 1, arrays=ARRAY_LSE | ARRAY_SINKS), gradients=0x17),
+        "causal": gradient(problem(7, 97, 40, 0, use=USE_LSE | USE_CAUSAL, alignment=1), type=1, use=USE_DLSE),
+        "sinks": gradient(problem(16, 16, 16, 1, use=USE_LSE | USE_SINKS), gradients=0x17),
         "bias": gradient(problem(16, 16, 16, 1), gradients=8, bias_type=2),
         "no_keys": gradient(problem(5, 0, 8, 0)),
-        "no_lse": gradient(problem(5, 5, 8, 0, arrays=0)),
+        "no_lse": gradient(problem(5, 5, 8, 0, use=0)),
         "path_decode": gradient(problem(5, 5, 8, 0, path=4)),
         "longest_reach": gradient(problem(1, 0, 1, 0), head_stride=0x1555555555555555, row_stride=1),
         "long": gradient(problem(16, 16, 16, 1) + bytes(900)),

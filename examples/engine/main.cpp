@@ -34,7 +34,7 @@ VkfProblem describeProblem() {
     problem.queryRows = rows;
     problem.keys = rows;
     problem.headDim = dim;
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     return problem;
 }
 

@@ -95,7 +95,7 @@ inline VkfAppendProblem appendProblem(uint32_t rows) {
     problem.k = problem.v = vkf::dense(cacheType);
     problem.paging = paging();
     problem.rotary.pairs = VKF_ROTARY_HALVES;
-    problem.arrays = VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS;
+    problem.use = VKF_USE_BLOCK_TABLE | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS;
     return problem;
 }
 
@@ -113,8 +113,8 @@ inline VkfProblem attentionProblem(uint32_t rows) {
     problem.o = vkf::rowsFirst(VKF_TYPE_F32, rows, heads, headDim);
     // By default, matrix units round an fp32 q to 16 bits. Here the CPU checks the logits, so products stay in fp32.
     problem.precision = VKF_PRECISION_FP32;
-    problem.causal = 1;
-    problem.arrays = VKF_ARRAY_KEY_LENGTHS | VKF_ARRAY_BLOCK_TABLE;
+    problem.use |= VKF_USE_CAUSAL;
+    problem.use = VKF_USE_KEY_LENGTHS | VKF_USE_BLOCK_TABLE;
     problem.paging = paging();
     return problem;
 }

@@ -43,7 +43,7 @@ inline VkfProblem attentionProblem() {
     problem.queryRows = problem.keys = tokens;
     problem.headDim = headDim;
     problem.q = problem.k = problem.v = problem.o = vkf::rowsFirst(VKF_TYPE_F32, tokens, heads, headDim);
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     return problem;
 }
 
@@ -73,16 +73,16 @@ public:
             std::copy(initial[i].begin(), initial[i].end(), weights_[i].data);
         }
         const VkfProblem problem = attentionProblem();
-        auto backward = vkf::make<VkfGradientProblem>();
+        auto backward = vkf::make<VkfBackwardProblem>();
         backward.problem = &problem;
         backward.dout = backward.dq = backward.dk = backward.dv = problem.q;
         VkfMessage message{};
         check(vkfCreatePlan(context_.get(), &problem, plan_.put(), &message), message);
-        check(vkfCreateGradient(context_.get(), &backward, gradient_.put(), &message), message);
+        check(vkfCreateBackward(context_.get(), &backward, gradient_.put(), &message), message);
         auto planInfo = vkf::make<VkfPlanInfo>();
-        auto gradientInfo = vkf::make<VkfGradientInfo>();
+        auto gradientInfo = vkf::make<VkfBackwardInfo>();
         check(vkfGetPlanInfo(plan_.get(), &planInfo, &message), message);
-        check(vkfGetGradientInfo(gradient_.get(), &gradientInfo, &message), message);
+        check(vkfGetBackwardInfo(gradient_.get(), &gradientInfo, &message), message);
         scratch_ = allocate(1, static_cast<uint32_t>(std::max(planInfo.scratchBytes, gradientInfo.scratchBytes) / 4));
         step_ = gpu_.record([this](VkCommandBuffer commands) { recordStep(commands); });
     }
@@ -134,15 +134,15 @@ private:
                                     digits};
         loss_.record(commands, &loss, (rows + 63) / 64); // scores_ now has their gradient
         recordProduct(commands, scores_, weights_[toScores].transposed(), dO_);
-        auto gradients = vkf::make<VkfGradientBindings>();
-        gradients.call = &call;
+        auto gradients = vkf::make<VkfBackwardBindings>();
+        gradients.forward = &call;
         gradients.dout = dO_.binding;
         gradients.dq = dQ_.binding;
         gradients.dk = dK_.binding;
         gradients.dv = dV_.binding;
         gradients.scratch = scratch_.binding; // the forward call is over
         recordBarrier(commands);
-        check(vkfCmdGradient(commands, gradient_.get(), &gradients, &message), message);
+        check(vkfCmdBackward(commands, gradient_.get(), &gradients, &message), message);
         constexpr auto down = static_cast<float>(rate); // all gradients are computed before the first weight changes
         recordProduct(commands, o_.transposed(), scores_, weights_[toScores], down);
         recordProduct(commands, asked_.transposed(), dQ_, weights_[toQ], down);
@@ -154,7 +154,7 @@ private:
     ComputeKernel product_, loss_;
     vkf::Context context_;
     vkf::Plan plan_;
-    vkf::Gradient gradient_;
+    vkf::Backward gradient_;
     Matrix scratch_{}, asked_{}, pairs_{}, q_{}, k_{}, v_{}, o_{}, lse_{}, scores_{}, dO_{}, dQ_{}, dK_{}, dV_{},
         answers_{}, losses_{};
     std::array<Matrix, weightCount> weights_{};

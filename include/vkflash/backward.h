@@ -1,48 +1,50 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/backward.h: the backward pass, recorded into an application's own command buffer. vkflash.h includes it, and
- * the rules at its top hold here too. gradient.h says what a backward pass computes. */
+ * vkflash/backward.h: backward passes on the device. backward_problem.h says what a backward pass computes. The rules
+ * at the top of vkflash.h hold here too.
+ */
 #ifndef VKFLASH_BACKWARD_H
 #define VKFLASH_BACKWARD_H
 
-#include "gradient.h"
-#include "vkflash.h"
+#include "attention.h"
+#include "backward_problem.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct VkfGradient_T* VkfGradient; /* one backward pass, ready to be recorded */
+typedef struct VkfBackward_T* VkfBackward; /* one backward pass, ready to be recorded */
 
-/* Tells whether the context's device can do the gradient problem. Creates nothing. Allocates host memory and does not
+/* Tells whether the context's device can do the backward problem. Creates nothing. Allocates host memory and does not
  * block. Thread-safe.
  *
- * Errors: those of vkfCreateGradient, except those of the driver. */
-VKF_API VkfResult vkfCheckGradientSupport(VkfContext context, const VkfGradientProblem* problem, VkfMessage* message);
+ * Errors: those of vkfCreateBackward, except those of the driver. */
+VKF_API VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message);
 
-/* Creates a gradient: checks the problem, chooses path and tiles, and creates the pipelines that the context does not
- * have yet. Copies the problem and the problem of the forward call. Allocates host memory. Blocks while the driver
- * compiles, like vkfCreatePlan. Thread-safe. The gradient is immutable: any number of threads may record it at once.
+/* Creates a backward pass: checks the problem, chooses path and tiles, and creates the pipelines that the context does
+ * not have yet. Copies the problem and the problem of the forward call. Allocates host memory. Blocks while the driver
+ * compiles, like vkfCreatePlan. Thread-safe. The backward pass is immutable: any number of threads may record it at
+ * once.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
  * VKF_ERROR_OUT_OF_DEVICE_MEMORY, VKF_ERROR_DEVICE_LOST, VKF_ERROR_VULKAN. */
-VKF_API VkfResult vkfCreateGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
+VKF_API VkfResult vkfCreateBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* backward,
                                     VkfMessage* message);
 
-/* Destroys a gradient. NULL is ignored. Recorded command buffers stay valid, because the pipelines belong to the
- * context. Does not block. Not thread-safe for one gradient. */
-VKF_API void vkfDestroyGradient(VkfGradient gradient);
+/* Destroys a backward pass. NULL is ignored. Recorded command buffers stay valid, because the pipelines belong to the
+ * context. Does not block. Not thread-safe for one backward pass. */
+VKF_API void vkfDestroyBackward(VkfBackward backward);
 
-/* What a gradient needs and what was chosen for it. vkfGetGradientInfo fills all fields but structSize. */
-typedef struct VkfGradientInfo {
+/* What a backward pass needs and what was chosen for it. vkfGetBackwardInfo fills all fields but structSize. */
+typedef struct VkfBackwardInfo {
     size_t structSize;
     /* The path that was chosen; never VKF_PATH_AUTO. */
     VkfPath path;
-    /* Number of steps, for vkfCmdGradientSteps. 0 if all outputs are empty. */
+    /* Number of steps, for vkfCmdBackwardSteps. 0 if all outputs are empty. */
     uint32_t stepCount;
     /* Bytes of scratch memory that one call needs; 0 = none. It holds two fp32 numbers for each row of each query head,
-     * the addresses and strides of the call, lists of packed sequences, and what VkfGradientProblem::maxScratchBytes
+     * the addresses and strides of the call, lists of packed sequences, and what VkfBackwardProblem::maxScratchBytes
      * allows. */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
@@ -57,7 +59,7 @@ typedef struct VkfGradientInfo {
     uint32_t sharedMemoryBytes;
     /* 1 = a tile comes from the context's tuning data; 0 = the library chose all of them. */
     uint32_t tuned;
-    /* Keys of a band, whose ds lies in scratch memory (VkfGradientProblem::maxScratchBytes). 0 = ds is not stored. */
+    /* Keys of a band, whose ds lies in scratch memory (VkfBackwardProblem::maxScratchBytes). 0 = ds is not stored. */
     uint32_t bandKeys;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */
@@ -65,68 +67,70 @@ typedef struct VkfGradientInfo {
     /* Least bytes of memory traffic: q, k, v, o, dout, lse and dlse read once; dq, dk and dv that are wanted written
      * once. */
     double minimumBytes;
-    /* The gradient in one line, for people and bug reports. Ends in a zero byte; cut off at the capacity. */
-    char description[VKF_MESSAGE_CAPACITY];
+    /* The backward pass in one line, as VkfPlanInfo::description. */
+    char description[VKF_DESCRIPTION_CAPACITY];
     /* Tile of the kernel that writes dq. Ends in a zero byte; empty without this kernel. */
     char rowTile[VKF_TILE_CAPACITY];
     /* Tile of the kernel that writes dk and dv; that of dk, "; " and that of dv where each has a kernel. Ends in a zero
      * byte; empty without such a kernel. */
     char keyTile[2 * VKF_TILE_CAPACITY];
-} VkfGradientInfo;
+} VkfBackwardInfo;
 
 /* Fills *info. The caller sets structSize. Allocates nothing and does not block. Thread-safe.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null), VKF_ERROR_STRUCT_SIZE. */
-VKF_API VkfResult vkfGetGradientInfo(VkfGradient gradient, VkfGradientInfo* info, VkfMessage* message);
+VKF_API VkfResult vkfGetBackwardInfo(VkfBackward backward, VkfBackwardInfo* info, VkfMessage* message);
 
 /* Device memory of one backward call. Bindings of gradients that are not wanted must be zero. Outputs and scratch must
- * overlap neither each other nor any memory that the call reads. */
-typedef struct VkfGradientBindings {
+ * overlap neither each other nor any memory that the call reads, as VkfBindings says. */
+typedef struct VkfBackwardBindings {
     size_t structSize;
     /* Bindings of the forward call. Must not be null. Read while the call is recorded.
      *
      * - o and lse are inputs here: the outputs of the forward call. lse may come from any program.
-     * - Alignment of q, k and v: VkfGradientInfo::inputAlignment. Alignment of o and of arrays:
+     * - Alignment of q, k and v: VkfBackwardInfo::inputAlignment. Alignment of o and of arrays:
      *   that of VkfBindings.
      * - Its scratch, probabilities and probabilityRows are not looked at. */
-    const VkfBindings* call;
-    /* The gradient of o, as VkfGradientProblem::dout says. Alignment: VkfGradientInfo::inputAlignment. */
+    const VkfBindings* forward;
+    /* The gradient of o, as VkfBackwardProblem::dout says. Alignment: VkfBackwardInfo::inputAlignment. */
     VkfBinding dout;
-    /* The gradient of lse. With VkfGradientProblem::hasDlse. fp32, dense like lse. Alignment: 4 bytes. */
+    /* The gradient of lse. With VKF_USE_DLSE. fp32, dense like lse. Alignment: 4 bytes. */
     VkfBinding dlse;
-    /* Output. With VKF_GRADIENT_Q. As VkfGradientProblem::dq says. Alignment: the element size. */
+    /* Output. With VKF_GRADIENT_Q. As VkfBackwardProblem::dq says. Alignment: the element size. */
     VkfBinding dq;
-    /* Output. With VKF_GRADIENT_K. As VkfGradientProblem::dk says. Alignment: the element size. */
+    /* Output. With VKF_GRADIENT_K. As VkfBackwardProblem::dk says. Alignment: the element size. */
     VkfBinding dk;
-    /* Output. With VKF_GRADIENT_V. As VkfGradientProblem::dv says. Alignment: the element size. */
+    /* Output. With VKF_GRADIENT_V. As VkfBackwardProblem::dv says. Alignment: the element size. */
     VkfBinding dv;
-    /* Output. With VKF_GRADIENT_BIAS. As VkfGradientProblem::dbiasType says. Size: vkfGradientBiasBytes. Alignment: the
-     * element size. */
+    /* Output. With VKF_GRADIENT_BIAS. As VkfBackwardProblem::dbiasType says. Size: vkfGetBackwardArrayBytes. Alignment:
+     * the element size. */
     VkfBinding dbias;
     /* Output. With VKF_GRADIENT_SINKS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding dsinks;
-    /* Scratch memory of VkfGradientInfo::scratchBytes. `size` must be given, or else VKF_ERROR_BINDING_TOO_SMALL is
-     * returned. Alignment: VkfGradientInfo::scratchAlignment. Its contents before and after a call mean nothing. Calls
+    /* Scratch memory of VkfBackwardInfo::scratchBytes. `size` must be given, or else VKF_ERROR_BINDING_TOO_SMALL is
+     * returned. Alignment: VkfBackwardInfo::scratchAlignment. Its contents before and after a call mean nothing. Calls
      * that may run at the same time must not share it. */
     VkfBinding scratch;
-} VkfGradientBindings;
+} VkfBackwardBindings;
 
-/* Records all steps of the gradient. A gradient with empty outputs records nothing and looks at no binding. Allocates
- * nothing and does not block. Threads, command buffer, disturbed state and barriers are as for vkfCmdAttention. Outputs
- * are dq, dk, dv, dbias and dsinks. The forward call must have ended: place a barrier between the two calls.
+/* Records all steps of the backward pass. A backward pass with empty outputs records nothing and looks at no binding.
+ * Allocates nothing and does not block. Threads, command buffer, disturbed state and barriers are as for
+ * vkfCmdAttention. Outputs are dq, dk, dv, dbias and dsinks. The forward call must have ended: place a barrier between
+ * the two calls.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null, memory bound for a gradient that is not wanted, or a binding without memory
- * or with a wrong alignment), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_BINDING_TOO_SMALL. A call that fails records nothing. */
-VKF_API VkfResult vkfCmdGradient(VkCommandBuffer commandBuffer, VkfGradient gradient,
-                                 const VkfGradientBindings* bindings, VkfMessage* message);
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, memory bound for a gradient that is not wanted, a binding without memory or
+ * with a wrong alignment, or an output that overlaps another binding), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_BINDING_TOO_SMALL. A call that fails records nothing. */
+VKF_API VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward backward,
+                                 const VkfBackwardBindings* bindings, VkfMessage* message);
 
-/* Records steps [firstStep, firstStep + stepCount) only. Everything else is as for vkfCmdGradient, and the result has
+/* Records steps [firstStep, firstStep + stepCount) only. Everything else is as for vkfCmdBackward, and the result has
  * the same bits under the conditions of vkfCmdAttentionSteps.
  *
- * Errors: those of vkfCmdGradient, and VKF_ERROR_INVALID_ARGUMENT if firstStep + stepCount is over
- * VkfGradientInfo::stepCount. */
-VKF_API VkfResult vkfCmdGradientSteps(VkCommandBuffer commandBuffer, VkfGradient gradient,
-                                      const VkfGradientBindings* bindings, uint32_t firstStep, uint32_t stepCount,
+ * Errors: those of vkfCmdBackward, and VKF_ERROR_INVALID_ARGUMENT if firstStep + stepCount is over
+ * VkfBackwardInfo::stepCount. */
+VKF_API VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward backward,
+                                      const VkfBackwardBindings* bindings, uint32_t firstStep, uint32_t stepCount,
                                       VkfMessage* message);
 
 #ifdef __cplusplus

@@ -89,7 +89,7 @@ std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProc
 
 // Which element layouts of cooperative matrices (matrix_layout.h) the context of a device uses.
 // - automatic: those of DeviceOptions::tuning, after a test. For types without any, the layout that the library knows
-//   for this driver. If it knows none, a measured one. To measure takes milliseconds on a GPU.
+//   for this driver. If it knows none, a measured one.
 // - measured: measured ones, also where the library knows the layout. Layouts of the tuning data are ignored.
 // - builtIn: only layouts that the library knows for this driver. Nothing is measured.
 // A measured layout that fails its test is not used. With VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT the context uses none.
@@ -115,6 +115,8 @@ struct DeviceOptions {
     VkfFeatures withoutFeatures = 0;
     // VkfContextCreateInfo::quirks: quirks to add to the built-in ones.
     VkfQuirks quirks = 0;
+    // VkfContextCreateInfo::debug: help for finding mistakes of the program. 0 = none.
+    VkfDebug debug = 0;
     // VkfContextCreateInfo::maxSharedMemoryBytes. 0 = the device's limit.
     uint32_t maxSharedMemoryBytes = 0;
     // Content of a tuning file (VkfContextCreateInfo::tuning). Empty = no tuning data.
@@ -260,7 +262,7 @@ public:
     void resetPeakBytes() noexcept;
 
 private:
-    friend class Gradient;
+    friend class Backward;
     friend class Plan;
     std::shared_ptr<DeviceState> state_;
 };
@@ -304,12 +306,12 @@ struct HostTensors {
     const int32_t* blockTable = nullptr;      // [batch, paging.maxPages]
     const float* sinks = nullptr;             // [queryHeads]
     const float* alibiSlopes = nullptr;       // [queryHeads]
-    const void* bias = nullptr;               // as VkfProblem::bias says; vkfBroadcastBytes must be readable
-    const void* mask = nullptr;               // as VkfProblem::mask says; vkfBroadcastBytes must be readable
+    const void* bias = nullptr;               // as VkfProblem::bias says; vkfGetArrayBytes must be readable
+    const void* mask = nullptr;               // as VkfProblem::mask says; vkfGetArrayBytes must be readable
     const int32_t* documentIds = nullptr;     // [batch, keys]; for packed sequences without pages [keys]
     const int32_t* cuSeqlensQ = nullptr;      // [batch + 1], for packed sequences; vkfCheckSequences must accept it
     const int32_t* cuSeqlensK = nullptr;      // [batch + 1], for packed sequences without pages; like cuSeqlensQ
-    const void* dropoutMask = nullptr;        // as VkfProblem::dropoutMask says; vkfBroadcastBytes must be readable
+    const void* dropoutMask = nullptr;        // as VkfProblem::dropoutMask says; vkfGetArrayBytes must be readable
     const uint64_t* dropoutSeed = nullptr;    // one number
     const int32_t* probabilityRows = nullptr; // [probabilityRowCount]
     const float* biasFactors = nullptr;       // [queryHeads]
@@ -365,35 +367,35 @@ struct AttentionReport {
 AttentionReport attention(Device& device, const VkfProblem& problem, const HostTensors& tensors,
                           const std::function<void(double)>& progress = {});
 
-// Host memory of a backward pass, besides the HostTensors of its forward call. vkfGetGradientTensorLayout says how many
+// Host memory of a backward pass, besides the HostTensors of its forward call. vkfGetBackwardTensorLayout says how many
 // elements dout, dq, dk and dv have. Gradients that the problem does not want may be null.
 struct HostGradients {
-    const void* dout = nullptr;  // the gradient of o, as VkfGradientProblem::dout says
-    const float* dlse = nullptr; // the gradient of lse, dense like lse; with VkfGradientProblem::hasDlse
-    void* dq = nullptr;          // output, as VkfGradientProblem::dq says
-    void* dk = nullptr;          // output, as VkfGradientProblem::dk says
-    void* dv = nullptr;          // output, as VkfGradientProblem::dv says
-    void* dbias = nullptr;       // output, as VkfGradientProblem::dbiasType says; vkfGradientBiasBytes has its size
+    const void* dout = nullptr;  // the gradient of o, as VkfBackwardProblem::dout says
+    const float* dlse = nullptr; // the gradient of lse, dense like lse; with VKF_USE_DLSE
+    void* dq = nullptr;          // output, as VkfBackwardProblem::dq says
+    void* dk = nullptr;          // output, as VkfBackwardProblem::dk says
+    void* dv = nullptr;          // output, as VkfBackwardProblem::dv says
+    void* dbias = nullptr;       // output, as VkfBackwardProblem::dbiasType says; vkfGetBackwardArrayBytes has its size
     float* dsinks = nullptr;     // output, [queryHeads]
 };
 
-// A backward pass with its tensors on the device, to run any number of times. Move-only. A moved-from Gradient may only
+// A backward pass with its tensors on the device, to run any number of times. Move-only. A moved-from Backward may only
 // be assigned to or destroyed.
-class Gradient {
+class Backward {
 public:
     // Creates the backward pass, and buffers for all tensors, optional inputs and scratch memory. Copies the problem
     // and the problem of the forward call. Blocks while the driver compiles.
     //
-    // Throws Error: the results of vkfCreateGradient; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
-    Gradient(Device& device, const VkfGradientProblem& problem);
-    Gradient(Gradient&& other) noexcept;
-    Gradient& operator=(Gradient&& other) noexcept;
-    ~Gradient();
+    // Throws Error: the results of vkfCreateBackward; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
+    Backward(Device& device, const VkfBackwardProblem& problem);
+    Backward(Backward&& other) noexcept;
+    Backward& operator=(Backward&& other) noexcept;
+    ~Backward();
 
     // The backward pass, for the functions of vkflash.h. Do not destroy it.
-    VkfGradient handle() const noexcept;
-    // What vkfGetGradientInfo says.
-    const VkfGradientInfo& info() const noexcept;
+    VkfBackward handle() const noexcept;
+    // What vkfGetBackwardInfo says.
+    const VkfBackwardInfo& info() const noexcept;
     // Copies all inputs to the device: the inputs of the forward call, its outputs o and lse, dout and dlse. Blocks.
     // Copies the bytes between rows of strided tensors too, so they must be readable.
     //
@@ -407,25 +409,25 @@ public:
     //
     // Throws Error: VKF_ERROR_INVALID_ARGUMENT (a gradient that the problem wants is null).
     void download(const HostGradients& gradients);
-    // Bindings of all buffers, for vkfCmdGradient. Valid as long as the Gradient lives.
-    const VkfGradientBindings& bindings() const noexcept;
+    // Bindings of all buffers, for vkfCmdBackward. Valid as long as the Backward lives.
+    const VkfBackwardBindings& bindings() const noexcept;
 
 private:
     struct State;
     std::unique_ptr<State> state_;
 };
 
-// What gradient() did.
-struct GradientReport {
-    VkfGradientInfo info{}; // the backward pass
+// What backward() did.
+struct BackwardReport {
+    VkfBackwardInfo info{}; // the backward pass
     double seconds = 0;     // GPU seconds of all steps; 0 if the queue has no timestamps
 };
 
-// Computes the backward pass on host arrays: creates a Gradient, uploads, runs and downloads. o and lse of `tensors`
+// Computes the backward pass on host arrays: creates a Backward, uploads, runs and downloads. o and lse of `tensors`
 // are inputs. Blocks. progress is as for Attention::run. Checks the outputs of `gradients` before the work starts.
 //
-// Throws Error: the results of Gradient and its functions.
-GradientReport gradient(Device& device, const VkfGradientProblem& problem, const HostTensors& tensors,
+// Throws Error: the results of Backward and its functions.
+BackwardReport backward(Device& device, const VkfBackwardProblem& problem, const HostTensors& tensors,
                         const HostGradients& gradients, const std::function<void(double)>& progress = {});
 
 } // namespace vkf::host

@@ -67,6 +67,10 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_FORCE_INT32 = 0x7fffffff
 } VkfTileReason;
 
+/* Returns a short static text without numbers: "too much shared memory". Never NULL; "unknown reason" for other values.
+ */
+VKF_API const char* vkfTileReasonString(VkfTileReason reason);
+
 /* One tile that the library considered for a plan. A tile for other problems shows the numbers that it would have. */
 typedef struct VkfTileCandidate {
     size_t structSize;

@@ -3,7 +3,7 @@
  * vkflash/problem.h: VkfProblem, the description of one attention call. The library and the CPU reference share it.
  *
  * A problem holds no addresses, and this header knows no Vulkan. One problem serves every call of its shape.
- * VkfBindings (vkflash.h) has the addresses of one call, VkfReferenceInputs (reference.h) those of the reference.
+ * VkfBindings (attention.h) has the addresses of one call, VkfReferenceInputs (reference.h) those of the reference.
  *
  *
  * DEFINITION
@@ -40,8 +40,7 @@
  * - Start from a zeroed struct. Zero in a field is the field's documented default.
  * - structSize, where a struct has it, is sizeof the struct. The library also takes the structs of older and of newer
  *   headers, as vkflash.h says, and else returns VKF_ERROR_STRUCT_SIZE.
- * - A bit of VkfArrayBits enables an array that only some calls have. Nothing else enables it.
- * - The library checks every VkfBool.
+ * - A bit of VkfUseBits switches on what only some calls have. Nothing else does.
  * - Fields named `reserved` must be 0, else INVALID_ARGUMENT.
  * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
  * - vkfCheckProblem finds the errors that the comments name. "(device)" marks errors that need a device, which
@@ -60,7 +59,7 @@
  *     packed, pages, k or v of block types   yes      -          yes       yes        -
  *     kvSplits over 1                        yes      -          yes       yes        -
  *
- * "packed" is VKF_ARRAY_CU_SEQLENS, "pages" is VKF_ARRAY_BLOCK_TABLE. These pairs are UNSUPPORTED on every path:
+ * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. These pairs are UNSUPPORTED on every path:
  * blockMask with packed, blockMask with pages, packed with probabilities.
  *
  *
@@ -72,10 +71,10 @@
  * These fields are specialization constants. Another value leads to a new pipeline:
  *
  *     path, headDim, valueDim, types of q, k, v and o
- *     every bit of `arrays`
- *     0 or not 0: softcap, alibi
+ *     every bit of `use`
+ *     whether there is a softcap
  *     types of bias, mask and dropoutMask
- *     causal, whether there is a window, window.firstKeys, alignment
+ *     window.firstKeys, alignment
  *     blockMask.blockSize, blockMask.batchStride, blockMask.headStride
  *     paging.pageSize, paging.maxPages
  *     dropout.probability
@@ -102,12 +101,12 @@
  * leads to another choice, it leads to a new pipeline. `path` and `kvSplits` fix two of these choices.
  *
  * Advice for a cache that grows: make one plan, in which `keys` is the capacity of the cache. Set
- * VKF_ARRAY_KEY_LENGTHS, and bring the length of each sequence on the device for each call.
+ * VKF_USE_KEY_LENGTHS, and bring the length of each sequence on the device for each call.
  *
  * - Neither the plan nor a recorded command buffer changes from token to token then.
  * - The library chooses tiles and key splits for the capacity.
  * - vkfCmdAppend (append.h) writes the lengths on the device.
- * - A plan of packed sequences also serves calls with fewer rows and sequences: see VKF_ARRAY_CU_SEQLENS.
+ * - A plan of packed sequences also serves calls with fewer rows and sequences: see VKF_USE_CU_SEQLENS.
  */
 #ifndef VKFLASH_PROBLEM_H
 #define VKFLASH_PROBLEM_H
@@ -118,18 +117,18 @@
 extern "C" {
 #endif
 
-/* One attention call. The bindings that the fields name are members of VkfBindings (vkflash.h), in device memory. */
+/* One attention call. The bindings that the fields name are members of VkfBindings (attention.h), in device memory. */
 typedef struct VkfProblem {
     size_t structSize; /* sizeof(VkfProblem) */
 
-    /* Number of sequences. 0 makes an empty output, which is no error: the plan has no steps then. At most
-     * 2^30 - 65536, else UNSUPPORTED.
+    /* Number of sequences. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED.
      *
      * The product of batch, queryHeads and queryRows is at most 2^32 - 65536, else UNSUPPORTED (device). If keys are
      * split, the limit holds for this product times the number of key splits. With packed sequences the product has no
      * batch. A phase of the plan has at most 2^32 - 65536 workgroups, else UNSUPPORTED (device). */
     uint32_t batch;
-    /* Heads of q and o. 0 makes an empty output. At most 65535, else UNSUPPORTED. */
+    /* Heads of q and o. 0 makes an empty output, which is no error: the plan has no steps then. At most 65535, else
+     * UNSUPPORTED. */
     uint32_t queryHeads;
     /* Heads of k and v. Query head h reads KV head h / (queryHeads / kvHeads). Must divide queryHeads, else
      * INVALID_ARGUMENT. At most 65535, else UNSUPPORTED. */
@@ -160,9 +159,9 @@ typedef struct VkfProblem {
      * limit is. A plan has at most 2^32 - 1 steps, else UNSUPPORTED (device). */
     uint64_t maxStepOperations;
 
-    /* The arrays that the call has besides q, k, v and o: bits of VkfArrayBits (problem_types.h). 0 = none. */
-    VkfArrays arrays;
-    /* Number of entries of binding probabilityRows. Zero without VKF_ARRAY_PROBABILITY_ROWS, and only then, else
+    /* What the call uses besides q, k, v and o: bits of VkfUseBits (problem_types.h). 0 = nothing. */
+    VkfUse use;
+    /* Number of entries of binding probabilityRows. Zero without VKF_USE_PROBABILITY_ROWS, and only then, else
      * INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t probabilityRowCount;
 
@@ -186,25 +185,11 @@ typedef struct VkfProblem {
     /* Limits scores to (-softcap, softcap), by tanh. 0 = off. From 2^100 on it is off, too. INVALID_ARGUMENT if
      * negative or not finite. */
     float softcap;
-    /* 1 = ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does
-     * not depend on `alignment`. Nk is the sequence's own length.
-     *
-     * The usual slopes of H heads, with n the largest power of two that is at most H, are
-     *
-     *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
-     *     2^(-4 (2 (h - n) + 1) / n)        for the others
-     *
-     * VKF_ARRAY_ALIBI_SLOPES brings other slopes. */
-    VkfBool alibi;
-
-    /* 1 = a row sees no key after its own position. Without firstKeys the results are those of a window with right = 0.
-     * A window together with `causal` limits the left side: its right must be 0 or -1, else INVALID_ARGUMENT. */
-    VkfBool causal;
     /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is no VkfAlignment is
      * INVALID_ARGUMENT. */
     VkfAlignment alignment;
     uint32_t reserved; /* 0; else INVALID_ARGUMENT */
-    /* Sliding window. Zeroed = none. */
+    /* Sliding window. Zero without VKF_USE_WINDOW. */
     VkfWindow window;
 
     /* Rows of the longest packed sequence. 0 = not known. The library chooses tiles for this length, or else for the
@@ -218,18 +203,18 @@ typedef struct VkfProblem {
 
     /* Additive bias, of F32, F16 or BF16. -infinity gives a key a probability of 0. The kernel may skip such a key, or
      * multiply its value by 0. So unlike with a mask, k and v of the key must be finite, else the row of o is
-     * unspecified. Zero without VKF_ARRAY_BIAS. */
+     * unspecified. Zero without VKF_USE_BIAS. */
     VkfBroadcastArray bias;
     /* Boolean mask, of BOOL8 or BOOL1. It drops keys, whose bytes then never reach a result. Zero without
-     * VKF_ARRAY_MASK. */
+     * VKF_USE_MASK. */
     VkfBroadcastArray mask;
     /* Dropout by a mask, of BOOL8 or BOOL1, true = kept. Kept probabilities are multiplied by 1 / (1 -
-     * dropout.probability) as with the generator. Zero without VKF_ARRAY_DROPOUT_MASK. */
+     * dropout.probability) as with the generator. Zero without VKF_USE_DROPOUT_MASK. */
     VkfBroadcastArray dropoutMask;
-    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_ARRAY_BLOCK_MASK. Built on paths scalar,
+    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_USE_BLOCK_MASK. Built on paths scalar,
      * coopmat and key_outer: UNSUPPORTED on the others, with packed sequences, and with pages. */
     VkfBlockMask blockMask;
-    /* Pages of k and v. Zero without VKF_ARRAY_BLOCK_TABLE. */
+    /* Pages of k and v. Zero without VKF_USE_BLOCK_TABLE. */
     VkfPaging paging;
     /* Dropout. Zeroed = none. */
     VkfDropout dropout;
@@ -237,13 +222,13 @@ typedef struct VkfProblem {
      * converts k and v of block types to the 16-bit type of the matrices once, before attention. Otherwise each tile of
      * query rows converts them again.
      *
-     * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that was measured to save time: where many query rows read the same keys.
+     * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that is expected to save time: where many query rows read the same keys.
      *   1 = none. Any other number is used wherever it suffices.
      * - The converted k and v take 2 * batch * kvHeads * keys * (headDim + valueDim) bytes. A smaller limit changes
      *   nothing, and so do packed sequences and rows of q that are no multiples of 16 bytes. k and v must both be of
      *   block types.
      * - The converted elements are those that enter products anyway (VkfPlanInfo::productType).
-     * - The backward pass has a limit of its own, VkfGradientProblem::maxScratchBytes. */
+     * - The backward pass has a limit of its own, VkfBackwardProblem::maxScratchBytes. */
     uint64_t maxScratchBytes;
 } VkfProblem;
 
@@ -260,7 +245,7 @@ typedef struct VkfProblem {
 /* Every function of this header is thread-safe, needs no device, allocates nothing and does not block. */
 
 /* Checks that the problem is well formed, and that this version can do it on some device. vkfCheckSupport and
- * vkfCheckDeviceSupport (vkflash.h) answer for one device.
+ * vkfCheckDeviceSupport (attention.h) answer for one device.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT, VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED. The message names the first field
  * that is wrong. */
@@ -330,20 +315,20 @@ VKF_API VkfResult vkfGetBlockMaskLayout(const VkfProblem* problem, VkfBlockMaskL
 
 /* Checks the lengths of packed sequences that are on the host. Both arrays, int32 [batch + 1], must start at 0, never
  * fall, and end at queryRows and keys. No sequence may be longer than longestRows and longestKeys, where these are
- * not 0. The device takes more than this check: see VKF_ARRAY_CU_SEQLENS.
+ * not 0. The device takes more than this check: see VKF_USE_CU_SEQLENS.
  *
- * With pages the function ignores cuSeqlensK. If the problem is not packed, or batch is 0, it ignores both arrays and
- * returns VKF_SUCCESS.
+ * With pages the function ignores cuSeqlensK. If the problem is not packed, it ignores both arrays and returns
+ * VKF_SUCCESS.
  *
  * Errors: those of vkfCheckProblem; VKF_ERROR_INVALID_ARGUMENT for null, or for a wrong entry, whose index the
  * message has. */
 VKF_API VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ, const int32_t* cuSeqlensK,
                                     VkfMessage* message);
 
-/* Returns the bytes of a bias or mask of the problem, rounded up to 4. They reach from the first byte to one past the
- * last one that is read. `array` is VKF_ARRAY_BIAS, VKF_ARRAY_MASK or VKF_ARRAY_DROPOUT_MASK. 0 if the problem does not
- * have the array or nothing of it is read, if `array` is another bit, or if vkfCheckProblem refuses the problem. */
-VKF_API uint64_t vkfBroadcastBytes(const VkfProblem* problem, VkfArrayBits array);
+/* Returns the bytes of an array of the call, from the first one to one past the last one that is read or written. They
+ * are rounded up to 4 for bias, mask and dropoutMask. 0 = not used: the problem does not have the array, nothing of it
+ * is read or written, attention has no such array, or vkfCheckProblem refuses the problem. */
+VKF_API uint64_t vkfGetArrayBytes(const VkfProblem* problem, VkfArray array);
 
 /* Returns the bytes of one element of F32, F16 or BF16. 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);
@@ -360,6 +345,15 @@ VKF_API const char* vkfTypeName(VkfType type);
 
 /* Returns a static string: "auto", "scalar", ... Never NULL; "unknown path" for other values. */
 VKF_API const char* vkfPathName(VkfPath path);
+
+/* Texts of the other enumerations, static strings. A bit has the name of its constant: "VKF_USE_LSE". Other values have
+ * short names: "cuSeqlensQ" (the binding), "bottom-right", "fp32", "q". Never NULL; other numbers give a text that
+ * starts with "unknown". */
+VKF_API const char* vkfUseString(VkfUseBits bit);
+VKF_API const char* vkfArrayString(VkfArray array);
+VKF_API const char* vkfAlignmentString(VkfAlignment alignment);
+VKF_API const char* vkfPrecisionString(VkfPrecision precision);
+VKF_API const char* vkfTensorRoleString(VkfTensorRole role);
 
 #ifdef __cplusplus
 }

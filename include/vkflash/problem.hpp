@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash/problem.hpp: shorthands for the structs of problem.h, append.h, merge.h and gradient.h, for C++17. It adds no
-// behaviour, allocates nothing, throws nothing and knows no Vulkan.
+// vkflash/problem.hpp: shorthands for the structs of problem.h, append_problem.h, merge_problem.h and
+// backward_problem.h, for C++17. It adds no behaviour, allocates nothing, throws nothing and knows no Vulkan.
 #ifndef VKFLASH_PROBLEM_HPP
 #define VKFLASH_PROBLEM_HPP
 
-#include "append.h"
-#include "gradient.h"
-#include "merge.h"
+#include "append_problem.h"
+#include "backward_problem.h"
+#include "merge_problem.h"
 #include "problem.h"
 
 namespace vkf {
@@ -38,17 +38,18 @@ inline VkfTensor rowsFirst(VkfType type, uint64_t rows, uint64_t heads, uint64_t
     return tensor;
 }
 
-// Whether a VkfProblem, VkfAppendProblem or VkfMergeProblem has an array.
-template <typename Problem> constexpr bool has(const Problem& problem, VkfArrayBits array) {
-    return (problem.arrays & static_cast<VkfArrays>(array)) != 0;
+// Whether the field `use` of a problem of any kind has a bit.
+template <typename Problem> constexpr bool has(const Problem& problem, VkfUseBits bit) {
+    return (problem.use & static_cast<VkfUse>(bit)) != 0;
 }
 
-// Gives a problem one or more arrays, or takes them away if `on` is false. Descriptions of the arrays stay as they are.
-template <typename Problem> constexpr void enable(Problem& problem, VkfArrays arrays, bool on = true) {
-    problem.arrays = on ? problem.arrays | arrays : problem.arrays & ~arrays;
+// Sets one or more bits of the field `use` of a problem, or clears them if `on` is false. Descriptions stay as they
+// are.
+template <typename Problem> constexpr void enable(Problem& problem, VkfUse bits, bool on = true) {
+    problem.use = on ? problem.use | bits : problem.use & ~bits;
 }
 
-// What vkfGetTensorLayout, vkfGetAppendTensorLayout, vkfGetMergeTensorLayout and vkfGetGradientTensorLayout write. All
+// What vkfGetTensorLayout, vkfGetAppendTensorLayout, vkfGetMergeTensorLayout and vkfGetBackwardTensorLayout write. All
 // zeros but structSize if they return an error.
 inline VkfTensorLayout layoutOf(const VkfProblem& problem, VkfTensorRole role) {
     auto layout = make<VkfTensorLayout>();
@@ -65,9 +66,9 @@ inline VkfTensorLayout layoutOf(const VkfMergeProblem& problem, VkfMergeRole rol
     vkfGetMergeTensorLayout(&problem, role, &layout, nullptr);
     return layout;
 }
-inline VkfTensorLayout layoutOf(const VkfGradientProblem& problem, VkfGradientRole role) {
+inline VkfTensorLayout layoutOf(const VkfBackwardProblem& problem, VkfBackwardRole role) {
     auto layout = make<VkfTensorLayout>();
-    vkfGetGradientTensorLayout(&problem, role, &layout, nullptr);
+    vkfGetBackwardTensorLayout(&problem, role, &layout, nullptr);
     return layout;
 }
 

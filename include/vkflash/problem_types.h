@@ -15,24 +15,22 @@
 extern "C" {
 #endif
 
-/* 0 = no, 1 = yes. Any other value is INVALID_ARGUMENT. */
-typedef uint32_t VkfBool;
-
-/* The arrays that only some calls have. VkfProblem::arrays, VkfAppendProblem::arrays and VkfMergeProblem::arrays say
- * which of them a call has. Nothing else enables an array.
+/* What a call uses besides its tensors: masks, terms of the scores, optional arrays. The fields named `use` of
+ * VkfProblem, VkfAppendProblem, VkfMergeProblem and VkfBackwardProblem hold these bits. Nothing else switches such a
+ * thing on.
  *
- * - A bit enables the bindings that its comment names. The call must then bring them. A call that reads or writes no
- *   bytes of a binding does not look at it.
- * - Some arrays have a description: a field of the problem. A description that is not zero, without the bit, is
+ * - A bit of an array enables the bindings that its comment names. The call must then bring them. A call that reads or
+ *   writes no bytes of a binding does not look at it.
+ * - Some bits have a description: a field of the problem. A description that is not zero, without the bit, is
  *   INVALID_ARGUMENT.
  * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
  *   UNSUPPORTED. */
-typedef enum VkfArrayBits VKF_INT32_ENUM {
+typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Output lse: the natural logarithm of each row's sum. fp32, dense [batch, queryHeads, queryRows]; with packed
      * sequences [queryHeads, queryRows]. Merges have it too: fp32, dense [batch, heads, rows]. */
-    VKF_ARRAY_LSE = 1 << 0,
+    VKF_USE_LSE = 1 << 0,
     /* Output probabilities: exp(s - lse). fp32, dense [batch, queryHeads, W, keys]. W is probabilityRowCount with
-     * VKF_ARRAY_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, with a sink to less.
+     * VKF_USE_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, with a sink to less.
      * Dropout does not change them.
      *
      * Path standard writes the probabilities of all rows in its softmax. In all other cases a kernel computes the
@@ -40,10 +38,10 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      * probabilities are off by about |lse| 2^-23 of their value. A plan without output lse keeps lse in scratch memory.
      *
      * UNSUPPORTED with packed sequences, and over 2^62 bytes (device). */
-    VKF_ARRAY_PROBABILITIES = 1 << 1,
+    VKF_USE_PROBABILITIES = 1 << 1,
     /* Input probabilityRows, int32 [probabilityRowCount]: the query rows that have probabilities, the same for all
      * sequences and heads. Numbers may come in any order and repeat. A number outside of [0, queryRows) gives a row of
-     * zeros. Description: VkfProblem::probabilityRowCount. INVALID_ARGUMENT without VKF_ARRAY_PROBABILITIES.
+     * zeros. Description: VkfProblem::probabilityRowCount. INVALID_ARGUMENT without VKF_USE_PROBABILITIES.
      *
      * With a causal mask, Nq = Nk = 4, numbers 3 1 1 9 and equal scores, the probabilities are:
      *
@@ -52,28 +50,28 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      *     1/2 1/2  0   0
      *      0   0   0   0
      */
-    VKF_ARRAY_PROBABILITY_ROWS = 1 << 2,
+    VKF_USE_PROBABILITY_ROWS = 1 << 2,
     /* Input keyLengths, int32 [batch]: each sequence has a length of its own. Keys at and past the length are dropped,
      * and the length stands for Nk in alignment, ALiBi and documents. Values outside of [0, keys] are clamped into it.
      * With packed sequences the length is at most the packed one. */
-    VKF_ARRAY_KEY_LENGTHS = 1 << 3,
+    VKF_USE_KEY_LENGTHS = 1 << 3,
     /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Description: VkfProblem::blockMask.
      * UNSUPPORTED on paths standard and decode, with packed sequences, and with pages. */
-    VKF_ARRAY_BLOCK_MASK = 1 << 4,
+    VKF_USE_BLOCK_MASK = 1 << 4,
     /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Description: the field `paging` of
      * VkfProblem and VkfAppendProblem. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
-    VKF_ARRAY_BLOCK_TABLE = 1 << 5,
+    VKF_USE_BLOCK_TABLE = 1 << 5,
     /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
      * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
-    VKF_ARRAY_SINKS = 1 << 6,
+    VKF_USE_SINKS = 1 << 6,
     /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the usual ones. INVALID_ARGUMENT without
-     * VkfProblem::alibi. */
-    VKF_ARRAY_ALIBI_SLOPES = 1 << 7,
+     * VKF_USE_ALIBI. */
+    VKF_USE_ALIBI_SLOPES = 1 << 7,
     /* Input bias, of F32, F16 or BF16: added to scores. Description: VkfProblem::bias. */
-    VKF_ARRAY_BIAS = 1 << 8,
+    VKF_USE_BIAS = 1 << 8,
     /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Description: VkfProblem::mask.
      * UNSUPPORTED on path standard. */
-    VKF_ARRAY_MASK = 1 << 9,
+    VKF_USE_MASK = 1 << 9,
     /* Input documentIds, int32 [batch, keys]: each key's document. Packed keys have int32 [keys]; packed rows with
      * pages have [batch, keys]. Numbers may be any, in any order. UNSUPPORTED on path standard.
      *
@@ -87,7 +85,7 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      *     0 0 1 1 1
      *     0 0 1 1 1
      */
-    VKF_ARRAY_DOCUMENT_IDS = 1 << 10,
+    VKF_USE_DOCUMENT_IDS = 1 << 10,
     /* Inputs cuSeqlensQ and cuSeqlensK, int32 [batch + 1], the cu_seqlens of FlashAttention: sequences of any lengths
      * are packed, one after the other. Each is a problem of its own: masks, bias and ALiBi count rows and keys from its
      * beginning, and its own lengths stand for Nq and Nk.
@@ -119,29 +117,81 @@ typedef enum VkfArrayBits VKF_INT32_ENUM {
      * that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
      * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities. */
-    VKF_ARRAY_CU_SEQLENS = 1 << 11,
+    VKF_USE_CU_SEQLENS = 1 << 11,
     /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Description:
      * VkfProblem::dropoutMask. */
-    VKF_ARRAY_DROPOUT_MASK = 1 << 12,
+    VKF_USE_DROPOUT_MASK = 1 << 12,
     /* Input dropoutSeed, one uint64 at a multiple of 8 bytes: the generator's seed. It replaces VkfDropout::seed, so
      * that each run of a recorded command buffer can have a seed of its own. A call without dropout, or with a
      * dropoutMask, does not look at it. */
-    VKF_ARRAY_DROPOUT_SEED = 1 << 13,
+    VKF_USE_DROPOUT_SEED = 1 << 13,
     /* Input biasFactors, fp32 [queryHeads]: the factor of a head multiplies the elements of the bias. Factors are
      * finite, else the rows of the head are unspecified. A bias of -infinity gives its key a probability of 0 whatever
-     * the factor is; every other product is the fp32 product. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
-    VKF_ARRAY_BIAS_FACTORS = 1 << 14,
+     * the factor is; every other product is the fp32 product. INVALID_ARGUMENT without VKF_USE_BIAS. */
+    VKF_USE_BIAS_FACTORS = 1 << 14,
     /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads. VkfAppendProblem::q and
      * rotatedQ have types and strides. INVALID_ARGUMENT without VkfRotary::pairs. */
-    VKF_ARRAY_QUERIES = 1 << 15,
+    VKF_USE_QUERIES = 1 << 15,
     /* Output newLengths of appends, int32 [batch]: min(lengths[b] + rows, keys) of sequence b. */
-    VKF_ARRAY_NEW_LENGTHS = 1 << 16,
+    VKF_USE_NEW_LENGTHS = 1 << 16,
     /* Inputs cos and sin of appends, fp32 [rotary.tableRows, rotary.dim / 2]. Description: VkfRotary::tableRows.
      * INVALID_ARGUMENT without VkfRotary::pairs. */
-    VKF_ARRAY_ROTARY_TABLES = 1 << 17,
+    VKF_USE_ROTARY_TABLES = 1 << 17,
+    /* Causal mask: a row sees no key after its own position. Without firstKeys the results are those of a window with
+     * right = 0. VkfProblem::alignment says where rows stand. A window together with this bit limits the left side: its
+     * right must be 0 or -1, else INVALID_ARGUMENT. */
+    VKF_USE_CAUSAL = 1 << 18,
+    /* Sliding window. Description: VkfProblem::window. */
+    VKF_USE_WINDOW = 1 << 19,
+    /* ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does not
+     * depend on VkfProblem::alignment. Nk is the sequence's own length.
+     *
+     * The usual slopes of H heads, with n the largest power of two that is at most H, are
+     *
+     *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
+     *     2^(-4 (2 (h - n) + 1) / n)        for the others
+     *
+     * VKF_USE_ALIBI_SLOPES brings other slopes. */
+    VKF_USE_ALIBI = 1 << 20,
+    /* Input dlse of backward passes, fp32, dense like lse: the gradient of lse. Without it lse has no gradient. */
+    VKF_USE_DLSE = 1 << 21,
+    VKF_USE_FORCE_INT32 = 0x7fffffff
+} VkfUseBits;
+typedef uint32_t VkfUse; /* bits of VkfUseBits */
+
+/* The arrays of calls that are no VkfTensor. vkfGetArrayBytes, vkfGetMergeArrayBytes, vkfGetAppendArrayBytes and
+ * vkfGetBackwardArrayBytes say how large each must be. The names are those of the bindings. */
+typedef enum VkfArray VKF_INT32_ENUM {
+    /* Attention, up to 63; with the bit of VkfUseBits that has the same name. */
+    VKF_ARRAY_LSE = 0, /* of merges too */
+    VKF_ARRAY_PROBABILITIES = 1,
+    VKF_ARRAY_PROBABILITY_ROWS = 2,
+    VKF_ARRAY_KEY_LENGTHS = 3,
+    VKF_ARRAY_BLOCK_MASK = 4,
+    VKF_ARRAY_BLOCK_TABLE = 5, /* of appends too */
+    VKF_ARRAY_SINKS = 6,
+    VKF_ARRAY_ALIBI_SLOPES = 7,
+    VKF_ARRAY_BIAS = 8,
+    VKF_ARRAY_MASK = 9,
+    VKF_ARRAY_DOCUMENT_IDS = 10,
+    VKF_ARRAY_CU_SEQLENS_Q = 11, /* with VKF_USE_CU_SEQLENS */
+    VKF_ARRAY_CU_SEQLENS_K = 12, /* with VKF_USE_CU_SEQLENS, without pages */
+    VKF_ARRAY_DROPOUT_MASK = 13,
+    VKF_ARRAY_DROPOUT_SEED = 14,
+    VKF_ARRAY_BIAS_FACTORS = 15,
+    /* Appends. */
+    VKF_ARRAY_LENGTHS = 64,
+    VKF_ARRAY_NEW_LENGTHS = 65,
+    VKF_ARRAY_COS = 66, /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_SIN = 67, /* with VKF_USE_ROTARY_TABLES */
+    /* Merges. */
+    VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
+    /* Backward passes. */
+    VKF_ARRAY_DLSE = 128,
+    VKF_ARRAY_DBIAS = 129,
+    VKF_ARRAY_DSINKS = 130,
     VKF_ARRAY_FORCE_INT32 = 0x7fffffff
-} VkfArrayBits;
-typedef uint32_t VkfArrays; /* bits of VkfArrayBits */
+} VkfArray;
 
 /* Storage type of the elements of a tensor, a bias or a mask.
  *
@@ -267,8 +317,8 @@ typedef struct VkfTensor {
  *
  * firstKeys adds the first keys to what every row sees, wherever its window is. Other masks still hold:
  *
- * - With `causal` no row sees a first key after its own position. Streaming with attention sinks needs this.
- * - Without `causal` the first keys are a prefix that all rows see.
+ * - With VKF_USE_CAUSAL no row sees a first key after its own position. Streaming with attention sinks needs this.
+ * - Without it the first keys are a prefix that all rows see.
  *
  * With Nq = Nk = 6, two first keys and these (left, right):
  *
@@ -280,14 +330,14 @@ typedef struct VkfTensor {
  *                      1 1 0 0 1 1              1 1 0 0 1 1               1 1 1 1 1 1
  */
 typedef struct VkfWindow {
-    VkfBool enabled;      /* 0 = no window. The library then ignores firstKeys, left and right. */
-    uint32_t firstKeys;   /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
-                             UNSUPPORTED on path standard. */
-    int64_t left;         /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
-                             struct has left = 0, the row's own key. */
-    int64_t right;        /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
-                             `causal` it must be 0 or -1, else INVALID_ARGUMENT. */
-    uint64_t reserved[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
+    int64_t left;          /* keys to the left of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. A zeroed
+                              struct has left = 0, the row's own key. */
+    int64_t right;         /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
+                              VKF_USE_CAUSAL it must be 0 or -1, else INVALID_ARGUMENT. */
+    uint32_t firstKeys;    /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
+                              UNSUPPORTED on path standard. */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
 
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which dimensions may repeat: an additive bias, or a
@@ -300,7 +350,7 @@ typedef struct VkfWindow {
  *   4, ... use the first one. `sequences` does this for sequences. ggml repeats masks this way.
  * - Each stride times its number of entries is at most 2^56 elements. INVALID_ARGUMENT.
  * - The kernels read words of 4 bytes. The address is a multiple of 4, and the size is rounded up to 4 bytes;
- *   vkfBroadcastBytes has the size.
+ *   vkfGetArrayBytes has the size.
  * - Rows of BOOL1 may begin within a byte, because strides count elements: bits.
  *
  * With a mask of two rows:
@@ -394,8 +444,8 @@ typedef struct VkfDropout {
     float probability; /* that a key is left out. In [0, 1), else INVALID_ARGUMENT. 0 = no dropout, unless there is a
                           dropoutMask. */
     uint32_t reserved; /* room for later versions: 0, else INVALID_ARGUMENT */
-    uint64_t seed; /* of the generator; any value. With VKF_ARRAY_DROPOUT_SEED the device reads the seed from binding
-                      dropoutSeed instead, so that each run of a recorded command buffer can have a seed of its own. */
+    uint64_t seed;     /* of the generator; any value. With VKF_USE_DROPOUT_SEED the device reads the seed from binding
+                          dropoutSeed instead, so that each run of a recorded command buffer can have its own. */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfDropout;
 

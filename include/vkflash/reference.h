@@ -5,7 +5,7 @@
  *
  * - vkfReferenceAttention computes attention by one of several algorithms.
  * - vkfReferenceVerify and vkfReferenceVerifyProbabilities judge the outputs of a kernel.
- * - vkfReferenceGradient computes the backward pass, vkfReferenceVerifyGradient judges a kernel's gradients.
+ * - vkfReferenceBackward computes the backward pass, vkfReferenceVerifyBackward judges a kernel's gradients.
  * - vkfReferenceMerge and vkfReferenceAppend do on the CPU what vkfCmdMerge and vkfCmdAppend do on the device.
  * - Small functions: online softmax, dropout generator, conversion of elements and blocks.
  *
@@ -23,9 +23,9 @@
 #ifndef VKFLASH_REFERENCE_H
 #define VKFLASH_REFERENCE_H
 
-#include "append.h"
-#include "gradient.h"
-#include "merge.h"
+#include "append_problem.h"
+#include "backward_problem.h"
+#include "merge_problem.h"
 #include "problem.h"
 #include "types.h"
 
@@ -80,6 +80,9 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     VKF_REFERENCE_RECOMPUTE = 8,
     VKF_REFERENCE_FORCE_INT32 = 0x7fffffff
 } VkfReferenceAlgorithm;
+
+/* Returns a static string: "direct", "tiled", ... Never NULL; "unknown algorithm" for other values. */
+VKF_API const char* vkfReferenceAlgorithmString(VkfReferenceAlgorithm algorithm);
 
 /* Host memory of one call. Inputs that the problem does not use may be NULL. An input that it uses and that is NULL is
  * VKF_ERROR_INVALID_ARGUMENT, unless the output is empty or the call reads none of the input. */
@@ -137,7 +140,7 @@ typedef struct VkfReferenceOptions {
      * NULL = not written.
      * - The probability of a dropped key is 0.
      * - A row sums to 1, with a sink to less, and to 0 if it sees no key.
-     * - With VKF_ARRAY_PROBABILITY_ROWS: dense [batch, queryHeads, probabilityRowCount, keys], and all rows must be
+     * - With VKF_USE_PROBABILITY_ROWS: dense [batch, queryHeads, probabilityRowCount, keys], and all rows must be
      *   selected. A rowStride over 1 is VKF_ERROR_INVALID_ARGUMENT.
      * - Only for VKF_REFERENCE_STANDARD and VKF_REFERENCE_RECOMPUTE. Other algorithms do not hold P, and return
      *   VKF_ERROR_INVALID_ARGUMENT.
@@ -152,7 +155,7 @@ typedef struct VkfReferenceOptions {
 /* Computes attention on the CPU.
  *
  * - o: fp64, dense [batch, queryHeads, queryRows, valueDim]. Must not be NULL unless the output is empty.
- * - lse: fp64, dense [batch, queryHeads, queryRows]; natural logarithm. NULL = not written. VKF_ARRAY_LSE does not
+ * - lse: fp64, dense [batch, queryHeads, queryRows]; natural logarithm. NULL = not written. VKF_USE_LSE does not
  *   matter.
  * - For packed sequences both have a batch of 1.
  * - options: NULL = all defaults.
@@ -168,37 +171,37 @@ VKF_API VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfRefe
 /* ---- Backward pass --------------------------------------------------------------------------- */
 
 /* Host memory of one backward call, besides the inputs of the forward call. */
-typedef struct VkfReferenceGradientInputs {
+typedef struct VkfReferenceBackwardInputs {
     size_t structSize;
-    const void* dout; /* the gradient of o, as VkfGradientProblem::dout says. Must not be NULL unless it is empty. */
+    const void* dout; /* the gradient of o, as VkfBackwardProblem::dout says. Must not be NULL unless it is empty. */
     /* Output o of the forward call, as VkfProblem::o says. NULL = the algorithm computes it as vkfReferenceAttention
      * does: in fp64; in the fp32 algorithms in fp32, rounded to its storage type. */
     const void* o;
     /* Output lse of the forward call: fp32, dense [batch, queryHeads, queryRows]; with packed sequences [queryHeads,
      * queryRows]. NULL = computed, as for o. */
     const float* lse;
-    const float* dlse; /* the gradient of lse, dense like lse; with VkfGradientProblem::hasDlse, else ignored */
-} VkfReferenceGradientInputs;
+    const float* dlse; /* the gradient of lse, dense like lse; with VKF_USE_DLSE, else ignored */
+} VkfReferenceBackwardInputs;
 
 /* Outputs of one backward call, in fp64. NULL = not wanted. An output that is not NULL must have its bit in
- * VkfGradientProblem::gradients, else VKF_ERROR_INVALID_ARGUMENT. With packed sequences the tensors have a batch of
+ * VkfBackwardProblem::gradients, else VKF_ERROR_INVALID_ARGUMENT. With packed sequences the tensors have a batch of
  * 1. */
 typedef struct VkfReferenceGradients {
     size_t structSize;
     double* dq; /* dense [batch, queryHeads, queryRows, headDim] */
     double* dk; /* dense [batch, kvHeads, keys, headDim] */
     double* dv; /* dense [batch, kvHeads, keys, valueDim] */
-    /* Each element has the index of its element of the bias. The array has as many numbers as vkfGradientBiasBytes
+    /* Each element has the index of its element of the bias. The array has as many numbers as vkfGetBackwardArrayBytes
      * gives bytes, divided by those of one element. Numbers between rows, which belong to no element, stay as they
      * are. */
     double* dbias;
     double* dsinks; /* [queryHeads] */
 } VkfReferenceGradients;
 
-/* Computes the backward pass on the CPU, as gradient.h defines it.
+/* Computes the backward pass on the CPU, as backward_problem.h defines it.
  *
  * - options: NULL = all defaults. `algorithm` is one of these, else VKF_ERROR_INVALID_ARGUMENT:
- *   - VKF_REFERENCE_DIRECT: the formulas of gradient.h, row by row, in fp64.
+ *   - VKF_REFERENCE_DIRECT: the formulas of backward_problem.h, row by row, in fp64.
  *   - VKF_REFERENCE_TILED: the backward pass of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 4) in
  *     fp64, with lse in place of m and l as in its version 2: outer loop over tiles of keys, inner loop over tiles of
  *     rows.
@@ -212,9 +215,9 @@ typedef struct VkfReferenceGradients {
  * Allocates fp32 copies of k and v of one KV head for each thread. Starts threads that end before the call returns; one
  * thread computes all of a KV head. With dbias there is one thread only.
  *
- * Errors: those at the top of this file. A problem that vkfCheckGradient refuses is refused with the same code. */
-VKF_API VkfResult vkfReferenceGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                                       const VkfReferenceGradientInputs* gradientInputs,
+ * Errors: those at the top of this file. A problem that vkfCheckBackward refuses is refused with the same code. */
+VKF_API VkfResult vkfReferenceBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                                       const VkfReferenceBackwardInputs* gradientInputs,
                                        const VkfReferenceOptions* options, const VkfReferenceGradients* gradients,
                                        VkfMessage* message);
 
@@ -260,15 +263,15 @@ VKF_API double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state);
 /* Returns 1 if the generator of VkfDropout keeps key `key` of query row `row`, and 0 if it leaves the key out. Takes
  * the seed from dropout->seed. Rows and keys of packed sequences count from the start of their sequence, and `batch` is
  * the number of the sequence. `dropout` must not be NULL. Allocates nothing. */
-VKF_API VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
+VKF_API uint32_t vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key);
 
 /* ---- Merge ----------------------------------------------------------------------------------- */
 
-/* Merges partial results in fp64. merge.h says what a merge computes.
+/* Merges partial results in fp64. merge_problem.h says what a merge computes.
  *
  * - partials, partialLse: laid out as the problem says. Must not be NULL unless they are empty.
  * - o: fp64, dense [batch, heads, rows, dim]. Must not be NULL unless it is empty.
- * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VKF_ARRAY_LSE does not matter.
+ * - lse: fp64, dense [batch, heads, rows]. NULL = not written. VKF_USE_LSE does not matter.
  *
  * Computes on the calling thread. Allocates one number for each partial result, one row at a time.
  *
@@ -287,12 +290,12 @@ typedef struct VkfAppendBuffers {
     void* k;                   /* output: the cache of k, as VkfAppendProblem::k says */
     void* v;                   /* output: the cache of v, as VkfAppendProblem::v says */
     const int32_t* lengths;    /* [batch]: rows that each sequence's cache holds before the append */
-    int32_t* newLengths;       /* output, [batch]: min(length + rows, keys); with VKF_ARRAY_NEW_LENGTHS */
-    const int32_t* blockTable; /* [batch, paging.maxPages]; with VKF_ARRAY_BLOCK_TABLE */
-    const void* q;             /* queries, as VkfAppendProblem::q says; with VKF_ARRAY_QUERIES */
-    void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; with VKF_ARRAY_QUERIES */
-    const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_ARRAY_ROTARY_TABLES */
-    const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_ARRAY_ROTARY_TABLES */
+    int32_t* newLengths;       /* output, [batch]: min(length + rows, keys); with VKF_USE_NEW_LENGTHS */
+    const int32_t* blockTable; /* [batch, paging.maxPages]; with VKF_USE_BLOCK_TABLE */
+    const void* q;             /* queries, as VkfAppendProblem::q says; with VKF_USE_QUERIES */
+    void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; with VKF_USE_QUERIES */
+    const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
+    const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of
@@ -359,7 +362,7 @@ VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t coun
  * of the row with the largest error. */
 typedef struct VkfVerdict {
     size_t structSize;
-    VkfBool passed;        /* 1 = no error is over its bound */
+    uint32_t passed;       /* 1 = no error is over its bound */
     double oError;         /* |o - reference| of the worst element; may be infinite */
     double oBound;         /* bound of oError */
     double lseError;       /* |lse - reference| of the worst row; may be infinite; 0 if lse is NULL */
@@ -396,7 +399,7 @@ VKF_API VkfResult vkfReferenceVerify(const VkfProblem* problem, const VkfReferen
  *   headDim products, make of the largest probability. */
 typedef struct VkfProbabilitiesVerdict {
     size_t structSize;
-    VkfBool passed;        /* 1 = the error is not over the bound */
+    uint32_t passed;       /* 1 = the error is not over the bound */
     double error;          /* largest |probability - reference|; may be infinite */
     double bound;          /* bound of `error` */
     uint64_t worstElement; /* element of `probabilities` with the largest error: dense index */
@@ -408,7 +411,7 @@ typedef struct VkfProbabilitiesVerdict {
  *
  * - probabilities: fp32, dense [batch, queryHeads, queryRows or probabilityRowCount, keys]. Must not be NULL unless it
  *   has no elements.
- * - options: as for vkfReferenceVerify. With VKF_ARRAY_PROBABILITY_ROWS, rowBegin and rowStride select entries of that
+ * - options: as for vkfReferenceVerify. With VKF_USE_PROBABILITY_ROWS, rowBegin and rowStride select entries of that
  *   list. An entry outside [0, queryRows) must have a row of zeros.
  *
  * Allocates fp64 probabilities of some rows at a time.
@@ -419,14 +422,14 @@ VKF_API VkfResult vkfReferenceVerifyProbabilities(const VkfProblem* problem, con
                                                   VkfProbabilitiesVerdict* verdict, VkfMessage* message);
 
 /* The gradients that a kernel wrote. NULL = not compared. */
-typedef struct VkfReferenceGradientOutputs {
+typedef struct VkfBackwardOutputs {
     size_t structSize;
-    const void* dq;      /* as VkfGradientProblem::dq says */
-    const void* dk;      /* as VkfGradientProblem::dk says */
-    const void* dv;      /* as VkfGradientProblem::dv says */
+    const void* dq;      /* as VkfBackwardProblem::dq says */
+    const void* dk;      /* as VkfBackwardProblem::dk says */
+    const void* dv;      /* as VkfBackwardProblem::dv says */
     const void* dbias;   /* of type dbiasType, with the strides of the bias */
     const float* dsinks; /* [queryHeads] */
-} VkfReferenceGradientOutputs;
+} VkfBackwardOutputs;
 
 /* How far one gradient is off. All zeros for a gradient that is not compared. */
 typedef struct VkfGradientError {
@@ -445,34 +448,33 @@ typedef struct VkfGradientError {
  * - twice the largest error of the two fp32 algorithms against fp64, on the same inputs
  * - 4 units in the last place of the output type, at the largest magnitude of the exact gradient
  * - 4 times the largest estimate of what roundings may change in one element. docs/semantics.md derives it. */
-typedef struct VkfGradientVerdict {
+typedef struct VkfBackwardVerdict {
     size_t structSize;
-    VkfBool passed;          /* 1 = no error is over its bound */
+    uint32_t passed;         /* 1 = no error is over its bound */
     uint32_t reserved;       /* 0 */
     VkfGradientError dq;     /* of the rows that the options select */
     VkfGradientError dk;     /* of the keys that the options select */
     VkfGradientError dv;     /* of the keys that the options select */
     VkfGradientError dbias;  /* of all elements */
     VkfGradientError dsinks; /* of all query heads */
-} VkfGradientVerdict;
+} VkfBackwardVerdict;
 
 /* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. A gradient
  * that does not pass is no failure of the call.
  *
  * - gradientInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
  *   roundings of another o and lse.
- * - options: as for vkfReferenceGradient. tileKeys and productType should be those of the plan. `algorithm` is ignored.
- * - outputs: an output that is not NULL must have its bit in VkfGradientProblem::gradients. With a rowStride over 1,
+ * - options: as for vkfReferenceBackward. tileKeys and productType should be those of the plan. `algorithm` is ignored.
+ * - outputs: an output that is not NULL must have its bit in VkfBackwardProblem::gradients. With a rowStride over 1,
  *   dbias must be NULL.
  *
  * Runs three algorithms, and allocates the compared gradients in fp64 for each of them, and once more.
  *
- * Errors: those of vkfReferenceGradient. */
-VKF_API VkfResult vkfReferenceVerifyGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                                             const VkfReferenceGradientInputs* gradientInputs,
-                                             const VkfReferenceOptions* options,
-                                             const VkfReferenceGradientOutputs* outputs, VkfGradientVerdict* verdict,
-                                             VkfMessage* message);
+ * Errors: those of vkfReferenceBackward. */
+VKF_API VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                                             const VkfReferenceBackwardInputs* gradientInputs,
+                                             const VkfReferenceOptions* options, const VkfBackwardOutputs* outputs,
+                                             VkfBackwardVerdict* verdict, VkfMessage* message);
 
 #ifdef __cplusplus
 }

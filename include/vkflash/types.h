@@ -11,7 +11,7 @@
 
 /* Version of this header. The build reads it from these three lines. vkfVersion gives the version of the library. */
 #define VKF_VERSION_MAJOR 0
-#define VKF_VERSION_MINOR 4
+#define VKF_VERSION_MINOR 5
 #define VKF_VERSION_PATCH 0
 
 /* Exports a function. CMake's targets and pkg-config define VKF_SHARED for users of a shared library, which only

@@ -53,7 +53,7 @@ using Context = Unique<VkfContext, vkfDestroyContext>;
 using Plan = Unique<VkfPlan, vkfDestroyPlan>;
 using Merge = Unique<VkfMerge, vkfDestroyMerge>;
 using Append = Unique<VkfAppend, vkfDestroyAppend>;
-using Gradient = Unique<VkfGradient, vkfDestroyGradient>;
+using Backward = Unique<VkfBackward, vkfDestroyBackward>;
 
 } // namespace vkf
 

@@ -47,7 +47,7 @@ CachedPlan* PlanCache::make(const NodeProblem& asked) {
     if (result != VKF_SUCCESS) {
         throw host::Error(result, message.text);
     }
-    if (has(asked.problem, VKF_ARRAY_BIAS_FACTORS)) {
+    if (has(asked.problem, VKF_USE_BIAS_FACTORS)) {
         made->factors = newFactors(asked);
     }
     made->lastUse = ++uses_;

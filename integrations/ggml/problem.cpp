@@ -135,7 +135,7 @@ void takeMask(const ggml_tensor& mask, VkfProblem& problem) {
     require(mask.nb[0] == ggml_type_size(mask.type), "mask", "has rows with gaps");
     require(mask.ne[0] >= problem.keys && mask.ne[1] >= problem.queryRows, "mask", "is smaller than rows and keys");
     require(mask.view_offs % maskWordBytes == 0, "mask", "is a view that does not begin at a multiple of 4 bytes");
-    enable(problem, VKF_ARRAY_BIAS);
+    enable(problem, VKF_USE_BIAS);
     problem.bias.type = VKF_TYPE_F16;
     problem.bias.rowStride = stride(mask, 1, "mask");
     // Both sides repeat a mask of n entries over heads and sequences modulo n.
@@ -150,7 +150,7 @@ void takeMask(const ggml_tensor& mask, VkfProblem& problem) {
 void takeSinks(const ggml_tensor& sinks, VkfProblem& problem) {
     require(sinks.type == GGML_TYPE_F32 && ggml_is_contiguous(&sinks), "sinks", "are not dense numbers of type f32");
     require(ggml_nelements(&sinks) == problem.queryHeads, "sinks", "are not one for each head");
-    enable(problem, VKF_ARRAY_SINKS);
+    enable(problem, VKF_USE_SINKS);
 }
 
 // op_params: scale, max_bias, logit_softcap. What follows asks for sums in fp32, which vkflash has in any case, and
@@ -162,8 +162,8 @@ void takeNumbers(const ggml_tensor& node, NodeProblem& asked) {
     // To the library 0 means 1/sqrt(D). The smallest normal number makes scores that exp takes for 0.
     asked.problem.scale = scale == 0 ? std::numeric_limits<float>::min() : scale;
     asked.problem.softcap = softcap;
-    if (maxBias > 0 && has(asked.problem, VKF_ARRAY_BIAS)) {
-        enable(asked.problem, VKF_ARRAY_BIAS_FACTORS);
+    if (maxBias > 0 && has(asked.problem, VKF_USE_BIAS)) {
+        enable(asked.problem, VKF_USE_BIAS_FACTORS);
         asked.maxBias = maxBias;
     }
 }

@@ -135,13 +135,13 @@ void Stream::bind(const ggml_tensor& node, const NodeProblem& asked) {
     call.k = binding(node.src[sourceK], "k");
     call.v = binding(node.src[sourceV], "v");
     call.o = binding(&node, "the result");
-    if (has(asked.problem, VKF_ARRAY_BIAS)) {
+    if (has(asked.problem, VKF_USE_BIAS)) {
         call.bias = binding(node.src[sourceMask], "mask");
     }
-    if (has(asked.problem, VKF_ARRAY_SINKS)) {
+    if (has(asked.problem, VKF_USE_SINKS)) {
         call.sinks = binding(node.src[sourceSinks], "sinks");
     }
-    if (has(asked.problem, VKF_ARRAY_BIAS_FACTORS)) {
+    if (has(asked.problem, VKF_USE_BIAS_FACTORS)) {
         call.biasFactors = call_.plan->factors.binding();
     }
     call.scratch = scratch_.binding();

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t seed = 1;
 
 VkfProblem withLengths(VkfProblem problem) {
-    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    enable(problem, VKF_USE_KEY_LENGTHS);
     return problem;
 }
 
@@ -29,8 +29,8 @@ VkfAppendProblem appendOf(const VkfProblem& problem) {
     append.v = problem.v;
     append.paging = problem.paging;
     append.rotary.pairs = VKF_ROTARY_HALVES;
-    append.arrays = VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS;
-    enable(append, VKF_ARRAY_BLOCK_TABLE, has(problem, VKF_ARRAY_BLOCK_TABLE));
+    append.use = VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS;
+    enable(append, VKF_USE_BLOCK_TABLE, has(problem, VKF_USE_BLOCK_TABLE));
     return append;
 }
 

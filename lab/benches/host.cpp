@@ -78,7 +78,7 @@ VkfBindings madeUpBindings(const VkfProblem& problem, VkDeviceSize scratchBytes)
         binding->address = next;
         next += VkDeviceAddress{1} << 32;
     }
-    if (!has(problem, VKF_ARRAY_LSE))
+    if (!has(problem, VKF_USE_LSE))
         bindings.lse = {};
     bindings.scratch.size = scratchBytes;
     return bindings;

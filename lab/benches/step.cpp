@@ -118,7 +118,7 @@ void printStepHeading() {
 
 void printRow(const StepResult& result, uint32_t layers) {
     const double share = 1.0 / layers;
-    const uint32_t page = has(result.problem, VKF_ARRAY_BLOCK_TABLE) ? result.problem.paging.pageSize : 0;
+    const uint32_t page = has(result.problem, VKF_USE_BLOCK_TABLE) ? result.problem.paging.pageSize : 0;
     fmt::print("{:<6}{:>6}{:>9}{:>11}{:>12}{:>12}{:>12}{:>12}  {:.1g} / {:.1g}{}\n", vkfTypeName(result.problem.k.type),
                page == 0 ? "-" : fmt::to_string(page), result.keysBefore, timeText(result.step.median),
                timeText(result.appends.median * share), timeText(result.attention.median * share),

@@ -23,9 +23,9 @@ constexpr uint32_t sequenceCount = 64;
 
 void asIs(VariantCall&) {}
 
-void setCausal(VariantCall& call) { call.problem.causal = 1; }
+void setCausal(VariantCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
 
-void setAlibi(VariantCall& call) { call.problem.alibi = 1; }
+void setAlibi(VariantCall& call) { call.problem.use |= VKF_USE_ALIBI; }
 
 void setSoftcap(VariantCall& call) { call.problem.softcap = 50; }
 
@@ -33,7 +33,7 @@ void setSoftcap(VariantCall& call) { call.problem.softcap = 50; }
 // smaller sinks.
 void setSinks(VariantCall& call) {
     const VkfProblem& problem = call.problem;
-    enable(call.problem, VKF_ARRAY_SINKS);
+    enable(call.problem, VKF_USE_SINKS);
     Generator generator(11);
     for (uint32_t head = 0; head < problem.queryHeads; ++head)
         call.extras.sinks.push_back(static_cast<float>(std::log(problem.keys) + generator.nextNormal()));
@@ -42,8 +42,8 @@ void setSinks(VariantCall& call) {
 void setBias(VariantCall& call) {
     VkfProblem& problem = call.problem;
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
-    enable(problem, VKF_ARRAY_BIAS);
-    call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+    enable(problem, VKF_USE_BIAS);
+    call.extras.bias.resize(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS));
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
@@ -51,8 +51,8 @@ void setBias(VariantCall& call) {
 void setHeadBias(VariantCall& call) {
     VkfProblem& problem = call.problem;
     problem.bias = {VKF_TYPE_F16, 0, 0, uint64_t{problem.queryRows} * problem.keys, problem.keys};
-    enable(problem, VKF_ARRAY_BIAS);
-    call.extras.bias.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+    enable(problem, VKF_USE_BIAS);
+    call.extras.bias.resize(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS));
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
@@ -61,8 +61,8 @@ void setCausalBias(VariantCall& call) {
     constexpr uint16_t minusInfinity = 0xfc00; // fp16
     VkfProblem& problem = call.problem;
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
-    enable(problem, VKF_ARRAY_BIAS);
-    std::vector<uint16_t> elements(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) / sizeof(uint16_t), minusInfinity);
+    enable(problem, VKF_USE_BIAS);
+    std::vector<uint16_t> elements(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) / sizeof(uint16_t), minusInfinity);
     for (uint64_t row = 0; row < problem.queryRows; ++row) {
         const uint64_t visible = row + 1 + problem.keys - problem.queryRows;
         std::fill_n(elements.begin() + static_cast<std::ptrdiff_t>(row * problem.keys), visible, uint16_t{0});
@@ -78,7 +78,7 @@ void setCausalBias(VariantCall& call) {
 size_t setMask(VariantCall& call, VkfType type) {
     const uint64_t rowElements = (uint64_t{call.problem.keys} + 31) / 32 * 32;
     call.problem.mask = {type, 0, 0, 0, rowElements};
-    enable(call.problem, VKF_ARRAY_MASK);
+    enable(call.problem, VKF_USE_MASK);
     const size_t rowBytes = type == VKF_TYPE_BOOL8 ? rowElements : rowElements / 8;
     call.extras.mask.resize(call.problem.queryRows * rowBytes);
     return rowBytes;
@@ -143,17 +143,21 @@ void setRandomMask(VariantCall& call) {
         }
 }
 
-void setWindow(VariantCall& call) { call.problem.window = {1, 0, 1023, 0}; }
+void setWindow(VariantCall& call) {
+    call.problem.window = {1023, 0, 0};
+    call.problem.use |= VKF_USE_WINDOW;
+}
 
 void setFirstKeys(VariantCall& call) {
-    call.problem.causal = 1;
-    call.problem.window = {1, 4, 1023, 0};
+    call.problem.use |= VKF_USE_CAUSAL;
+    call.problem.window = {1023, 0, 4};
+    call.problem.use |= VKF_USE_WINDOW;
 }
 
 void setDocuments(VariantCall& call) {
     VkfProblem& problem = call.problem;
-    problem.causal = 1;
-    enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    problem.use |= VKF_USE_CAUSAL;
+    enable(problem, VKF_USE_DOCUMENT_IDS);
     const auto documentOf = [&](uint64_t key) { return key * documentCount / problem.keys; };
     for (uint32_t sequence = 0; sequence < problem.batch; ++sequence)
         for (uint32_t key = 0; key < problem.keys; ++key)
@@ -189,7 +193,7 @@ void setPacked(VariantCall& call) {
         call.extras.starts.push_back(call.extras.starts.back() + static_cast<int32_t>(length));
         call.pairsOfHead += static_cast<double>(length) * length / sequenceCount;
     }
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    enable(problem, VKF_USE_CU_SEQLENS);
     problem.batch = sequenceCount;
     problem.queryRows = problem.keys = static_cast<uint32_t>(call.extras.starts.back());
     problem.longestRows = problem.longestKeys = most;
@@ -197,7 +201,10 @@ void setPacked(VariantCall& call) {
 
 // ---- Decode ------------------------------------------------------------------------------------------
 
-void setLongWindow(VariantCall& call) { call.problem.window = {1, 0, 4095, 0}; }
+void setLongWindow(VariantCall& call) {
+    call.problem.window = {4095, 0, 0};
+    call.problem.use |= VKF_USE_WINDOW;
+}
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }

@@ -44,14 +44,15 @@ const Size& sizeOf(const std::string& name) {
 
 // All score terms, with dropout, under a window.
 void applyTerms(VkfProblem& problem) {
-    problem.causal = 1;
-    problem.window = {1, 0, problem.keys / 2, 0};
+    problem.use |= VKF_USE_CAUSAL;
+    problem.window = {problem.keys / 2, 0, 0};
+    problem.use |= VKF_USE_WINDOW;
     problem.softcap = 30;
     problem.dropout.probability = 0.125F;
-    problem.alibi = 1;
-    enable(problem, VKF_ARRAY_ALIBI_SLOPES);
-    enable(problem, VKF_ARRAY_SINKS);
-    enable(problem, VKF_ARRAY_BIAS);
+    problem.use |= VKF_USE_ALIBI;
+    enable(problem, VKF_USE_ALIBI_SLOPES);
+    enable(problem, VKF_USE_SINKS);
+    enable(problem, VKF_USE_BIAS);
     problem.bias.type = VKF_TYPE_F32;
     problem.bias.rowStride = problem.keys;
 }
@@ -60,22 +61,23 @@ void applyExtra(const std::string& extra, VkfProblem& problem) {
     if (extra == "none")
         return;
     if (extra == "causal" || extra == backwardExtra) {
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
     } else if (extra == "terms" || extra == backwardTermsExtra) {
         applyTerms(problem);
     } else if (extra == "window") {
-        problem.window = {1, 0, problem.keys / 2, problem.keys / 4};
+        problem.window = {problem.keys / 2, problem.keys / 4, 0};
+        problem.use |= VKF_USE_WINDOW;
     } else if (extra == "mask") {
-        enable(problem, VKF_ARRAY_MASK);
+        enable(problem, VKF_USE_MASK);
         problem.mask.type = VKF_TYPE_BOOL8;
         problem.mask.rowStride = problem.keys;
     } else if (extra == "bias") {
-        enable(problem, VKF_ARRAY_BIAS);
+        enable(problem, VKF_USE_BIAS);
         problem.bias.type = VKF_TYPE_F16;
         problem.bias.rowStride = problem.keys;
     } else if (extra == "pages") {
         constexpr uint32_t pageSize = 64;
-        enable(problem, VKF_ARRAY_BLOCK_TABLE);
+        enable(problem, VKF_USE_BLOCK_TABLE);
         problem.paging = {};
         problem.paging.pageSize = pageSize;
         problem.paging.maxPages = problem.keys / pageSize;

@@ -86,22 +86,22 @@ void addKernels(const DriverProblem& problem, const std::string& tile, bool anno
 
 // Compiles the kernels of the backward pass. Returns its tiles.
 std::string compileBackward(const DriverProblem& problem, CompiledKernels& compiled, ChipReport& report) {
-    auto gradient = make<VkfGradientProblem>();
+    auto gradient = make<VkfBackwardProblem>();
     VkfProblem forward = problem.problem;
-    enable(forward, VKF_ARRAY_LSE);
+    enable(forward, VKF_USE_LSE);
     gradient.problem = &forward;
     gradient.dout = gradient.dq = forward.q;
     gradient.dk = forward.k;
     gradient.dv = forward.v;
     VkfMessage message{};
-    if (vkfCheckGradientSupport(compiled.context(), &gradient, &message) != VKF_SUCCESS) {
+    if (vkfCheckBackwardSupport(compiled.context(), &gradient, &message) != VKF_SUCCESS) {
         report.unsupported++;
         return {};
     }
-    Gradient made;
-    auto info = make<VkfGradientInfo>();
-    if (vkfCreateGradient(compiled.context(), &gradient, made.put(), &message) != VKF_SUCCESS ||
-        vkfGetGradientInfo(made.get(), &info, &message) != VKF_SUCCESS)
+    vkf::Backward made;
+    auto info = make<VkfBackwardInfo>();
+    if (vkfCreateBackward(compiled.context(), &gradient, made.put(), &message) != VKF_SUCCESS ||
+        vkfGetBackwardInfo(made.get(), &info, &message) != VKF_SUCCESS)
         fail("{}: {}: {}", report.name, problem.text, message.text);
     std::string tile = fmt::format("{} {} / {}", vkfPathName(info.path), info.rowTile, info.keyTile);
     addKernels(problem, tile, problem.problem.path != VKF_PATH_AUTO, compiled, report);

@@ -14,10 +14,11 @@
 
 namespace vkf {
 
-// Bytes of a struct in version 0.2, the first version with this rule. VKF_FIRST_SIZE sets the number for a struct.
+// Bytes of a struct in the first version of today's ABI: 0.5, or an earlier one if the struct is unchanged since then.
+// VKF_FIRST_SIZE sets the number for a struct.
 template <typename Struct> inline constexpr std::size_t firstSize = 0;
 
-// `lastField` is the last field that the struct had in version 0.2. Never change it when the struct grows. No padding
+// `lastField` is the last field that the struct had in that version. Never change it when the struct grows. No padding
 // may follow the field: a later field in its place would read what older programs left there.
 #define VKF_FIRST_SIZE(Struct, lastField)                                                                              \
     static_assert(sizeof(void*) != 8 ||                                                                                \

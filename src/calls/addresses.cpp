@@ -6,50 +6,50 @@
 #include "calls/binding.hpp"
 #include "planning/call_table.hpp"
 #include "planning/kernel_parameters.hpp"
-#include "problem/optional_inputs.hpp"
+#include "problem/arrays.hpp"
 
 namespace vkf {
 namespace {
 
 // Where VkfBindings has the binding of an optional input.
 struct InputBinding {
-    Input input;
+    VkfArray array;
     VkfBinding VkfBindings::*binding;
 };
-// Indexed by Input.
-constexpr std::array<InputBinding, inputCount> inputBindings = {{
-    {Input::lse, &VkfBindings::lse},
-    {Input::probabilities, &VkfBindings::probabilities},
-    {Input::probabilityRows, &VkfBindings::probabilityRows},
-    {Input::keyLengths, &VkfBindings::keyLengths},
-    {Input::blockMask, &VkfBindings::blockMask},
-    {Input::blockTable, &VkfBindings::blockTable},
-    {Input::sinks, &VkfBindings::sinks},
-    {Input::alibiSlopes, &VkfBindings::alibiSlopes},
-    {Input::bias, &VkfBindings::bias},
-    {Input::mask, &VkfBindings::mask},
-    {Input::documentIds, &VkfBindings::documentIds},
-    {Input::cuSeqlensQ, &VkfBindings::cuSeqlensQ},
-    {Input::cuSeqlensK, &VkfBindings::cuSeqlensK},
-    {Input::dropoutMask, &VkfBindings::dropoutMask},
-    {Input::dropoutSeed, &VkfBindings::dropoutSeed},
-    {Input::biasFactors, &VkfBindings::biasFactors},
+// Indexed by VkfArray.
+constexpr std::array<InputBinding, arrayCount> inputBindings = {{
+    {VKF_ARRAY_LSE, &VkfBindings::lse},
+    {VKF_ARRAY_PROBABILITIES, &VkfBindings::probabilities},
+    {VKF_ARRAY_PROBABILITY_ROWS, &VkfBindings::probabilityRows},
+    {VKF_ARRAY_KEY_LENGTHS, &VkfBindings::keyLengths},
+    {VKF_ARRAY_BLOCK_MASK, &VkfBindings::blockMask},
+    {VKF_ARRAY_BLOCK_TABLE, &VkfBindings::blockTable},
+    {VKF_ARRAY_SINKS, &VkfBindings::sinks},
+    {VKF_ARRAY_ALIBI_SLOPES, &VkfBindings::alibiSlopes},
+    {VKF_ARRAY_BIAS, &VkfBindings::bias},
+    {VKF_ARRAY_MASK, &VkfBindings::mask},
+    {VKF_ARRAY_DOCUMENT_IDS, &VkfBindings::documentIds},
+    {VKF_ARRAY_CU_SEQLENS_Q, &VkfBindings::cuSeqlensQ},
+    {VKF_ARRAY_CU_SEQLENS_K, &VkfBindings::cuSeqlensK},
+    {VKF_ARRAY_DROPOUT_MASK, &VkfBindings::dropoutMask},
+    {VKF_ARRAY_DROPOUT_SEED, &VkfBindings::dropoutSeed},
+    {VKF_ARRAY_BIAS_FACTORS, &VkfBindings::biasFactors},
 }};
 static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
-                             [](const InputBinding& a, const InputBinding& b) { return a.input <= b.input; }));
+                             [](const InputBinding& a, const InputBinding& b) { return a.array <= b.array; }));
 
-// `input` must be one that is passed in PassedIn::operand.
-Operand operandOf(Input input) {
-    return input == Input::lse             ? Operand::lse
-           : input == Input::probabilities ? Operand::probabilities
-                                           : Operand::probabilityRows;
+// `array` must be one that is passed in PassedIn::operand.
+Operand operandOf(VkfArray array) {
+    return array == VKF_ARRAY_LSE             ? Operand::lse
+           : array == VKF_ARRAY_PROBABILITIES ? Operand::probabilities
+                                              : Operand::probabilityRows;
 }
 
 // Returns where `addresses` has the address of an optional input.
-VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
+VkDeviceAddress* placeOf(const ArrayRow& row, Addresses* addresses) {
     switch (row.passedIn) {
     case PassedIn::operand:
-        return &addresses->at(operandOf(row.input));
+        return &addresses->at(operandOf(row.array));
     case PassedIn::pushConstant:
         return &addresses->keyLengths;
     default:
@@ -59,12 +59,12 @@ VkDeviceAddress* placeOf(const OptionalInput& row, Addresses* addresses) {
 
 } // namespace
 
-VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& p, const VkfBindings& bindings, InputsOf call,
+VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBindings& bindings, InputsOf call,
                           Addresses* addresses, VkfMessage* message) {
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
-    for (size_t i = 0; i < inputCount; i++) {
-        const OptionalInput& row = optionalInputs[i];
-        if (call == InputsOf::gradient && row.passedIn == PassedIn::operand && row.input != Input::lse) {
+    for (size_t i = 0; i < arrayCount; i++) {
+        const ArrayRow& row = arrayTable[i];
+        if (call == InputsOf::gradient && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
             continue;
         }
         const VkfBinding& binding = bindings.*inputBindings[i].binding;
@@ -73,8 +73,16 @@ VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& p, cons
                 return result;
             }
         }
-        const Need need{row.name, &binding, placeOf(row, addresses), bytesOf(row, p), row.alignment};
-        if (const VkfResult result = resolve(context, need, message); result != VKF_SUCCESS) {
+        const bool written = row.output && call == InputsOf::attention; // the backward pass reads lse
+        const bool dense = row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK;
+        const Need need{row.name,
+                        &binding,
+                        placeOf(row, addresses),
+                        bytesOf(row, p),
+                        row.alignment,
+                        written ? Access::write : Access::read,
+                        dense};
+        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
             return result;
         }
     }

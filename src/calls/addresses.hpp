@@ -7,6 +7,7 @@
 
 #include <vkflash/vkflash.h>
 
+#include "calls/binding.hpp"
 #include "planning/plan.hpp"
 #include "shared/call_table.h"
 
@@ -26,8 +27,8 @@ struct Addresses {
 enum class InputsOf { attention, gradient };
 
 // Checks the bindings of the optional inputs. Writes their addresses, and the strides and lengths of the table.
-VkfResult resolveOptional(const VkfContext_T& context, const VkfProblem& problem, const VkfBindings& bindings,
-                          InputsOf call, Addresses* addresses, VkfMessage* message);
+VkfResult resolveOptional(Resolver* resolver, const VkfProblem& problem, const VkfBindings& bindings, InputsOf call,
+                          Addresses* addresses, VkfMessage* message);
 
 // Returns the push constants of a phase, all but first_item.
 shared::CallParams paramsOf(const Phase& phase, const Addresses& addresses);

@@ -11,6 +11,7 @@
 
 #include "base/boundary.hpp"
 #include "calls/binding.hpp"
+#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "problem/append_problem.hpp"
@@ -115,8 +116,7 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     if (context == nullptr || append == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "append");
     }
-    auto created = std::make_unique<VkfAppend_T>();
-    created->context = context;
+    std::unique_ptr<VkfAppend_T> created(new VkfAppend_T{context});
     VkfResult result = checkAppend(given, &created->problem, &created->layouts, message);
     const auto moveOf = [&](VkfAppendRole source, VkfAppendRole target) {
         return Move{&created->layout(source), &created->layout(target)};
@@ -125,7 +125,7 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
         const std::array moves = {moveOf(VKF_APPEND_NEW_K, VKF_APPEND_K), moveOf(VKF_APPEND_NEW_V, VKF_APPEND_V)};
         result = addPass(*created, moves, true, &created->cache, message);
     }
-    if (result == VKF_SUCCESS && has(created->problem, VKF_ARRAY_QUERIES)) {
+    if (result == VKF_SUCCESS && has(created->problem, VKF_USE_QUERIES)) {
         const std::array moves = {moveOf(VKF_APPEND_Q, VKF_APPEND_ROTATED_Q)};
         result = addPass(*created, moves, false, &created->query, message);
     }
@@ -146,14 +146,14 @@ VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindi
     const struct {
         const char* name;
         const VkfBinding& binding;
-        VkfArrayBits bit;
+        VkfUseBits bit;
     } optional[] = {
-        {"newLengths", bindings.newLengths, VKF_ARRAY_NEW_LENGTHS},
-        {"blockTable", bindings.blockTable, VKF_ARRAY_BLOCK_TABLE},
-        {"q", bindings.q, VKF_ARRAY_QUERIES},
-        {"rotatedQ", bindings.rotatedQ, VKF_ARRAY_QUERIES},
-        {"cos", bindings.cos, VKF_ARRAY_ROTARY_TABLES},
-        {"sin", bindings.sin, VKF_ARRAY_ROTARY_TABLES},
+        {"newLengths", bindings.newLengths, VKF_USE_NEW_LENGTHS},
+        {"blockTable", bindings.blockTable, VKF_USE_BLOCK_TABLE},
+        {"q", bindings.q, VKF_USE_QUERIES},
+        {"rotatedQ", bindings.rotatedQ, VKF_USE_QUERIES},
+        {"cos", bindings.cos, VKF_USE_ROTARY_TABLES},
+        {"sin", bindings.sin, VKF_USE_ROTARY_TABLES},
     };
     for (const auto& [name, binding, bit] : optional) {
         if (!has(p, bit)) {
@@ -165,6 +165,13 @@ VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindi
     return VKF_SUCCESS;
 }
 
+// Whether rotatedQ may have the address of q.
+bool canRotateInPlace(const VkfAppend_T& append) {
+    const VkfTensorLayout& q = append.layout(VKF_APPEND_Q);
+    const VkfTensorLayout& rotated = append.layout(VKF_APPEND_ROTATED_Q);
+    return q.type == rotated.type && strideBytes(q) == strideBytes(rotated);
+}
+
 // Checks the bindings of one call, and writes their addresses into the push constants of both passes.
 VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
                      shared::AppendParams* query, VkfMessage* message) {
@@ -172,39 +179,44 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     if (const VkfResult result = refuseStrays(p, bindings, message); result != VKF_SUCCESS) {
         return result;
     }
-    const auto tensor = [&](const char* name, const VkfBinding& binding, VkfAppendRole role, VkDeviceAddress* address) {
+    const auto tensor = [&](const char* name, const VkfBinding& binding, VkfAppendRole role, VkDeviceAddress* address,
+                            Access access) {
         const VkfTensorLayout& layout = append.layout(role);
         const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16
-        return Need{name, &binding, address, bytesOf(layout, layout.elements), alignment};
+        return Need{name, &binding, address, bytesOf(layout, layout.elements), alignment, access, isDense(layout)};
     };
-    const auto array = [](const char* name, const VkfBinding& binding, uint64_t count, VkDeviceAddress* address) {
-        return Need{name, &binding, address, count * 4, 4};
+    const auto array = [&](const char* name, const VkfBinding& binding, VkfArray which, VkDeviceAddress* address,
+                           Access access = Access::read) {
+        return Need{name, &binding, address, arrayBytes(p, which), 4, access};
     };
-    const bool writesLengths = has(p, VKF_ARRAY_NEW_LENGTHS);
-    const uint64_t tableElements = uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2);
-    const std::array needs = {
-        tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0]),
-        tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1]),
-        tensor("k", bindings.k, VKF_APPEND_K, &cache->target[0]),
-        tensor("v", bindings.v, VKF_APPEND_V, &cache->target[1]),
-        tensor("q", bindings.q, VKF_APPEND_Q, &query->source[0]),
-        tensor("rotatedQ", bindings.rotatedQ, VKF_APPEND_ROTATED_Q, &query->target[0]),
-        array("lengths", bindings.lengths, p.batch, &cache->lengths),
-        array("newLengths", bindings.newLengths, writesLengths ? p.batch : 0, &cache->new_lengths),
-        array("blockTable", bindings.blockTable,
-              has(p, VKF_ARRAY_BLOCK_TABLE) && p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages : 0,
-              &cache->block_table),
-        array("cos", bindings.cos, tableElements, &cache->cos_table),
-        array("sin", bindings.sin, tableElements, &cache->sin_table),
+    std::array needs = {
+        tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0], Access::read),
+        tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1], Access::read),
+        tensor("k", bindings.k, VKF_APPEND_K, &cache->target[0], Access::write),
+        tensor("v", bindings.v, VKF_APPEND_V, &cache->target[1], Access::write),
+        tensor("q", bindings.q, VKF_APPEND_Q, &query->source[0], Access::read),
+        tensor("rotatedQ", bindings.rotatedQ, VKF_APPEND_ROTATED_Q, &query->target[0], Access::write),
+        array("lengths", bindings.lengths, VKF_ARRAY_LENGTHS, &cache->lengths),
+        array("newLengths", bindings.newLengths, VKF_ARRAY_NEW_LENGTHS, &cache->new_lengths, Access::write),
+        array("blockTable", bindings.blockTable, VKF_ARRAY_BLOCK_TABLE, &cache->block_table),
+        array("cos", bindings.cos, VKF_ARRAY_COS, &cache->cos_table),
+        array("sin", bindings.sin, VKF_ARRAY_SIN, &cache->sin_table),
     };
+    if (canRotateInPlace(append)) {
+        needs[VKF_APPEND_ROTATED_Q].inPlaceOf = needs[VKF_APPEND_Q].name;
+    }
+    Resolver resolver(*append.context, message);
     for (const Need& need : needs) {
-        if (const VkfResult result = resolve(*append.context, need, message); result != VKF_SUCCESS) {
+        if (const VkfResult result = resolver.resolve(need); result != VKF_SUCCESS) {
             return result;
         }
     }
-    if (writesLengths && p.batch != 0 && cache->new_lengths == cache->lengths) {
+    if (has(p, VKF_USE_NEW_LENGTHS) && cache->new_lengths == cache->lengths) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                     "newLengths must not have the address of lengths; vkfCmdAdvance updates lengths in place");
+    }
+    if (const VkfResult result = resolver.checkOutputs(); result != VKF_SUCCESS) {
+        return result;
     }
     query->lengths = cache->lengths;
     query->cos_table = cache->cos_table;
@@ -233,6 +245,7 @@ VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append,
     if (const VkfResult result = resolveAll(append, bindings, &cache, &query, message); result != VKF_SUCCESS) {
         return result;
     }
+    const CallBarriers barriers(*append.context, commandBuffer);
     for (const auto& [pass, params] : {std::pair{&append.cache, &cache}, std::pair{&append.query, &query}}) {
         if (pass->workgroups != 0) {
             const uint32_t layers = (pass->workgroups - 1) / VKF_APPEND_GROUPS + 1;
@@ -250,13 +263,11 @@ VkfResult recordAdvance(VkCommandBuffer commandBuffer, const VkfAppend_T& append
     params.sequences = append.problem.batch;
     const Need need{"lengths", lengths, &params.lengths, uint64_t{append.problem.batch} * sizeof(int32_t),
                     sizeof(int32_t)};
-    if (const VkfResult result = resolve(*append.context, need, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = Resolver(*append.context, message).resolve(need); result != VKF_SUCCESS) {
         return result;
     }
-    if (params.sequences != 0) {
-        dispatch(append, commandBuffer, append.advance, params,
-                 {(params.sequences - 1) / advanceWorkgroupSize + 1, 1, 1});
-    }
+    const CallBarriers barriers(*append.context, commandBuffer);
+    dispatch(append, commandBuffer, append.advance, params, {(params.sequences - 1) / advanceWorkgroupSize + 1, 1, 1});
     return VKF_SUCCESS;
 }
 

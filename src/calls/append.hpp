@@ -3,6 +3,7 @@
 
 #include <vkflash/vkflash.h>
 
+#include "calls/object_context.hpp"
 #include "pipelines/variant.hpp"
 #include "problem/append_problem.hpp"
 #include "shared/append_params.h"
@@ -21,7 +22,7 @@ struct AppendPass {
 
 // Immutable after creation, so that any number of threads may record it.
 struct VkfAppend_T {
-    VkfContext context = nullptr;
+    vkf::ObjectContext context;
     VkfAppendProblem problem{}; // defaults filled in
     vkf::AppendLayouts layouts{};
 

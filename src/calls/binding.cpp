@@ -7,42 +7,81 @@
 
 namespace vkf {
 
-VkfResult refuseStray(const char* name, const VkfBinding& binding, VkfArrayBits bit, VkfMessage* message) {
-    return binding.address == 0 && binding.buffer == VK_NULL_HANDLE
-               ? VKF_SUCCESS
-               : fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is bound, but the problem's arrays lack %s", name,
-                      arrayName(bit));
+bool isDense(const VkfTensorLayout& layout) {
+    const auto distinct = [](uint64_t stride, uint32_t count) { return stride != 0 ? count : 1U; };
+    const double elements = 1.0 * layout.dim * distinct(layout.rowStride, layout.rows) *
+                            distinct(layout.headStride, layout.heads) * distinct(layout.batchStride, layout.batch);
+    return static_cast<double>(layout.elements) == elements;
 }
 
-VkfResult resolve(const VkfContext_T& context, const Need& need, VkfMessage* message) {
+VkfResult refuseStray(const char* name, const VkfBinding& binding, VkfUseBits bit, VkfMessage* message) {
+    return binding.address == 0 && binding.buffer == VK_NULL_HANDLE
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is bound, but the problem's use lacks %s", name,
+                      vkfUseString(bit));
+}
+
+VkfResult Resolver::resolve(const Need& need) {
     if (need.bytes == 0) {
         return VKF_SUCCESS;
     }
     const VkfBinding& binding = *need.binding;
     if (binding.reserved != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", need.name);
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", need.name);
     }
     VkDeviceAddress base = binding.address;
     if (base == 0 && binding.buffer != VK_NULL_HANDLE) {
         VkBufferDeviceAddressInfo info{};
         info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
         info.buffer = binding.buffer;
-        base = context.functions.vkGetBufferDeviceAddress(context.device, &info);
+        base = context_.functions.vkGetBufferDeviceAddress(context_.device, &info);
     }
     if (base == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
     }
     *need.address = base + binding.offset;
     if (*need.address % need.alignment != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the address of %s, 0x%llx, is not aligned to %llu bytes",
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "the address of %s, 0x%llx, is not aligned to %llu bytes",
                     need.name, static_cast<unsigned long long>(*need.address),
                     static_cast<unsigned long long>(need.alignment));
     }
     if (binding.size != 0 && binding.size < need.bytes) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", need.name,
+        return fail(message_, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", need.name,
                     static_cast<unsigned long long>(need.bytes), static_cast<unsigned long long>(binding.size));
     }
+    touched_[count_++] = {need.name, *need.address, need.bytes, need.access, need.dense, need.inPlaceOf};
     return VKF_SUCCESS;
+}
+
+VkfResult Resolver::checkOutputs() const {
+    for (size_t i = 0; i < count_; i++) {
+        for (size_t j = 0; j < count_; j++) {
+            const Touched& output = touched_[i];
+            const Touched& other = touched_[j];
+            if (i == j || output.access != Access::write || !overlap(output, other)) {
+                continue;
+            }
+            return fail(message_, VKF_ERROR_INVALID_ARGUMENT,
+                        "the %llu bytes of %s at 0x%llx overlap the %llu bytes of %s at 0x%llx; an output needs memory "
+                        "of its own",
+                        static_cast<unsigned long long>(output.bytes), output.name,
+                        static_cast<unsigned long long>(output.first), static_cast<unsigned long long>(other.bytes),
+                        other.name, static_cast<unsigned long long>(other.first));
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+bool Resolver::overlap(const Touched& a, const Touched& b) {
+    if (a.inPlaceOf == b.name && a.first == b.first) {
+        return false;
+    }
+    // Unsigned differences wrap around, so that an address below `first` is far past its end.
+    const auto holds = [](const Touched& range, VkDeviceAddress address) {
+        return range.dense && address - range.first < range.bytes;
+    };
+    return a.first == b.first || holds(a, b.first) || holds(a, b.first + b.bytes - 1) || holds(b, a.first) ||
+           holds(b, a.first + a.bytes - 1);
 }
 
 } // namespace vkf

@@ -2,6 +2,7 @@
 #include "calls/context.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <span>
 #include <utility>
@@ -66,6 +67,13 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
     if (context == nullptr || info.device == VK_NULL_HANDLE) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "device");
     }
+    if (constexpr VkfDebug known = VKF_DEBUG_FULL_BARRIERS | VKF_DEBUG_LIFETIMES;
+        (info.debug & ~known) != 0 || info.reserved != 0) {
+        return (info.debug & ~known) != 0
+                   ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "debug has bits 0x%x, which this version does not know",
+                          info.debug & ~known)
+                   : fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of info is not zero");
+    }
     Caps caps;
     if (const VkfResult result = enabledCaps(info, &caps, message); result != VKF_SUCCESS) {
         return result;
@@ -114,7 +122,17 @@ VkfResult vkfCreateContext(const VkfContextCreateInfo* info, VkfContext* context
     return vkf::guarded(message, [&] { return vkf::createContext(info, context, message); });
 }
 
-void vkfDestroyContext(VkfContext context) { delete context; }
+void vkfDestroyContext(VkfContext context) {
+    if (const uint32_t living = context != nullptr ? context->objects.count() : 0; living != 0) {
+        // The context stays, so that these objects do not use freed memory.
+        std::fprintf(stderr,
+                     "vkflash: vkfDestroyContext: %u plans, merges, appends or backward passes of this context still "
+                     "exist; destroy them before their context\n",
+                     living);
+        return;
+    }
+    delete context;
+}
 
 VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message) {
     if (context == nullptr) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "calls/object_context.hpp"
 #include "device/caps.hpp"
 #include "device/functions.hpp"
 #include "pipelines/pipelines.hpp"
@@ -11,12 +12,15 @@
 struct VkfContext_T {
     VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, vkf::TuningData data,
                  const vkf::DeviceFunctions& loaded)
-        : device(info.device), caps(enabled), tuning(std::move(data)), functions(loaded),
+        : device(info.device), debug(info.debug), objects(vkf::countsObjects(info.debug)), caps(enabled),
+          tuning(std::move(data)), functions(loaded),
           pipelines(functions, info.device, info.pipelineCache, info.allocator) {}
 
     vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries}; }
 
     VkDevice device;
+    VkfDebug debug;
+    vkf::LivingObjects objects;
     vkf::Caps caps;
     vkf::TuningData tuning; // for this device
     vkf::DeviceFunctions functions;

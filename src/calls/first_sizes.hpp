@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The last field that each struct of vkflash.h and inspect.h has in version 0.2, and those of the backward pass in 0.4.
+// The last field that each struct of vkflash.h, backward.h and inspect.h has in version 0.5.
 #pragma once
 
 #include <vkflash/inspect.h>
@@ -9,13 +9,13 @@
 
 namespace vkf {
 
-VKF_FIRST_SIZE(VkfContextCreateInfo, tuningBytes);
+VKF_FIRST_SIZE(VkfContextCreateInfo, reserved);
 VKF_FIRST_SIZE(VkfPlanInfo, reserved);
 VKF_FIRST_SIZE(VkfBindings, biasFactors);
 VKF_FIRST_SIZE(VkfMergeBindings, lse);
 VKF_FIRST_SIZE(VkfAppendBindings, sin);
-VKF_FIRST_SIZE(VkfGradientInfo, keyTile);
-VKF_FIRST_SIZE(VkfGradientBindings, scratch);
+VKF_FIRST_SIZE(VkfBackwardInfo, keyTile);
+VKF_FIRST_SIZE(VkfBackwardBindings, scratch);
 VKF_FIRST_SIZE(VkfMatrixInfo, layoutKnown);
 VKF_FIRST_SIZE(VkfTileCandidate, tile);
 

@@ -8,7 +8,9 @@
 #include "base/boundary.hpp"
 #include "calls/addresses.hpp"
 #include "calls/binding.hpp"
+#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
+#include "calls/describe.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/recorder.hpp"
 #include "planning/packed_sequences.hpp"
@@ -17,7 +19,7 @@
 namespace vkf {
 namespace {
 
-VkfResult planFor(VkfContext context, const VkfGradientProblem* problem, CheckedGradient* checked,
+VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, CheckedGradient* checked,
                   GradientPlan* gradient, VkfMessage* message) {
     if (context == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
@@ -26,13 +28,12 @@ VkfResult planFor(VkfContext context, const VkfGradientProblem* problem, Checked
     return result == VKF_SUCCESS ? makeGradientPlan(context->tunedDevice(), *checked, gradient, message) : result;
 }
 
-VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
+VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
                          VkfMessage* message) {
     if (gradient == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
     }
-    auto created = std::make_unique<VkfGradient_T>();
-    created->context = context;
+    std::unique_ptr<VkfBackward_T> created(new VkfBackward_T{{}, context, {}, {}});
     if (const VkfResult result = planFor(context, problem, &created->problem, created.get(), message);
         result != VKF_SUCCESS) {
         return result;
@@ -47,19 +48,9 @@ VkfResult createGradient(VkfContext context, const VkfGradientProblem* problem, 
 
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
-// One tensor or array of a call: its name, its binding, what it needs.
-struct Bound {
-    const char* name;
-    const VkfBinding& binding;
-    VkDeviceAddress* address;
-    uint64_t bytes;
-    uint64_t alignment;
-};
-
-VkfResult resolveEach(const VkfContext_T& context, std::initializer_list<Bound> all, VkfMessage* message) {
-    for (const Bound& one : all) {
-        const Need need{one.name, &one.binding, one.address, one.bytes, one.alignment};
-        if (const VkfResult result = resolve(context, need, message); result != VKF_SUCCESS) {
+VkfResult resolveEach(Resolver* resolver, std::initializer_list<Need> all) {
+    for (const Need& need : all) {
+        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
             return result;
         }
     }
@@ -72,37 +63,39 @@ struct GradientAddresses {
     shared::BackwardTable table{};
 };
 
-VkfResult resolveInputs(const VkfGradient_T& gradient, const VkfBindings& call, const VkfGradientBindings& bindings,
-                        Addresses* to, VkfMessage* message) {
+VkfResult resolveInputs(const VkfBackward_T& gradient, const VkfBindings& call, const VkfBackwardBindings& bindings,
+                        Resolver* resolver, Addresses* to) {
     const CheckedProblem& forward = gradient.problem.forward;
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand operand,
                             const VkfTensorLayout& layout) {
         const uint64_t alignment = operand == Operand::o ? 1 : gradient.inputAlignment;
-        return Bound{name, binding, &to->at(operand), bytesOf(layout),
-                     std::max<uint64_t>(elementAlignment(layout.type), alignment)};
+        return Need{name,
+                    &binding,
+                    &to->at(operand),
+                    bytesOf(layout),
+                    std::max<uint64_t>(elementAlignment(layout.type), alignment),
+                    Access::read,
+                    isDense(layout)};
     };
-    const VkfProblem& p = forward.given;
-    const uint64_t lseBytes = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float);
-    const bool hasDlse = gradient.problem.given.hasDlse != 0;
-    return resolveEach(*gradient.context,
+    const uint64_t dlseBytes = arrayBytes(gradient.problem, VKF_ARRAY_DLSE);
+    return resolveEach(resolver,
                        {tensor("q", call.q, Operand::q, forward.layout(VKF_TENSOR_Q)),
                         tensor("k", call.k, Operand::k, forward.layout(VKF_TENSOR_K)),
                         tensor("v", call.v, Operand::v, forward.layout(VKF_TENSOR_V)),
                         tensor("o", call.o, Operand::o, forward.layout(VKF_TENSOR_O)),
-                        tensor("dout", bindings.dout, Operand::dout, gradient.problem.layout(VKF_GRADIENT_TENSOR_DOUT)),
-                        {"dlse", bindings.dlse, &to->at(Operand::dlse), hasDlse ? lseBytes : 0, sizeof(float)}},
-                       message);
+                        tensor("dout", bindings.dout, Operand::dout, gradient.problem.layout(VKF_BACKWARD_DOUT)),
+                        {"dlse", &bindings.dlse, &to->at(Operand::dlse), dlseBytes, sizeof(float)}});
 }
 
-// Refuses memory that is bound for a gradient that the problem does not want, and for dlse without hasDlse.
-VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfGradientBindings& bindings, VkfMessage* message) {
+// Refuses memory that is bound for a gradient that the problem does not want, and for dlse without its bit.
+VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfBackwardBindings& bindings, VkfMessage* message) {
     const struct {
         const char* name;
         const VkfBinding& binding;
         bool wanted;
         const char* lacks;
     } optional[] = {
-        {"dlse", bindings.dlse, problem.given.hasDlse != 0, "hasDlse of the gradient problem is 0"},
+        {"dlse", bindings.dlse, has(problem.given, VKF_USE_DLSE), "use of the backward problem lacks VKF_USE_DLSE"},
         {"dq", bindings.dq, problem.wants(VKF_GRADIENT_Q), "gradients lacks VKF_GRADIENT_Q"},
         {"dk", bindings.dk, problem.wants(VKF_GRADIENT_K), "gradients lacks VKF_GRADIENT_K"},
         {"dv", bindings.dv, problem.wants(VKF_GRADIENT_V), "gradients lacks VKF_GRADIENT_V"},
@@ -117,32 +110,35 @@ VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfGradientBindin
     return VKF_SUCCESS;
 }
 
-VkfResult resolveOutputs(const VkfGradient_T& gradient, const VkfGradientBindings& bindings,
-                         shared::BackwardTable* table, VkfMessage* message) {
+VkfResult resolveOutputs(const VkfBackward_T& gradient, const VkfBackwardBindings& bindings, Resolver* resolver,
+                         shared::BackwardTable* table) {
     const CheckedGradient& problem = gradient.problem;
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkDeviceAddress* address,
-                            VkfGradientBits wanted, VkfGradientRole role) {
+                            VkfGradientBits wanted, VkfBackwardRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
-        return Bound{name, binding, address, problem.wants(wanted) ? bytesOf(layout) : 0,
-                     elementAlignment(layout.type)};
+        return Need{name,
+                    &binding,
+                    address,
+                    problem.wants(wanted) ? bytesOf(layout) : 0,
+                    elementAlignment(layout.type),
+                    Access::write,
+                    isDense(layout)};
     };
     const uint64_t biasElementBytes = vkfTypeBytes(problem.given.dbiasType);
-    const uint64_t sinkBytes = problem.wants(VKF_GRADIENT_SINKS) ? problem.forward.given.queryHeads * sizeof(float) : 0;
-    return resolveEach(
-        *gradient.context,
-        {tensor("dq", bindings.dq, &table->dq.address, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ),
-         tensor("dk", bindings.dk, &table->dk.address, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK),
-         tensor("dv", bindings.dv, &table->dv.address, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV),
-         {"dbias", bindings.dbias, &table->dbias.address, problem.biasElements * biasElementBytes, biasElementBytes},
-         {"dsinks", bindings.dsinks, &table->dsinks, sinkBytes, sizeof(float)}},
-        message);
+    return resolveEach(resolver, {tensor("dq", bindings.dq, &table->dq.address, VKF_GRADIENT_Q, VKF_BACKWARD_DQ),
+                                  tensor("dk", bindings.dk, &table->dk.address, VKF_GRADIENT_K, VKF_BACKWARD_DK),
+                                  tensor("dv", bindings.dv, &table->dv.address, VKF_GRADIENT_V, VKF_BACKWARD_DV),
+                                  {"dbias", &bindings.dbias, &table->dbias.address,
+                                   arrayBytes(problem, VKF_ARRAY_DBIAS), biasElementBytes, Access::write, false},
+                                  {"dsinks", &bindings.dsinks, &table->dsinks, arrayBytes(problem, VKF_ARRAY_DSINKS),
+                                   sizeof(float), Access::write}});
 }
 
-VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& binding, GradientAddresses* to,
-                         VkfMessage* message) {
+VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& binding, Resolver* resolver,
+                         GradientAddresses* to, VkfMessage* message) {
     VkDeviceAddress& scratch = to->call.at(Operand::scratch);
-    const Need need{"scratch", &binding, &scratch, gradient.scratch.bytes(), scratchAlignment};
-    if (const VkfResult result = resolve(*gradient.context, need, message); result != VKF_SUCCESS) {
+    const Need need{"scratch", &binding, &scratch, gradient.scratch.bytes(), scratchAlignment, Access::write};
+    if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
         return result;
     }
     if (binding.size == 0) {
@@ -163,26 +159,30 @@ VkfResult resolveScratch(const VkfGradient_T& gradient, const VkfBinding& bindin
     return VKF_SUCCESS;
 }
 
-VkfResult resolveAll(const VkfGradient_T& gradient, const VkfGradientBindings& bindings, GradientAddresses* to,
+VkfResult resolveAll(const VkfBackward_T& gradient, const VkfBackwardBindings& bindings, GradientAddresses* to,
                      VkfMessage* message) {
     VkfBindings call{};
+    Resolver resolver(*gradient.context, message);
     to->table = gradient.table;
-    VkfResult result = readVersioned(bindings.call, &call, "call", message);
+    VkfResult result = readVersioned(bindings.forward, &call, "forward", message);
     if (result == VKF_SUCCESS) {
         result = refuseUnwanted(gradient.problem, bindings, message);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveInputs(gradient, call, bindings, &to->call, message);
+        result = resolveInputs(gradient, call, bindings, &resolver, &to->call);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveOptional(*gradient.context, gradient.problem.forward.given, call, InputsOf::gradient, &to->call,
-                                 message);
+        result =
+            resolveOptional(&resolver, gradient.problem.forward.given, call, InputsOf::gradient, &to->call, message);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveOutputs(gradient, bindings, &to->table, message);
+        result = resolveOutputs(gradient, bindings, &resolver, &to->table);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveScratch(gradient, bindings.scratch, to, message);
+        result = resolveScratch(gradient, bindings.scratch, &resolver, to, message);
+    }
+    if (result == VKF_SUCCESS) {
+        result = resolver.checkOutputs();
     }
     to->call.at(Operand::rowStarts) = to->call.table.row_starts;
     to->call.at(Operand::keyStarts) = to->call.table.key_starts;
@@ -190,7 +190,7 @@ VkfResult resolveAll(const VkfGradient_T& gradient, const VkfGradientBindings& b
     return result;
 }
 
-void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t index,
+void recordPhase(const VkfBackward_T& gradient, const Recorder& recorder, size_t index,
                  const GradientAddresses& addresses, uint32_t first, uint32_t last) {
     const Phase& phase = gradient.phases[index];
     const VkfProblem& p = gradient.problem.forward.given;
@@ -211,9 +211,9 @@ void recordPhase(const VkfGradient_T& gradient, const Recorder& recorder, size_t
     }
 }
 
-VkfResult record(VkCommandBuffer commandBuffer, const VkfGradient_T& gradient, const VkfGradientBindings* given,
+VkfResult record(VkCommandBuffer commandBuffer, const VkfBackward_T& gradient, const VkfBackwardBindings* given,
                  uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    VkfGradientBindings bindings{};
+    VkfBackwardBindings bindings{};
     if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
         return result;
     }
@@ -223,6 +223,10 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfGradient_T& gradient, c
             return result;
         }
     }
+    if (stepCount == 0) {
+        return VKF_SUCCESS;
+    }
+    const CallBarriers barriers(*gradient.context, commandBuffer);
     const Recorder recorder(*gradient.context, gradient.phases, gradient.pipelines, commandBuffer);
     recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
         recordPhase(gradient, recorder, index, addresses, first, last);
@@ -230,36 +234,35 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfGradient_T& gradient, c
     return VKF_SUCCESS;
 }
 
-// Computes VkfGradientInfo::minimumBytes.
+// Computes VkfBackwardInfo::minimumBytes.
 double minimumBytes(const CheckedGradient& gradient) {
     const VkfProblem& p = gradient.forward.given;
     const auto bytes = [](const VkfTensorLayout& layout) {
         return 1.0 * layout.batch * layout.heads * layout.rows *
                static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     };
-    double sum = bytes(gradient.layout(VKF_GRADIENT_TENSOR_DOUT));
+    double sum = bytes(gradient.layout(VKF_BACKWARD_DOUT));
     for (const VkfTensorLayout& layout : gradient.forward.layouts) {
         sum += bytes(layout);
     }
-    sum += gradient.wants(VKF_GRADIENT_Q) ? bytes(gradient.layout(VKF_GRADIENT_TENSOR_DQ)) : 0.0;
-    sum += gradient.wants(VKF_GRADIENT_K) ? bytes(gradient.layout(VKF_GRADIENT_TENSOR_DK)) : 0.0;
-    sum += gradient.wants(VKF_GRADIENT_V) ? bytes(gradient.layout(VKF_GRADIENT_TENSOR_DV)) : 0.0;
+    sum += gradient.wants(VKF_GRADIENT_Q) ? bytes(gradient.layout(VKF_BACKWARD_DQ)) : 0.0;
+    sum += gradient.wants(VKF_GRADIENT_K) ? bytes(gradient.layout(VKF_BACKWARD_DK)) : 0.0;
+    sum += gradient.wants(VKF_GRADIENT_V) ? bytes(gradient.layout(VKF_BACKWARD_DV)) : 0.0;
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
-    return sum + (gradient.given.hasDlse != 0 ? 8.0 : 4.0) * rows;
+    return sum + (has(gradient.given, VKF_USE_DLSE) ? 8.0 : 4.0) * rows;
 }
 
-VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
+VkfBackwardInfo gradientInfo(const VkfBackward_T& gradient) {
     const CheckedGradient& problem = gradient.problem;
     const VkfProblem& p = problem.forward.given;
-    VkfGradientInfo info{};
+    VkfBackwardInfo info{};
     info.structSize = sizeof info;
     info.path = gradient.path;
     info.stepCount = gradient.steps();
     info.scratchBytes = gradient.scratch.bytes();
     info.scratchAlignment = scratchAlignment;
-    for (const VkfTensorLayout* layout :
-         {&problem.forward.layout(VKF_TENSOR_Q), &problem.forward.layout(VKF_TENSOR_K),
-          &problem.forward.layout(VKF_TENSOR_V), &problem.layout(VKF_GRADIENT_TENSOR_DOUT)}) {
+    for (const VkfTensorLayout* layout : {&problem.forward.layout(VKF_TENSOR_Q), &problem.forward.layout(VKF_TENSOR_K),
+                                          &problem.forward.layout(VKF_TENSOR_V), &problem.layout(VKF_BACKWARD_DOUT)}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(layout->type));
     }
     info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, gradient.inputAlignment);
@@ -274,20 +277,19 @@ VkfGradientInfo gradientInfo(const VkfGradient_T& gradient) {
     info.minimumBytes = minimumBytes(problem);
     std::snprintf(info.rowTile, sizeof info.rowTile, "%s", gradient.rowTileText.c_str());
     std::snprintf(info.keyTile, sizeof info.keyTile, "%s", gradient.keyTileText.c_str());
-    std::snprintf(info.description, sizeof info.description,
-                  "backward %s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s,%s, %u threads, %u B shared, %u step%s%s",
-                  vkfPathName(info.path), p.batch, has(p, VKF_ARRAY_CU_SEQLENS) ? " packed" : "", p.queryHeads,
-                  p.kvHeads, p.queryRows, p.keys, p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type),
-                  vkfTypeName(p.v.type), vkfTypeName(problem.given.dout.type), info.workgroupSize,
-                  info.sharedMemoryBytes, info.stepCount, info.stepCount == 1 ? "" : "s",
-                  info.tuned != 0 ? ", tuned" : "");
+    Line line(info.description, sizeof info.description);
+    line.add("backward %s: ", vkfPathName(info.path));
+    describeProblem(problem.forward, &line);
+    line.add("; dout %s%s, %u threads, %u B shared, %u step%s%s", vkfTypeName(problem.given.dout.type),
+             has(problem.given, VKF_USE_DLSE) ? ", dlse" : "", info.workgroupSize, info.sharedMemoryBytes,
+             info.stepCount, info.stepCount == 1 ? "" : "s", info.tuned != 0 ? ", tuned" : "");
     return info;
 }
 
 } // namespace
 } // namespace vkf
 
-VkfResult vkfCheckGradientSupport(VkfContext context, const VkfGradientProblem* problem, VkfMessage* message) {
+VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedGradient checked{};
         vkf::GradientPlan gradient;
@@ -295,27 +297,27 @@ VkfResult vkfCheckGradientSupport(VkfContext context, const VkfGradientProblem* 
     });
 }
 
-VkfResult vkfCreateGradient(VkfContext context, const VkfGradientProblem* problem, VkfGradient* gradient,
+VkfResult vkfCreateBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
                             VkfMessage* message) {
     return vkf::guarded(message, [&] { return vkf::createGradient(context, problem, gradient, message); });
 }
 
-void vkfDestroyGradient(VkfGradient gradient) { delete gradient; }
+void vkfDestroyBackward(VkfBackward gradient) { delete gradient; }
 
-VkfResult vkfGetGradientInfo(VkfGradient gradient, VkfGradientInfo* info, VkfMessage* message) {
+VkfResult vkfGetBackwardInfo(VkfBackward gradient, VkfBackwardInfo* info, VkfMessage* message) {
     if (gradient == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
     }
     return vkf::writeVersioned(vkf::gradientInfo(*gradient), info, "info", message);
 }
 
-VkfResult vkfCmdGradient(VkCommandBuffer commandBuffer, VkfGradient gradient, const VkfGradientBindings* bindings,
+VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward gradient, const VkfBackwardBindings* bindings,
                          VkfMessage* message) {
-    return vkfCmdGradientSteps(commandBuffer, gradient, bindings, 0, gradient == nullptr ? 0 : gradient->steps(),
+    return vkfCmdBackwardSteps(commandBuffer, gradient, bindings, 0, gradient == nullptr ? 0 : gradient->steps(),
                                message);
 }
 
-VkfResult vkfCmdGradientSteps(VkCommandBuffer commandBuffer, VkfGradient gradient, const VkfGradientBindings* bindings,
+VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward gradient, const VkfBackwardBindings* bindings,
                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
     if (commandBuffer == VK_NULL_HANDLE || gradient == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",

@@ -5,12 +5,13 @@
 
 #include <vkflash/vkflash.h>
 
+#include "calls/object_context.hpp"
 #include "planning/gradient/gradient.hpp"
 #include "problem/gradient.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
-struct VkfGradient_T : vkf::GradientPlan {
-    VkfContext context = nullptr;
+struct VkfBackward_T : vkf::GradientPlan {
+    vkf::ObjectContext context;
     vkf::CheckedGradient problem{};
     std::vector<VkPipeline> pipelines; // one for each phase
 };

@@ -8,6 +8,7 @@
 
 #include "base/boundary.hpp"
 #include "calls/binding.hpp"
+#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "problem/cache_tensor.hpp"
@@ -37,11 +38,13 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
         return result;
     }
     const VkfMergeProblem& p = *problem;
-    if (p.partials == 0 || p.dim == 0) {
+    if (p.partials == 0 || p.batch == 0 || p.dim == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is 0; it must be at least 1",
-                    p.partials == 0 ? "partials" : "dim");
+                    p.partials == 0 ? "partials"
+                    : p.batch == 0  ? "batch"
+                                    : "dim");
     }
-    if (const VkfResult result = checkArrayBits(p.arrays, VKF_ARRAY_LSE, "a merge", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = checkUseBits(p.use, VKF_USE_LSE, "a merge", message); result != VKF_SUCCESS) {
         return result;
     }
     const struct {
@@ -83,6 +86,18 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
     }
     *layout = made;
     return VKF_SUCCESS;
+}
+
+// Returns the bytes of an array. 0 for arrays of other calls, and without the array.
+uint64_t arrayBytes(const VkfMergeProblem& p, const MergeLayouts& layout, VkfArray array) {
+    switch (array) {
+    case VKF_ARRAY_LSE:
+        return has(p, VKF_USE_LSE) ? uint64_t{p.batch} * p.heads * p.rows * sizeof(float) : 0;
+    case VKF_ARRAY_PARTIAL_LSE:
+        return layout.all.lseElements * sizeof(float);
+    default:
+        return 0;
+    }
 }
 
 // Returns the push constants of the merge, all but addresses and first_item.
@@ -133,13 +148,12 @@ VkfResult createMerge(VkfContext context, const VkfMergeProblem* given, VkfMerge
     if (context == nullptr || merge == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", context == nullptr ? "context" : "merge");
     }
-    auto created = std::make_unique<VkfMerge_T>();
-    created->context = context;
+    std::unique_ptr<VkfMerge_T> created(new VkfMerge_T{context});
     VkfMergeProblem problem{};
     Variant variant;
     VkfResult result = checkMerge(given, &problem, &created->layout, message);
     if (result == VKF_SUCCESS) {
-        created->lse = has(problem, VKF_ARRAY_LSE);
+        created->lse = has(problem, VKF_USE_LSE);
         created->params = baseParams(problem, created->layout);
         result = makeVariant(context->caps, *created, &variant, message);
     }
@@ -159,7 +173,7 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
         return result;
     }
     if (!merge.lse) {
-        if (const VkfResult result = refuseStray("lse", bindings.lse, VKF_ARRAY_LSE, message); result != VKF_SUCCESS) {
+        if (const VkfResult result = refuseStray("lse", bindings.lse, VKF_USE_LSE, message); result != VKF_SUCCESS) {
             return result;
         }
     }
@@ -169,20 +183,26 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     const uint64_t lseBytes = merge.lse ? params.row_count * sizeof(float) : 0;
     const std::array needs = {
-        Need{"partials", &bindings.partials, &params.partials, layout.all.partialElements * partialBytes, partialBytes},
+        Need{"partials", &bindings.partials, &params.partials, layout.all.partialElements * partialBytes, partialBytes,
+             Access::read, layout.all.partialStride == layout.partial.elements && isDense(layout.partial)},
         Need{"partialLse", &bindings.partialLse, &params.partial_lse, layout.all.lseElements * sizeof(float),
-             sizeof(float)},
-        Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes},
-        Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float)},
+             sizeof(float), Access::read, layout.all.lsePartialStride == params.row_count},
+        Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes, Access::write, isDense(layout.o)},
+        Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float), Access::write},
     };
+    Resolver resolver(*merge.context, message);
     for (const Need& need : needs) {
-        if (const VkfResult result = resolve(*merge.context, need, message); result != VKF_SUCCESS) {
+        if (const VkfResult result = resolver.resolve(need); result != VKF_SUCCESS) {
             return result;
         }
+    }
+    if (const VkfResult result = resolver.checkOutputs(); result != VKF_SUCCESS) {
+        return result;
     }
     if (params.row_count == 0) {
         return VKF_SUCCESS;
     }
+    const CallBarriers barriers(*merge.context, commandBuffer);
     const DeviceFunctions& functions = merge.context->functions;
     const uint32_t columnGroups = (params.dim - 1) / merge.columnsOfWorkgroup + 1;
     const uint32_t rowGroups = (params.row_count - 1) / merge.rowsOfWorkgroup + 1;
@@ -204,6 +224,13 @@ VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message) {
     VkfMergeProblem read{};
     vkf::MergeLayouts layouts{};
     return vkf::checkMerge(problem, &read, &layouts, message);
+}
+
+uint64_t vkfGetMergeArrayBytes(const VkfMergeProblem* problem, VkfArray array) {
+    VkfMergeProblem read{};
+    vkf::MergeLayouts layouts{};
+    return vkf::checkMerge(problem, &read, &layouts, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(read, layouts, array)
+                                                                             : 0;
 }
 
 VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole role, VkfTensorLayout* layout,

@@ -3,6 +3,7 @@
 
 #include <vkflash/vkflash.h>
 
+#include "calls/object_context.hpp"
 #include "pipelines/variant.hpp"
 #include "shared/merge_params.h"
 
@@ -19,7 +20,7 @@ struct MergeLayouts {
 
 // Immutable after creation, so that any number of threads may record it.
 struct VkfMerge_T {
-    VkfContext context;
+    vkf::ObjectContext context;
     vkf::MergeLayouts layout;
     bool lse;                        // lse is an output too
     vkf::shared::MergeParams params; // without addresses

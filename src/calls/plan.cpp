@@ -8,6 +8,7 @@
 
 #include "base/boundary.hpp"
 #include "calls/context.hpp"
+#include "calls/describe.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/recorder.hpp"
 
@@ -31,8 +32,7 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     if (plan == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
     }
-    auto created = std::make_unique<VkfPlan_T>();
-    created->context = context;
+    std::unique_ptr<VkfPlan_T> created(new VkfPlan_T{{}, context, {}, {}});
     if (const VkfResult result = planFor(context->tunedDevice(), problem, &created->problem, created.get(), message);
         result != VKF_SUCCESS) {
         return result;
@@ -57,8 +57,8 @@ double minimumBytes(const CheckedProblem& problem) {
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
     const double probabilities = static_cast<double>(p.batch) * p.queryHeads * probabilityRows(p) * p.keys;
-    return bytes + (has(p, VKF_ARRAY_LSE) ? 4.0 * rows : 0.0) +
-           (has(p, VKF_ARRAY_PROBABILITIES) ? 4.0 * probabilities : 0.0);
+    return bytes + (has(p, VKF_USE_LSE) ? 4.0 * rows : 0.0) +
+           (has(p, VKF_USE_PROBABILITIES) ? 4.0 * probabilities : 0.0);
 }
 
 // Returns the part of the description about cooperative matrices; empty without them.
@@ -71,28 +71,14 @@ std::array<char, 64> matrixText(const MatrixLayout& matrix) {
     return text;
 }
 
-// Returns the part of the description about pages; empty without pages.
-std::array<char, 32> pagesText(const VkfPaging& paging) {
-    std::array<char, 32> text{};
-    if (paging.pageSize != 0) {
-        std::snprintf(text.data(), text.size(), ", pages of %u", paging.pageSize);
-    }
-    return text;
-}
-
 void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
-    const VkfProblem& p = plan.problem.given;
-    std::snprintf(
-        info->description, sizeof info->description,
-        "%s: B=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s, tile %ux%u, %u split%s, %u threads, %u B shared, "
-        "%s%s%s, %u "
-        "step%s%s",
-        vkfPathName(info->path), p.batch, has(p, VKF_ARRAY_CU_SEQLENS) ? " packed" : "", p.queryHeads, p.kvHeads,
-        p.queryRows, p.keys, p.headDim, p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type),
-        vkfTypeName(p.o.type), info->tileRows, info->tileKeys, info->kvSplits, info->kvSplits == 1 ? "" : "s",
-        info->workgroupSize, info->sharedMemoryBytes, info->subgroupReductions != 0 ? "subgroups" : "no subgroups",
-        matrixText(plan.matrix).data(), pagesText(p.paging).data(), info->stepCount, info->stepCount == 1 ? "" : "s",
-        info->tuned != 0 ? ", tuned" : "");
+    Line line(info->description, sizeof info->description);
+    line.add("%s: ", vkfPathName(info->path));
+    describeProblem(plan.problem, &line);
+    line.add("; tile %ux%u, %u split%s, %u threads, %u B shared, %s%s, %u step%s%s", info->tileRows, info->tileKeys,
+             info->kvSplits, info->kvSplits == 1 ? "" : "s", info->workgroupSize, info->sharedMemoryBytes,
+             info->subgroupReductions != 0 ? "subgroups" : "no subgroups", matrixText(plan.matrix).data(),
+             info->stepCount, info->stepCount == 1 ? "" : "s", info->tuned != 0 ? ", tuned" : "");
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {

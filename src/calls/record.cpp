@@ -5,6 +5,7 @@
 #include "base/message.hpp"
 #include "calls/addresses.hpp"
 #include "calls/binding.hpp"
+#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
@@ -16,8 +17,7 @@
 namespace vkf {
 namespace {
 
-VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
-                         VkfMessage* message) {
+VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Resolver* resolver, Addresses* addresses) {
     const struct {
         const char* name;
         const VkfBinding& binding;
@@ -31,22 +31,27 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Add
     };
     for (const auto& tensor : tensors) {
         const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
-        const uint64_t alignment = tensor.role == VKF_TENSOR_O ? plan.outputAlignment : plan.inputAlignment;
-        const Need need{tensor.name, &tensor.binding, &addresses->at(tensor.operand),
+        const bool output = tensor.role == VKF_TENSOR_O;
+        const uint64_t alignment = output ? plan.outputAlignment : plan.inputAlignment;
+        const Need need{tensor.name,
+                        &tensor.binding,
+                        &addresses->at(tensor.operand),
                         vkfStoredBytes(layout.type, layout.elements),
-                        std::max(elementAlignment(layout.type), alignment)};
-        if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
+                        std::max(elementAlignment(layout.type), alignment),
+                        output ? Access::write : Access::read,
+                        isDense(layout)};
+        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
             return result;
         }
     }
     return VKF_SUCCESS;
 }
 
-VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses,
+VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Resolver* resolver, Addresses* addresses,
                          VkfMessage* message) {
     VkDeviceAddress& scratch = addresses->at(Operand::scratch);
-    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratch.bytes(), scratchAlignment};
-    if (const VkfResult result = resolve(*plan.context, need, message); result != VKF_SUCCESS) {
+    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratch.bytes(), scratchAlignment, Access::write};
+    if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
         return result;
     }
     if (plan.scratch.bytes() != 0 && bindings.scratch.size == 0) {
@@ -67,14 +72,15 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Add
 }
 
 VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
-    VkfResult result = resolveTensors(plan, bindings, addresses, message);
+    Resolver resolver(*plan.context, message);
+    VkfResult result = resolveTensors(plan, bindings, &resolver, addresses);
     if (result == VKF_SUCCESS) {
-        result = resolveOptional(*plan.context, plan.problem.given, bindings, InputsOf::attention, addresses, message);
+        result = resolveOptional(&resolver, plan.problem.given, bindings, InputsOf::attention, addresses, message);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveScratch(plan, bindings, addresses, message);
+        result = resolveScratch(plan, bindings, &resolver, addresses, message);
     }
-    return result;
+    return result == VKF_SUCCESS ? resolver.checkOutputs() : result;
 }
 
 shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase, const Addresses& addresses) {
@@ -128,6 +134,10 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const Vkf
             return result;
         }
     }
+    if (stepCount == 0) {
+        return VKF_SUCCESS;
+    }
+    const CallBarriers barriers(*plan.context, commandBuffer);
     const Recorder recorder(*plan.context, plan.phases, plan.pipelines, commandBuffer);
     recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
         recordPhase(plan, recorder, index, addresses, first, last);

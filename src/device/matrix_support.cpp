@@ -73,7 +73,7 @@ const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
     return firstOf(std::array{
         Lack{std::max(p.headDim, p.valueDim) > mostBf16x3Dim,
              "headDim and valueDim must be at most 128 if q, k and v are f32"},
-        Lack{has(p, VKF_ARRAY_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
+        Lack{has(p, VKF_USE_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
         Lack{coopmatMatrices(caps, p).viaShared,
              "the element layout of the matrices must be known if q, k and v are f32"},
     });

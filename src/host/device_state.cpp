@@ -40,6 +40,7 @@ Context DeviceState::createContext(const DeviceOptions& options) const {
     info.device = device_.handle();
     info.features = device_.features();
     info.quirks = quirks_;
+    info.debug = options.debug;
     info.maxSharedMemoryBytes = options.maxSharedMemoryBytes;
     info.tuning = options.tuning.data();
     info.tuningBytes = options.tuning.size();

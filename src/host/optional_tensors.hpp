@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The optional inputs and outputs of a call as host attention sees them: one row for each. The host library knows only
-// the public headers, so that it needs this table besides that of the core library (src/problem/optional_inputs.hpp).
+// The optional inputs and outputs of a call as host attention sees them: where each array has its binding and its host
+// memory.
 #pragma once
 
 #include <array>
@@ -13,11 +13,14 @@
 namespace vkf::host {
 
 struct OptionalTensor {
+    VkfArray array;
     const char* name; // in messages
     VkfBinding VkfBindings::*binding;
-    uint64_t (*bytes)(const VkfProblem&);     // 0 if the problem does not use it
     const void* (*input)(const HostTensors&); // null for outputs
     void* (*output)(const HostTensors&);      // null for inputs
+
+    // Bytes of the array; 0 if the problem does not use it.
+    uint64_t bytes(const VkfProblem& problem) const { return vkfGetArrayBytes(&problem, array); }
 };
 
 inline constexpr size_t optionalTensorCount = 16;

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "problem/arrays.hpp"
 #include "problem/mask_layout.hpp"
-#include "problem/optional_inputs.hpp"
 
 namespace vkf {
 
 void addStrides(const VkfProblem& problem, shared::CallTable* table) {
-    for (const OptionalInput& row : optionalInputs) {
+    for (const ArrayRow& row : arrayTable) {
         if (row.broadcast != nullptr && row.has(problem)) {
             const VkfBroadcastArray& strides = problem.*row.broadcast;
             const uint64_t bits = broadcastBits(strides.type);
@@ -38,7 +38,7 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
         return tableAddress;
     }
     uint64_t address = 0;
-    for (const OptionalInput& row : optionalInputs) {
+    for (const ArrayRow& row : arrayTable) {
         if (row.passedIn == PassedIn::extraSlot) {
             address = std::max(address, table.*row.field); // at most one of them is not 0
         }

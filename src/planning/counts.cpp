@@ -12,7 +12,7 @@ VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessa
     return rows <= mostCount / splits
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED, "%squeryHeads * queryRows%s is over the limit of %llu",
-                      has(p, VKF_ARRAY_CU_SEQLENS) ? "" : "batch * ", splits > 1 ? " * kvSplits" : "",
+                      has(p, VKF_USE_CU_SEQLENS) ? "" : "batch * ", splits > 1 ? " * kvSplits" : "",
                       static_cast<unsigned long long>(mostCount));
 }
 

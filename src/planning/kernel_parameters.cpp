@@ -5,9 +5,9 @@
 #include <bit>
 #include <iterator>
 
+#include "problem/arrays.hpp"
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
-#include "problem/optional_inputs.hpp"
 #include "problem/score_limits.hpp"
 #include "shared/score_limits.h"
 
@@ -43,7 +43,7 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
 
 // Where the kernels read which probabilities dropout leaves out of o: VKF_DROPOUT_*.
 uint32_t dropoutOf(const VkfProblem& p) {
-    if (has(p, VKF_ARRAY_DROPOUT_MASK)) {
+    if (has(p, VKF_USE_DROPOUT_MASK)) {
         return p.dropoutMask.type == VKF_TYPE_BOOL8 ? VKF_DROPOUT_BYTES : VKF_DROPOUT_BITS;
     }
     return hasBoundSeed(p) ? VKF_DROPOUT_DEVICE_SEED : VKF_DROPOUT_SEED;
@@ -65,7 +65,7 @@ void setReach(const CheckedProblem& problem, Constants& c) {
 
 // Whether heads or sequences of a bias, mask or dropout mask repeat by modulo.
 bool hasRepeats(const VkfProblem& p) {
-    return std::any_of(optionalInputs.begin(), optionalInputs.end(), [&](const OptionalInput& row) {
+    return std::any_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
         return row.broadcast != nullptr && row.has(p) && repeatsByModulo(p, p.*row.broadcast);
     });
 }
@@ -89,7 +89,7 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     // row of a head that is not there.
     params.query_rows = p.queryHeads != 0 ? p.queryRows : 0;
     params.keys = p.keys;
-    const double unit = has(p, VKF_ARRAY_BIAS) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
+    const double unit = has(p, VKF_USE_BIAS) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
     const double scale = p.scale;
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? cappingFactor(p.softcap, p.scale) : scale * unit);
@@ -267,35 +267,35 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
     c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
     c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
-    c[VKF_ID_KEY_LENGTHS] = has(p, VKF_ARRAY_KEY_LENGTHS) ? 1 : 0;
+    c[VKF_ID_KEY_LENGTHS] = has(p, VKF_USE_KEY_LENGTHS) ? 1 : 0;
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
-    c[VKF_ID_LSE] = has(p, VKF_ARRAY_LSE) ? 1 : 0;
+    c[VKF_ID_LSE] = has(p, VKF_USE_LSE) ? 1 : 0;
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
     c[VKF_ID_HEADS_IN_TURN] = 1;
     c[VKF_ID_MAP_ROW_TILES] = 1;
-    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
+    if (has(p, VKF_USE_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
         c[VKF_ID_MASK_BATCH_STRIDE] = static_cast<uint32_t>(p.blockMask.batchStride);
         c[VKF_ID_MASK_HEAD_STRIDE] = static_cast<uint32_t>(p.blockMask.headStride);
     }
-    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
+    if (has(p, VKF_USE_BLOCK_TABLE)) {
         c[VKF_ID_PAGE_ROWS] = p.paging.pageSize;
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
         c[VKF_ID_PAGES] = std::max(p.paging.pages, 1U);
     }
-    c[VKF_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
-    c[VKF_ID_ALIBI] = p.alibi == 0                     ? VKF_ALIBI_NONE
-                      : has(p, VKF_ARRAY_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
-                                                       : VKF_ALIBI_USUAL;
-    c[VKF_ID_BIAS] = has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
-    c[VKF_ID_BIAS_FACTORS] = has(p, VKF_ARRAY_BIAS_FACTORS) ? 1 : 0;
-    c[VKF_ID_MASK] = has(p, VKF_ARRAY_MASK) ? broadcastBits(p.mask.type) : 0;
-    c[VKF_ID_DOCUMENTS] = has(p, VKF_ARRAY_DOCUMENT_IDS) ? 1 : 0;
+    c[VKF_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
+    c[VKF_ID_ALIBI] = !has(p, VKF_USE_ALIBI)         ? VKF_ALIBI_NONE
+                      : has(p, VKF_USE_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
+                                                     : VKF_ALIBI_USUAL;
+    c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
+    c[VKF_ID_BIAS_FACTORS] = has(p, VKF_USE_BIAS_FACTORS) ? 1 : 0;
+    c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_DOCUMENTS] = has(p, VKF_USE_DOCUMENT_IDS) ? 1 : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
-    c[VKF_ID_FIRST_KEYS_CAUSAL] = p.causal;
-    c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_ARRAY_CU_SEQLENS) ? 1 : 0;
+    c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
+    c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_USE_CU_SEQLENS) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
     c[VKF_ID_EXTRA_SLOT] = extraSlot(p);
@@ -311,12 +311,12 @@ void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
 }
 
 Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
-    const VkfGradientProblem& g = gradient.given;
+    const VkfBackwardProblem& g = gradient.given;
     Constants c = constantsOf(gradient.forward, ofTile, shift);
     setExtraSlotToTable(gradient.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
-    c[VKF_ID_DLSE] = g.hasDlse;
+    c[VKF_ID_DLSE] = has(g, VKF_USE_DLSE) ? 1 : 0;
     c[VKF_ID_TYPE_DOUT] = static_cast<uint32_t>(g.dout.type);
     c[VKF_ID_TYPE_DQ] = static_cast<uint32_t>(g.dq.type);
     c[VKF_ID_TYPE_DK] = static_cast<uint32_t>(g.dk.type);

@@ -21,9 +21,9 @@ VkfResult checkRotary(const VkfAppendProblem& p, VkfMessage* message) {
                     VKF_ROTARY_INTERLEAVED);
     }
     if (rotary.pairs == VKF_ROTARY_OFF) {
-        const bool rotates = has(p, VKF_ARRAY_QUERIES) || has(p, VKF_ARRAY_ROTARY_TABLES);
-        return rotates ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but rotary.pairs is 0",
-                              has(p, VKF_ARRAY_QUERIES) ? "VKF_ARRAY_QUERIES" : "VKF_ARRAY_ROTARY_TABLES")
+        const bool rotates = has(p, VKF_USE_QUERIES) || has(p, VKF_USE_ROTARY_TABLES);
+        return rotates ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, but rotary.pairs is 0",
+                              has(p, VKF_USE_QUERIES) ? "VKF_USE_QUERIES" : "VKF_USE_ROTARY_TABLES")
                        : VKF_SUCCESS;
     }
     if (rotary.dim % 2 != 0 || rotary.dim > p.headDim) {
@@ -50,7 +50,7 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
         {p.keys, 0, VKF_MAX_ROWS, "keys"},
         {p.headDim, 1, VKF_MAX_APPEND_DIM, "headDim"},
         {p.valueDim, 1, VKF_MAX_APPEND_DIM, "valueDim"},
-        {p.batch, 0, 65535, "batch"},
+        {p.batch, 1, 65535, "batch"},
         {uint64_t{p.batch} * std::max(p.kvHeads, p.queryHeads), 0, VKF_MAX_ROWS, "batch * heads"},
         {uint64_t{p.batch} * std::max(p.kvHeads, p.queryHeads) * p.rows, 0, VKF_MAX_ROWS, "batch * heads * rows"},
     };
@@ -65,30 +65,29 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
-    constexpr VkfArrays allowed =
-        VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_QUERIES | VKF_ARRAY_NEW_LENGTHS | VKF_ARRAY_ROTARY_TABLES;
-    if (const VkfResult result = checkArrayBits(p.arrays, allowed, "an append", message); result != VKF_SUCCESS) {
+    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES;
+    if (const VkfResult result = checkUseBits(p.use, allowed, "an append", message); result != VKF_SUCCESS) {
         return result;
     }
     const struct {
-        VkfArrayBits array;
+        VkfUseBits array;
         bool described;
         const char* field;
     } descriptions[] = {
-        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "paging"},
-        {VKF_ARRAY_QUERIES, p.queryHeads != 0, "queryHeads"},
-        {VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0, "rotary.tableRows"},
+        {VKF_USE_BLOCK_TABLE, !isZero(p.paging), "paging"},
+        {VKF_USE_QUERIES, p.queryHeads != 0, "queryHeads"},
+        {VKF_USE_ROTARY_TABLES, p.rotary.tableRows != 0, "rotary.tableRows"},
     };
     for (const auto& [array, described, field] : descriptions) {
         if (has(p, array) != described) {
-            const char* name = arrayName(array);
+            const char* name = vkfUseString(array);
             return described
-                       ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", field, name)
-                       : fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, but %s is zero", name, field);
+                       ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks %s", field, name)
+                       : fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, but %s is zero", name, field);
         }
     }
-    if (!has(p, VKF_ARRAY_QUERIES) && !(isZero(p.q) && isZero(p.rotatedQ))) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks VKF_ARRAY_QUERIES",
+    if (!has(p, VKF_USE_QUERIES) && !(isZero(p.q) && isZero(p.rotatedQ))) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks VKF_USE_QUERIES",
                     isZero(p.q) ? "rotatedQ" : "q");
     }
     if (p.paging.reserved != 0 || !isZero(p.paging.reserved2) || !isZero(p.rotary.reserved)) {
@@ -99,7 +98,7 @@ VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkPages(const VkfAppendProblem& p, VkfMessage* message) {
-    return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
+    return has(p, VKF_USE_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
 }
 
 // Returns a layout with a shape only. layOut fills in the other fields.
@@ -113,7 +112,7 @@ VkfTensorLayout shapeOf(uint32_t batch, uint32_t heads, uint32_t rows, uint32_t 
 }
 
 VkfResult layOutAll(const VkfAppendProblem& p, AppendLayouts* layouts, VkfMessage* message) {
-    const bool paged = has(p, VKF_ARRAY_BLOCK_TABLE);
+    const bool paged = has(p, VKF_USE_BLOCK_TABLE);
     const uint32_t cacheBatch = paged ? (p.keys == 0 ? 0 : p.paging.pages) : p.batch;
     const uint32_t cacheRows = paged ? p.paging.pageSize : p.keys;
     const struct {
@@ -137,7 +136,7 @@ VkfResult layOutAll(const VkfAppendProblem& p, AppendLayouts* layouts, VkfMessag
             return result;
         }
     }
-    if (!has(p, VKF_ARRAY_QUERIES)) {
+    if (!has(p, VKF_USE_QUERIES)) {
         (*layouts)[VKF_APPEND_Q] = (*layouts)[VKF_APPEND_ROTATED_Q] = VkfTensorLayout{};
     }
     return VKF_SUCCESS;
@@ -151,6 +150,10 @@ VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, 
         return result;
     }
     VkfAppendProblem& p = *problem;
+    if (p.rotary.pairs == VKF_ROTARY_OFF && (p.rotary.dim != 0 || p.rotary.base != 0.0F)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "rotary.%s is not zero, but rotary.pairs is 0",
+                    p.rotary.dim != 0 ? "dim" : "base");
+    }
     p.valueDim = p.valueDim == 0 ? p.headDim : p.valueDim;
     p.rotary.dim = p.rotary.dim == 0 ? p.headDim : p.rotary.dim;
     p.rotary.base = p.rotary.base == 0.0F ? 10000.0F : p.rotary.base;
@@ -162,12 +165,35 @@ VkfResult checkAppend(const VkfAppendProblem* given, VkfAppendProblem* problem, 
     return layOutAll(p, layouts, message);
 }
 
+uint64_t arrayBytes(const VkfAppendProblem& p, VkfArray array) {
+    const uint64_t lengths = uint64_t{p.batch} * sizeof(int32_t);
+    switch (array) {
+    case VKF_ARRAY_LENGTHS:
+        return lengths;
+    case VKF_ARRAY_NEW_LENGTHS:
+        return has(p, VKF_USE_NEW_LENGTHS) ? lengths : 0;
+    case VKF_ARRAY_BLOCK_TABLE:
+        return has(p, VKF_USE_BLOCK_TABLE) && p.keys != 0 ? lengths * p.paging.maxPages : 0;
+    case VKF_ARRAY_COS:
+    case VKF_ARRAY_SIN:
+        return uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) * sizeof(float);
+    default:
+        return 0;
+    }
+}
+
 } // namespace vkf
 
 VkfResult vkfCheckAppend(const VkfAppendProblem* problem, VkfMessage* message) {
     VkfAppendProblem read{};
     vkf::AppendLayouts layouts{};
     return vkf::checkAppend(problem, &read, &layouts, message);
+}
+
+uint64_t vkfGetAppendArrayBytes(const VkfAppendProblem* problem, VkfArray array) {
+    VkfAppendProblem read{};
+    vkf::AppendLayouts layouts{};
+    return vkf::checkAppend(problem, &read, &layouts, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(read, array) : 0;
 }
 
 VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,

@@ -1,105 +1,89 @@
 // SPDX-License-Identifier: MIT
-//
-// Checks of VkfProblem::arrays: the bits, the arrays' descriptions, and fields without which an array has no meaning.
-#include "problem/checks.hpp"
+#include "problem/arrays.hpp"
 
-#include <array>
-#include <bit>
-
-#include "base/message.hpp"
+#include "problem/dropout.hpp"
+#include "problem/mask_layout.hpp"
 #include "problem/problem.hpp"
+#include "shared/constant_ids.h"
 
 namespace vkf {
 namespace {
 
-// Names of VkfArrayBits. The index is the number of the bit.
-constexpr std::array names = {
-    "VKF_ARRAY_LSE",          "VKF_ARRAY_PROBABILITIES", "VKF_ARRAY_PROBABILITY_ROWS",
-    "VKF_ARRAY_KEY_LENGTHS",  "VKF_ARRAY_BLOCK_MASK",    "VKF_ARRAY_BLOCK_TABLE",
-    "VKF_ARRAY_SINKS",        "VKF_ARRAY_ALIBI_SLOPES",  "VKF_ARRAY_BIAS",
-    "VKF_ARRAY_MASK",         "VKF_ARRAY_DOCUMENT_IDS",  "VKF_ARRAY_CU_SEQLENS",
-    "VKF_ARRAY_DROPOUT_MASK", "VKF_ARRAY_DROPOUT_SEED",  "VKF_ARRAY_BIAS_FACTORS",
-    "VKF_ARRAY_QUERIES",      "VKF_ARRAY_NEW_LENGTHS",   "VKF_ARRAY_ROTARY_TABLES",
-};
-constexpr VkfArrays knownArrays = (VkfArrays{1} << names.size()) - 1;
-static_assert(knownArrays == 2 * VKF_ARRAY_ROTARY_TABLES - 1);
-constexpr VkfArrays attentionArrays = 2 * VKF_ARRAY_BIAS_FACTORS - 1;
+using P = VkfProblem;
+using T = shared::CallTable;
 
-struct Description {
-    VkfArrayBits array;
-    bool given;
-    const char* field;
-};
+constexpr uint64_t words = sizeof(uint32_t); // alignment of arrays of 32-bit numbers
 
-VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
-    const Description descriptions[] = {
-        {VKF_ARRAY_BIAS, !isZero(p.bias), "bias"},
-        {VKF_ARRAY_MASK, !isZero(p.mask), "mask"},
-        {VKF_ARRAY_DROPOUT_MASK, !isZero(p.dropoutMask), "dropoutMask"},
-        {VKF_ARRAY_BLOCK_MASK, !isZero(p.blockMask), "blockMask"},
-        {VKF_ARRAY_BLOCK_TABLE, !isZero(p.paging), "paging"},
-        {VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
-    };
-    for (const Description& description : descriptions) {
-        if (description.given && !has(p, description.array)) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but arrays lacks %s", description.field,
-                        arrayName(description.array));
+// Whether a problem has an input.
+template <VkfUseBits bit> bool isOn(const P& p) { return has(p, bit); }
+bool hasPackedKeys(const P& p) { return has(p, VKF_USE_CU_SEQLENS) && !has(p, VKF_USE_BLOCK_TABLE); }
+// The generator needs a seed, from the problem or from the binding.
+bool hasSeed(const P& p) { return hasDropout(p) && !has(p, VKF_USE_DROPOUT_MASK); }
+
+// Bytes of each input.
+uint64_t lse(const P& p) { return uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows * sizeof(float); }
+uint64_t probabilities(const P& p) {
+    return uint64_t{p.batch} * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float);
+}
+uint64_t chosenRows(const P& p) { return p.keys != 0 ? p.probabilityRowCount * sizeof(int32_t) : 0; }
+uint64_t perSequence(const P& p) { return uint64_t{p.batch} * sizeof(int32_t); }
+uint64_t blockMask(const P& p) { return blockMaskLayout(p).words * sizeof(uint32_t); }
+uint64_t blockTable(const P& p) { return p.keys != 0 ? uint64_t{p.batch} * p.paging.maxPages * sizeof(int32_t) : 0; }
+uint64_t perHead(const P& p) { return uint64_t{p.queryHeads} * sizeof(float); }
+template <VkfUseBits bit> uint64_t broadcast(const P& p) { return broadcastBytes(p, bit); }
+uint64_t documentIds(const P& p) { return uint64_t{keySequences(p)} * p.keys * sizeof(int32_t); }
+uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); }
+uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
+
+constexpr bool output = true;
+
+constexpr bool areInOrder(const std::array<ArrayRow, arrayCount>& rows) {
+    for (size_t i = 0; i < rows.size(); i++) {
+        if (static_cast<size_t>(rows[i].array) != i) {
+            return false;
         }
     }
-    if (has(p, VKF_ARRAY_BLOCK_MASK) && p.blockMask.blockSize == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16");
-    }
-    if (has(p, VKF_ARRAY_PROBABILITY_ROWS) && p.probabilityRowCount == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "probabilityRowCount is 0; with VKF_ARRAY_PROBABILITY_ROWS it must be at least 1");
-    }
-    return VKF_SUCCESS;
+    return true;
 }
 
-// Refuses an array that has no meaning without another field or array.
-VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
-    const struct {
-        VkfArrayBits array;
-        bool meaningful;
-        const char* companion;
-    } companions[] = {
-        {VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0, "alibi"},
-        {VKF_ARRAY_BIAS_FACTORS, has(p, VKF_ARRAY_BIAS), "VKF_ARRAY_BIAS"},
-        {VKF_ARRAY_PROBABILITY_ROWS, has(p, VKF_ARRAY_PROBABILITIES), "VKF_ARRAY_PROBABILITIES"},
-    };
-    for (const auto& companion : companions) {
-        if (has(p, companion.array) && !companion.meaningful) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s without %s", arrayName(companion.array),
-                        companion.companion);
-        }
-    }
-    return VKF_SUCCESS;
-}
+// clang-format off
+constexpr std::array<ArrayRow, arrayCount> table = {{
+    // input                  bit                         name               alignment  has                                bytes                              passedIn                field             broadcasts
+    {VKF_ARRAY_LSE,             VKF_USE_LSE,              "lse",             words, isOn<VKF_USE_LSE>,              lse,                               PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {VKF_ARRAY_PROBABILITIES,   VKF_USE_PROBABILITIES,    "probabilities",   words, isOn<VKF_USE_PROBABILITIES>,    probabilities,                     PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {VKF_ARRAY_PROBABILITY_ROWS, VKF_USE_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_USE_PROBABILITY_ROWS>, chosenRows,                        PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_KEY_LENGTHS,      VKF_USE_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_USE_KEY_LENGTHS>,      perSequence,                       PassedIn::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BLOCK_MASK,       VKF_USE_BLOCK_MASK,       "blockMask",       words, isOn<VKF_USE_BLOCK_MASK>,       blockMask,                         PassedIn::extraSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BLOCK_TABLE,      VKF_USE_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_USE_BLOCK_TABLE>,      blockTable,                        PassedIn::extraSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_SINKS,           VKF_USE_SINKS,            "sinks",           words, isOn<VKF_USE_SINKS>,            perHead,                           PassedIn::extraSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_ALIBI_SLOPES,     VKF_USE_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_USE_ALIBI_SLOPES>,     perHead,                           PassedIn::extraSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BIAS,            VKF_USE_BIAS,             "bias",            words, isOn<VKF_USE_BIAS>,             broadcast<VKF_USE_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
+    {VKF_ARRAY_MASK,            VKF_USE_MASK,             "mask",            words, isOn<VKF_USE_MASK>,             broadcast<VKF_USE_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
+    {VKF_ARRAY_DOCUMENT_IDS,     VKF_USE_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_USE_DOCUMENT_IDS>,     documentIds,                       PassedIn::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_CU_SEQLENS_Q,      VKF_USE_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_USE_CU_SEQLENS>,       starts,                            PassedIn::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_CU_SEQLENS_K,      VKF_USE_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                    starts,                            PassedIn::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_DROPOUT_MASK,     VKF_USE_DROPOUT_MASK,     "dropoutMask",     words, isOn<VKF_USE_DROPOUT_MASK>,     broadcast<VKF_USE_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, false},
+    {VKF_ARRAY_DROPOUT_SEED,     VKF_USE_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                          seed,                              PassedIn::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BIAS_FACTORS,     VKF_USE_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                           PassedIn::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
+}};
+// clang-format on
+static_assert(areInOrder(table));
 
 } // namespace
 
-const char* arrayName(VkfArrayBits array) {
-    return names[static_cast<size_t>(std::countr_zero(static_cast<VkfArrays>(array)))];
-}
+const std::array<ArrayRow, arrayCount> arrayTable = table;
 
-VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message) {
-    if ((arrays & ~knownArrays) != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "arrays has bits 0x%x, which this version does not know",
-                    arrays & ~knownArrays);
+uint32_t extraSlot(const VkfProblem& problem) {
+    uint32_t inExtraSlot = 0;
+    for (const ArrayRow& row : arrayTable) {
+        if (row.passedIn == PassedIn::callTable && row.has(problem)) {
+            return VKF_EXTRA_SLOT_HAS_TABLE;
+        }
+        inExtraSlot += row.passedIn == PassedIn::extraSlot && row.has(problem) ? 1 : 0;
     }
-    if (const VkfArrays wrong = arrays & ~allowed; wrong != 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "arrays has %s, which %s does not have",
-                    arrayName(static_cast<VkfArrayBits>(wrong & (~wrong + 1))), problem);
-    }
-    return VKF_SUCCESS;
-}
-
-VkfResult checkArrays(const VkfProblem& p, VkfMessage* message) {
-    VkfResult result = checkArrayBits(p.arrays, attentionArrays, "attention", message);
-    if (result == VKF_SUCCESS) {
-        result = checkDescriptions(p, message);
-    }
-    return result == VKF_SUCCESS ? checkCompanions(p, message) : result;
+    return inExtraSlot == 0   ? VKF_EXTRA_SLOT_HAS_WINDOW
+           : inExtraSlot == 1 ? VKF_EXTRA_SLOT_HAS_ADDRESS
+                              : VKF_EXTRA_SLOT_HAS_TABLE;
 }
 
 } // namespace vkf

@@ -51,22 +51,22 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const 
 } // namespace
 
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
-    if (has(p, VKF_ARRAY_BIAS) && (broadcastBits(p.bias.type) == 0 || isMaskType(p.bias.type))) {
+    if (has(p, VKF_USE_BIAS) && (broadcastBits(p.bias.type) == 0 || isMaskType(p.bias.type))) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of bias is %d (%s); this version takes f32, f16, bf16",
                     p.bias.type, vkfTypeName(p.bias.type));
     }
     const struct {
-        VkfArrayBits bit;
+        VkfUseBits bit;
         const VkfBroadcastArray& array;
         const char* name;
-    } arrays[] = {{VKF_ARRAY_BIAS, p.bias, "bias"},
-                  {VKF_ARRAY_MASK, p.mask, "mask"},
-                  {VKF_ARRAY_DROPOUT_MASK, p.dropoutMask, "dropoutMask"}};
+    } arrays[] = {{VKF_USE_BIAS, p.bias, "bias"},
+                  {VKF_USE_MASK, p.mask, "mask"},
+                  {VKF_USE_DROPOUT_MASK, p.dropoutMask, "dropoutMask"}};
     for (const auto& [bit, array, name] : arrays) {
         if (!has(p, bit)) {
             continue;
         }
-        if (bit != VKF_ARRAY_BIAS && !isMaskType(array.type)) {
+        if (bit != VKF_USE_BIAS && !isMaskType(array.type)) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes bool8, bool1", name,
                         array.type, vkfTypeName(array.type));
         }

@@ -12,9 +12,6 @@
 
 namespace vkf {
 
-// Refuses a value other than 0 and 1.
-VkfResult checkBoolean(VkfBool value, const char* name, VkfMessage* message);
-
 // Whether all bytes of a struct without padding are 0.
 template <typename Struct> bool isZero(const Struct& value) {
     static_assert(std::has_unique_object_representations_v<Struct>);
@@ -25,21 +22,16 @@ template <size_t count> bool isZero(const uint64_t (&values)[count]) {
     return std::all_of(std::begin(values), std::end(values), [](uint64_t value) { return value == 0; });
 }
 
-// The name of a bit of VkfArrayBits that this version knows: "VKF_ARRAY_LSE".
-const char* arrayName(VkfArrayBits array);
-
 // Refuses bits other than `allowed`. `problem` is "attention", "an append" or "a merge".
-VkfResult checkArrayBits(VkfArrays arrays, VkfArrays allowed, const char* problem, VkfMessage* message);
+VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessage* message);
 // Refuses a tensor whose reserved fields are not 0.
 VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message);
 
-// Checks the bits of p.arrays, and that descriptions of arrays go with them.
-VkfResult checkArrays(const VkfProblem& p, VkfMessage* message);
+// Checks the bits of p.use, and that descriptions go with them.
+VkfResult checkUse(const VkfProblem& p, VkfMessage* message);
 // Refuses reserved fields that are not 0, in all structs of the problem but the tensors.
 VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message);
 
-// Checks all fields of type VkfBool.
-VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message);
 // Checks path, alignment and precision.
 VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message);
 // Checks scale, softcap, dropout.probability, and the bounds of the window.

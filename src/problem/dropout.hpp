@@ -11,12 +11,12 @@ namespace vkf {
 
 // Whether the call leaves out keys, by the generator or by a mask.
 inline bool hasDropout(const VkfProblem& problem) {
-    return problem.dropout.probability != 0.0F || has(problem, VKF_ARRAY_DROPOUT_MASK);
+    return problem.dropout.probability != 0.0F || has(problem, VKF_USE_DROPOUT_MASK);
 }
 
 // Whether the kernels read the seed from binding dropoutSeed. With a dropout mask they need no seed.
 inline bool hasBoundSeed(const VkfProblem& problem) {
-    return hasDropout(problem) && !has(problem, VKF_ARRAY_DROPOUT_MASK) && has(problem, VKF_ARRAY_DROPOUT_SEED);
+    return hasDropout(problem) && !has(problem, VKF_USE_DROPOUT_MASK) && has(problem, VKF_USE_DROPOUT_SEED);
 }
 
 // Returns floor(probability * 2^32). The generator leaves a key out if the key's number is less. The product is exact

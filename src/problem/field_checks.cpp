@@ -11,28 +11,6 @@
 
 namespace vkf {
 
-VkfResult checkBoolean(VkfBool value, const char* name, VkfMessage* message) {
-    return value <= 1 ? VKF_SUCCESS
-                      : fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; it must be 0 or 1", name, value);
-}
-
-VkfResult checkBooleans(const VkfProblem& p, VkfMessage* message) {
-    const struct {
-        VkfBool value;
-        const char* name;
-    } booleans[] = {
-        {p.causal, "causal"},
-        {p.alibi, "alibi"},
-        {p.window.enabled, "window.enabled"},
-    };
-    for (const auto& boolean : booleans) {
-        if (const VkfResult result = checkBoolean(boolean.value, boolean.name, message); result != VKF_SUCCESS) {
-            return result;
-        }
-    }
-    return VKF_SUCCESS;
-}
-
 VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message) {
     const struct {
         int value;
@@ -71,12 +49,12 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "dropout.probability is %g; it must be in [0, 1)",
                     static_cast<double>(p.dropout.probability));
     }
-    if (p.window.enabled != 0 && (p.window.left < -1 || p.window.right < -1)) {
+    if (has(p, VKF_USE_WINDOW) && (p.window.left < -1 || p.window.right < -1)) {
         const bool left = p.window.left < -1;
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.%s is %lld; it must be -1 (unlimited) or more",
                     left ? "left" : "right", static_cast<long long>(left ? p.window.left : p.window.right));
     }
-    if (p.causal != 0 && p.window.enabled != 0 && p.window.right > 0) {
+    if (has(p, VKF_USE_CAUSAL) && has(p, VKF_USE_WINDOW) && p.window.right > 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld; with causal it must be 0 or -1",
                     static_cast<long long>(p.window.right));
     }
@@ -95,7 +73,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
         const char* name;
     } structs[] = {
         {p.reserved == 0, "problem"},
-        {isZero(p.window.reserved), "window"},
+        {p.window.reserved == 0 && isZero(p.window.reserved2), "window"},
         {p.bias.reserved == 0 && p.bias.reserved2 == 0, "bias"},
         {p.mask.reserved == 0 && p.mask.reserved2 == 0, "mask"},
         {p.dropoutMask.reserved == 0 && p.dropoutMask.reserved2 == 0, "dropoutMask"},
@@ -113,7 +91,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
 
 // Path decode takes wider heads than the other paths. AUTO can choose decode unless there is a block mask.
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
-    const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && !has(p, VKF_ARRAY_BLOCK_MASK));
+    const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && !has(p, VKF_USE_BLOCK_MASK));
     const VkfPath path = decode ? VKF_PATH_DECODE : p.path == VKF_PATH_AUTO ? VKF_PATH_SCALAR : p.path;
     const struct {
         uint32_t value;
@@ -155,6 +133,9 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
                         dimension.value, dimension.limit);
         }
     }
+    if (p.batch == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "batch is 0; it must be at least 1");
+    }
     if (p.queryHeads > 0 && (p.kvHeads == 0 || p.queryHeads % p.kvHeads != 0)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "queryHeads %u is not a multiple of kvHeads %u", p.queryHeads,
                     p.kvHeads);
@@ -174,22 +155,22 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         bool asked;
         const char* name;
     } features[] = {
-        {has(p, VKF_ARRAY_MASK) && p.path == VKF_PATH_STANDARD, "mask on path standard"},
-        {has(p, VKF_ARRAY_CU_SEQLENS) && isStudyPath(p.path),
+        {has(p, VKF_USE_MASK) && p.path == VKF_PATH_STANDARD, "mask on path standard"},
+        {has(p, VKF_USE_CU_SEQLENS) && isStudyPath(p.path),
          "packed (variable-length) sequences on paths standard and key_outer"},
-        {has(p, VKF_ARRAY_CU_SEQLENS) && has(p, VKF_ARRAY_BLOCK_MASK),
+        {has(p, VKF_USE_CU_SEQLENS) && has(p, VKF_USE_BLOCK_MASK),
          "packed (variable-length) sequences with a blockMask"},
-        {has(p, VKF_ARRAY_CU_SEQLENS) && has(p, VKF_ARRAY_PROBABILITIES),
+        {has(p, VKF_USE_CU_SEQLENS) && has(p, VKF_USE_PROBABILITIES),
          "probabilities of packed (variable-length) sequences"},
-        {has(p, VKF_ARRAY_DOCUMENT_IDS) && p.path == VKF_PATH_STANDARD, "documents on path standard"},
-        {has(p, VKF_ARRAY_BLOCK_TABLE) && isStudyPath(p.path), "paging on paths standard and key_outer"},
-        {has(p, VKF_ARRAY_BLOCK_TABLE) && has(p, VKF_ARRAY_BLOCK_MASK), "paging with a blockMask"},
+        {has(p, VKF_USE_DOCUMENT_IDS) && p.path == VKF_PATH_STANDARD, "documents on path standard"},
+        {has(p, VKF_USE_BLOCK_TABLE) && isStudyPath(p.path), "paging on paths standard and key_outer"},
+        {has(p, VKF_USE_BLOCK_TABLE) && has(p, VKF_USE_BLOCK_MASK), "paging with a blockMask"},
         {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),
          "k or v of a block type on paths standard and key_outer"},
-        {has(p, VKF_ARRAY_BLOCK_MASK) && p.path == VKF_PATH_STANDARD, "blockMask on path standard"},
-        {has(p, VKF_ARRAY_BLOCK_MASK) && p.path == VKF_PATH_DECODE, "blockMask on path decode"},
+        {has(p, VKF_USE_BLOCK_MASK) && p.path == VKF_PATH_STANDARD, "blockMask on path standard"},
+        {has(p, VKF_USE_BLOCK_MASK) && p.path == VKF_PATH_DECODE, "blockMask on path decode"},
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
-        {p.window.enabled != 0 && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
+        {has(p, VKF_USE_WINDOW) && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
          "window.firstKeys on path standard"},
     };
     for (const auto& feature : features) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "problem/arrays.hpp"
 #include "problem/cache_tensor.hpp"
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
@@ -15,24 +16,24 @@ namespace {
 constexpr VkfGradients knownGradients = 2 * VKF_GRADIENT_SINKS - 1;
 constexpr VkfGradients defaultGradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 
-// Checks the fields of the gradient problem that do not depend on its forward problem.
-VkfResult checkFields(const VkfGradientProblem& p, VkfMessage* message) {
+// Checks the fields of the backward problem that do not depend on its forward problem.
+VkfResult checkFields(const VkfBackwardProblem& p, VkfMessage* message) {
     if (p.reserved != 0 || !isZero(p.reserved2)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of the gradient problem is not zero");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of the backward problem is not zero");
     }
     if ((p.gradients & ~knownGradients) != 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "gradients has bits 0x%x, which this version does not know",
                     p.gradients & ~knownGradients);
     }
-    return checkBoolean(p.hasDlse, "hasDlse", message);
+    return checkUseBits(p.use, VKF_USE_DLSE, "a backward pass", message);
 }
 
 // Refuses forward problems that this version cannot differentiate.
 VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
     const VkfProblem& p = forward.given;
-    if (!has(p, VKF_ARRAY_LSE)) {
+    if (!has(p, VKF_USE_LSE)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "arrays of the forward problem lacks VKF_ARRAY_LSE, which the backward pass needs");
+                    "use of the forward problem lacks VKF_USE_LSE, which the backward pass needs");
     }
     if (p.path != VKF_PATH_AUTO && p.path != VKF_PATH_SCALAR && p.path != VKF_PATH_COOPMAT) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
@@ -53,7 +54,7 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
         bool asked;
         const char* name;
     } features[] = {
-        {has(p, VKF_ARRAY_BLOCK_TABLE), "paging"},
+        {has(p, VKF_USE_BLOCK_TABLE), "paging"},
         {isBlockType(p.k.type), "k of a block type"},
         {isBlockType(p.v.type), "v of a block type"},
     };
@@ -69,14 +70,14 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
 VkfResult checkWanted(const CheckedGradient& c, VkfMessage* message) {
     const struct {
         VkfGradientBits gradient;
-        VkfArrayBits array;
+        VkfUseBits array;
         const char* name;
-    } companions[] = {{VKF_GRADIENT_BIAS, VKF_ARRAY_BIAS, "VKF_GRADIENT_BIAS"},
-                      {VKF_GRADIENT_SINKS, VKF_ARRAY_SINKS, "VKF_GRADIENT_SINKS"}};
+    } companions[] = {{VKF_GRADIENT_BIAS, VKF_USE_BIAS, "VKF_GRADIENT_BIAS"},
+                      {VKF_GRADIENT_SINKS, VKF_USE_SINKS, "VKF_GRADIENT_SINKS"}};
     for (const auto& companion : companions) {
         if (c.wants(companion.gradient) && !has(c.forward.given, companion.array)) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradients has %s, but arrays lacks %s", companion.name,
-                        arrayName(companion.array));
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradients has %s, but use lacks %s", companion.name,
+                        vkfUseString(companion.array));
         }
     }
     return VKF_SUCCESS;
@@ -84,7 +85,7 @@ VkfResult checkWanted(const CheckedGradient& c, VkfMessage* message) {
 
 // Refuses descriptions of gradients that are not wanted.
 VkfResult checkDescriptions(const CheckedGradient& c, VkfMessage* message) {
-    const VkfGradientProblem& p = c.given;
+    const VkfBackwardProblem& p = c.given;
     const struct {
         VkfGradientBits gradient;
         bool zero;
@@ -105,7 +106,7 @@ VkfResult checkDescriptions(const CheckedGradient& c, VkfMessage* message) {
 
 // Fills in the layouts of all tensors. They have the shapes of o, q, k and v.
 VkfResult layOutGradients(CheckedGradient* c, VkfMessage* message) {
-    const VkfGradientProblem& p = c->given;
+    const VkfBackwardProblem& p = c->given;
     const struct {
         const char* name;
         const VkfTensor& tensor;
@@ -128,7 +129,7 @@ VkfResult layOutGradients(CheckedGradient* c, VkfMessage* message) {
             result != VKF_SUCCESS) {
             return result;
         }
-        if (has(c->forward.given, VKF_ARRAY_CU_SEQLENS)) {
+        if (has(c->forward.given, VKF_USE_CU_SEQLENS)) {
             layout.batchStride = 0; // ignored: it leads nowhere
         }
     }
@@ -147,7 +148,7 @@ VkfResult layOutBias(CheckedGradient* c, VkfMessage* message) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbiasType is %d (%s); this version takes f32, f16, bf16", type,
                     vkfTypeName(type));
     }
-    if (p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
+    if (p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
         return VKF_SUCCESS;
     }
     struct Dimension {
@@ -179,12 +180,12 @@ VkfResult layOutBias(CheckedGradient* c, VkfMessage* message) {
 
 } // namespace
 
-VkfResult checkGradient(const VkfGradientProblem* problem, CheckedGradient* checked, VkfMessage* message) {
+VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* checked, VkfMessage* message) {
     CheckedGradient c{};
-    VkfGradientProblem& p = c.given;
+    VkfBackwardProblem& p = c.given;
     VkfResult result = readVersioned(problem, &p, "problem", message);
     if (result == VKF_SUCCESS && p.problem == nullptr) {
-        result = fail(message, VKF_ERROR_INVALID_ARGUMENT, "problem of the gradient problem is null");
+        result = fail(message, VKF_ERROR_INVALID_ARGUMENT, "problem of the backward problem is null");
     }
     if (result == VKF_SUCCESS) {
         result = checkFields(p, message);
@@ -214,29 +215,40 @@ VkfResult checkGradient(const VkfGradientProblem* problem, CheckedGradient* chec
     return VKF_SUCCESS;
 }
 
+uint64_t arrayBytes(const CheckedGradient& gradient, VkfArray array) {
+    const VkfProblem& p = gradient.forward.given;
+    switch (array) {
+    case VKF_ARRAY_DLSE:
+        return has(gradient.given, VKF_USE_DLSE) ? bytesOf(arrayTable[VKF_ARRAY_LSE], p) : 0;
+    case VKF_ARRAY_DBIAS:
+        return gradient.biasElements * vkfTypeBytes(gradient.given.dbiasType);
+    case VKF_ARRAY_DSINKS:
+        return gradient.wants(VKF_GRADIENT_SINKS) ? p.queryHeads * sizeof(float) : 0;
+    default:
+        return 0;
+    }
+}
+
 } // namespace vkf
 
-VkfResult vkfCheckGradient(const VkfGradientProblem* problem, VkfMessage* message) {
+VkfResult vkfCheckBackward(const VkfBackwardProblem* problem, VkfMessage* message) {
     vkf::CheckedGradient checked{};
     return vkf::checkGradient(problem, &checked, message);
 }
 
-VkfResult vkfGetGradientTensorLayout(const VkfGradientProblem* problem, VkfGradientRole role, VkfTensorLayout* layout,
+VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, VkfBackwardRole role, VkfTensorLayout* layout,
                                      VkfMessage* message) {
     vkf::CheckedGradient checked{};
     if (const VkfResult result = vkf::checkGradient(problem, &checked, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (role < VKF_GRADIENT_TENSOR_DOUT || role > VKF_GRADIENT_TENSOR_DV) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role,
-                         VKF_GRADIENT_TENSOR_DV);
+    if (role < VKF_BACKWARD_DOUT || role > VKF_BACKWARD_DV) {
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "role is %d; it must be 0 to %d", role, VKF_BACKWARD_DV);
     }
     return vkf::writeVersioned(checked.layout(role), layout, "layout", message);
 }
 
-uint64_t vkfGradientBiasBytes(const VkfGradientProblem* problem) {
+uint64_t vkfGetBackwardArrayBytes(const VkfBackwardProblem* problem, VkfArray array) {
     vkf::CheckedGradient checked{};
-    return vkf::checkGradient(problem, &checked, nullptr) == VKF_SUCCESS
-               ? checked.biasElements * vkfTypeBytes(checked.given.dbiasType)
-               : 0;
+    return vkf::checkGradient(problem, &checked, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(checked, array) : 0;
 }

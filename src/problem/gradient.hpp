@@ -6,27 +6,30 @@
 #include <array>
 #include <cstdint>
 
-#include <vkflash/gradient.h>
+#include <vkflash/backward_problem.h>
 
 #include "problem/problem.hpp"
 
 namespace vkf {
 
-// Indexed by VkfGradientRole.
+// Indexed by VkfBackwardRole.
 using GradientLayouts = std::array<VkfTensorLayout, 4>;
 
 struct CheckedGradient {
-    VkfGradientProblem given; // with defaults filled in: `gradients` is not 0; `problem` is null, `forward` replaces it
+    VkfBackwardProblem given; // with defaults filled in: `gradients` is not 0; `problem` is null, `forward` replaces it
     CheckedProblem forward;   // a copy of the problem of the forward call
     GradientLayouts layouts;  // dense for gradients that are not wanted
     // Elements of dbias, from the first one to one past the last one that is written. 0 without VKF_GRADIENT_BIAS.
     uint64_t biasElements;
 
-    const VkfTensorLayout& layout(VkfGradientRole role) const { return layouts[static_cast<size_t>(role)]; }
+    const VkfTensorLayout& layout(VkfBackwardRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool wants(VkfGradientBits gradient) const { return (given.gradients & static_cast<VkfGradients>(gradient)) != 0; }
 };
 
+// Returns the bytes of dlse, dbias or dsinks. 0 for other arrays, and without the array.
+uint64_t arrayBytes(const CheckedGradient& gradient, VkfArray array);
+
 // Checks everything that needs no device. Fills *checked on success.
-VkfResult checkGradient(const VkfGradientProblem* problem, CheckedGradient* checked, VkfMessage* message);
+VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* checked, VkfMessage* message);
 
 } // namespace vkf

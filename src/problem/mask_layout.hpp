@@ -41,12 +41,10 @@ inline bool repeatsByModulo(const VkfProblem& p, const VkfBroadcastArray& array)
 }
 
 // Returns the bytes of a bias or mask from the first one to one past the last one that is read, rounded up to 4. 0 if
-// nothing is read. `array` is VKF_ARRAY_BIAS, VKF_ARRAY_MASK or VKF_ARRAY_DROPOUT_MASK.
-inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
-    const VkfBroadcastArray& layout = array == VKF_ARRAY_BIAS   ? p.bias
-                                      : array == VKF_ARRAY_MASK ? p.mask
-                                                                : p.dropoutMask;
-    if (!has(p, array) || p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
+// nothing is read. `bit` is VKF_USE_BIAS, VKF_USE_MASK or VKF_USE_DROPOUT_MASK.
+inline uint64_t broadcastBytes(const VkfProblem& p, VkfUseBits bit) {
+    const VkfBroadcastArray& layout = bit == VKF_USE_BIAS ? p.bias : bit == VKF_USE_MASK ? p.mask : p.dropoutMask;
+    if (!has(p, bit) || p.queryHeads == 0 || p.queryRows == 0 || p.keys == 0) {
         return 0;
     }
     const auto lastOf = [](uint32_t count, uint64_t stride) { return (count - 1) * stride; };
@@ -61,14 +59,14 @@ inline uint64_t broadcastBytes(const VkfProblem& p, VkfArrayBits array) {
 // Returns the layout of the block mask; all zeros without a block mask. The problem must have passed checkBlockMask.
 inline VkfBlockMaskLayout blockMaskLayout(const VkfProblem& p) {
     VkfBlockMaskLayout layout{};
-    if (!has(p, VKF_ARRAY_BLOCK_MASK)) {
+    if (!has(p, VKF_USE_BLOCK_MASK)) {
         return layout;
     }
     layout.rowBlocks = (p.queryRows + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
     layout.keyBlocks = (p.keys + p.blockMask.blockSize - 1) / p.blockMask.blockSize;
     layout.rowWords = (layout.keyBlocks + 31) / 32;
     const uint64_t headWords = uint64_t{layout.rowBlocks} * layout.rowWords;
-    if (p.batch != 0 && p.queryHeads != 0 && headWords != 0) {
+    if (p.queryHeads != 0 && headWords != 0) {
         layout.words =
             (p.batch - 1) * p.blockMask.batchStride + (p.queryHeads - 1) * p.blockMask.headStride + headWords;
     }

@@ -33,9 +33,9 @@ VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
 
 void foldWindow(CheckedProblem* checked) {
     const VkfProblem& p = checked->given;
-    checked->windowLeft = p.window.enabled != 0 ? p.window.left : -1;
-    checked->windowRight = p.window.enabled != 0 ? p.window.right : -1;
-    if (p.causal != 0) {
+    checked->windowLeft = has(p, VKF_USE_WINDOW) ? p.window.left : -1;
+    checked->windowRight = has(p, VKF_USE_WINDOW) ? p.window.right : -1;
+    if (has(p, VKF_USE_CAUSAL)) {
         checked->windowRight = 0;
     }
 }
@@ -43,9 +43,9 @@ void foldWindow(CheckedProblem* checked) {
 double visiblePairs(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     // The host does not know the lengths of packed sequences. It assumes that all are equal.
-    const double sequences = std::max(p.batch, 1U);
-    const double rows = has(p, VKF_ARRAY_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;
-    const double keys = has(p, VKF_ARRAY_CU_SEQLENS) && !has(p, VKF_ARRAY_BLOCK_TABLE) ? p.keys / sequences : p.keys;
+    const double sequences = p.batch;
+    const double rows = has(p, VKF_USE_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;
+    const double keys = has(p, VKF_USE_CU_SEQLENS) && !has(p, VKF_USE_BLOCK_TABLE) ? p.keys / sequences : p.keys;
     if (!problem.windowed()) {
         return rows * keys;
     }
@@ -67,7 +67,7 @@ double visiblePairs(const CheckedProblem& problem) {
     const double firstBefore =
         problem.windowLeft < 0 ? 0.0 : pairsBefore(offset - static_cast<double>(problem.windowLeft), first);
     const double firstAfter =
-        problem.windowRight < 0 || p.causal != 0
+        problem.windowRight < 0 || has(p, VKF_USE_CAUSAL)
             ? 0.0
             : rows * first - pairsBefore(offset + static_cast<double>(problem.windowRight) + 1.0, first);
     return std::max(before - hidden, 0.0) + firstBefore + firstAfter;

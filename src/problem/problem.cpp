@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "problem/arrays.hpp"
 #include "problem/cache.hpp"
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
@@ -14,7 +15,7 @@ namespace vkf {
 namespace {
 
 VkfResult checkPages(const VkfProblem& p, VkfMessage* message) {
-    return has(p, VKF_ARRAY_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
+    return has(p, VKF_USE_BLOCK_TABLE) ? checkPaging(p.paging, p.keys, message) : VKF_SUCCESS;
 }
 
 void fillDefaults(VkfProblem* p) {
@@ -35,9 +36,8 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
     if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check :
-         {checkArrays, checkReservedFields, checkBooleans, checkEnumerations, checkNumbers, checkDims, checkShape,
-          checkSequences, checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
+    for (const auto check : {checkUse, checkReservedFields, checkEnumerations, checkNumbers, checkDims, checkShape,
+                             checkSequences, checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }
@@ -78,10 +78,10 @@ VkfResult vkfGetBlockMaskLayout(const VkfProblem* problem, VkfBlockMaskLayout* l
     return result == VKF_SUCCESS ? vkf::writeVersioned(checked.blockMask, layout, "layout", message) : result;
 }
 
-uint64_t vkfBroadcastBytes(const VkfProblem* problem, VkfArrayBits array) {
-    const bool known = array == VKF_ARRAY_BIAS || array == VKF_ARRAY_MASK || array == VKF_ARRAY_DROPOUT_MASK;
+uint64_t vkfGetArrayBytes(const VkfProblem* problem, VkfArray array) {
     vkf::CheckedProblem checked{};
-    return known && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS
-               ? vkf::broadcastBytes(checked.given, array)
+    const auto row = static_cast<size_t>(array); // far past the table if negative
+    return row < vkf::arrayCount && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS
+               ? vkf::bytesOf(vkf::arrayTable[row], checked.given)
                : 0;
 }

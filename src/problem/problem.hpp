@@ -41,22 +41,18 @@ struct CheckedProblem {
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     // Number of first keys that rows see besides the window; 0 without a window.
     uint32_t firstKeys() const {
-        return given.window.enabled != 0 && windowed() ? std::min<uint32_t>(given.window.firstKeys, given.keys) : 0;
+        return has(given, VKF_USE_WINDOW) && windowed() ? std::min<uint32_t>(given.window.firstKeys, given.keys) : 0;
     }
     // Whether a window or a causal mask limits the keys of a row.
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
     // Whether there are per-key masks: boolean masks and documents.
-    bool hasPerKeyMasks() const { return has(given, VKF_ARRAY_MASK) || has(given, VKF_ARRAY_DOCUMENT_IDS); }
+    bool hasPerKeyMasks() const { return has(given, VKF_USE_MASK) || has(given, VKF_USE_DOCUMENT_IDS); }
 };
 
 // Batch of the tensors q and o, and of k and v without pages. All packed sequences together count as one.
-inline uint32_t tensorSequences(const VkfProblem& p) {
-    return has(p, VKF_ARRAY_CU_SEQLENS) ? std::min(p.batch, 1U) : p.batch;
-}
+inline uint32_t tensorSequences(const VkfProblem& p) { return has(p, VKF_USE_CU_SEQLENS) ? 1 : p.batch; }
 // Number of arrays of `keys` keys. All packed sequences together count as one, except with pages.
-inline uint32_t keySequences(const VkfProblem& p) {
-    return has(p, VKF_ARRAY_BLOCK_TABLE) ? p.batch : tensorSequences(p);
-}
+inline uint32_t keySequences(const VkfProblem& p) { return has(p, VKF_USE_BLOCK_TABLE) ? p.batch : tensorSequences(p); }
 
 // The most rows and keys that one sequence can have.
 inline uint32_t longestRowsOf(const VkfProblem& p) { return p.longestRows != 0 ? p.longestRows : p.queryRows; }
@@ -74,7 +70,7 @@ uint32_t typicalSequences(const VkfProblem& problem);
 uint64_t sequenceTileCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 // Number of rows of each head that have probabilities.
 inline uint32_t probabilityRows(const VkfProblem& problem) {
-    return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
+    return has(problem, VKF_USE_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
 }
 
 // Checks everything that needs no device. Fills *checked on success.

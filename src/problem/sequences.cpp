@@ -53,8 +53,8 @@ VkfResult checkSequences(const VkfProblem& p, VkfMessage* message) {
     } sides[] = {{p.longestRows, p.queryRows, "longestRows", "queryRows"},
                  {p.longestKeys, p.keys, "longestKeys", "keys"}};
     for (const auto& side : sides) {
-        if (side.longest != 0 && !has(p, VKF_ARRAY_CU_SEQLENS)) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; without VKF_ARRAY_CU_SEQLENS it must be 0",
+        if (side.longest != 0 && !has(p, VKF_USE_CU_SEQLENS)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is %u; without VKF_USE_CU_SEQLENS it must be 0",
                         side.name, side.longest);
         }
         if (side.longest > side.all) {
@@ -66,16 +66,16 @@ VkfResult checkSequences(const VkfProblem& p, VkfMessage* message) {
 }
 
 uint32_t typicalRows(const VkfProblem& p) {
-    return has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0 ? mean(p.queryRows, p.batch) : longestRowsOf(p);
+    return has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0 ? mean(p.queryRows, p.batch) : longestRowsOf(p);
 }
 
 uint32_t typicalKeys(const VkfProblem& p) {
-    const bool unknown = has(p, VKF_ARRAY_CU_SEQLENS) && p.longestKeys == 0 && !has(p, VKF_ARRAY_BLOCK_TABLE);
+    const bool unknown = has(p, VKF_USE_CU_SEQLENS) && p.longestKeys == 0 && !has(p, VKF_USE_BLOCK_TABLE);
     return unknown ? mean(p.keys, p.batch) : longestKeysOf(p);
 }
 
 uint32_t typicalSequences(const VkfProblem& p) {
-    return has(p, VKF_ARRAY_CU_SEQLENS) ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
+    return has(p, VKF_USE_CU_SEQLENS) ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
 }
 
 uint64_t sequenceTileCount(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows) {
@@ -91,12 +91,12 @@ VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ
         return result;
     }
     const VkfProblem& p = checked.given;
-    if (!vkf::has(p, VKF_ARRAY_CU_SEQLENS) || p.batch == 0) {
+    if (!vkf::has(p, VKF_USE_CU_SEQLENS)) {
         return VKF_SUCCESS;
     }
     const VkfResult result =
         vkf::checkStarts(cuSeqlensQ, p.batch, p.queryRows, vkf::longestRowsOf(p), "cuSeqlensQ", message);
-    return result != VKF_SUCCESS || vkf::has(p, VKF_ARRAY_BLOCK_TABLE)
+    return result != VKF_SUCCESS || vkf::has(p, VKF_USE_BLOCK_TABLE)
                ? result
                : vkf::checkStarts(cuSeqlensK, p.batch, p.keys, vkf::longestKeysOf(p), "cuSeqlensK", message);
 }

@@ -17,7 +17,7 @@ constexpr std::array roleNames = {"q", "k", "v", "o"};
 VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
     const bool hasQueryRows = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
     const bool hasHeadDim = role == VKF_TENSOR_Q || role == VKF_TENSOR_K;
-    const bool paged = !hasQueryRows && has(p, VKF_ARRAY_BLOCK_TABLE);
+    const bool paged = !hasQueryRows && has(p, VKF_USE_BLOCK_TABLE);
     const uint32_t pages = p.keys == 0 ? 0 : p.paging.pages; // without keys the call touches no page
 
     VkfTensorLayout layout{};
@@ -69,7 +69,7 @@ VkfResult layOutTensors(const VkfProblem& p, Layouts* layouts, VkfMessage* messa
         VkfTensorLayout& layout = (*layouts)[i];
         layout = shapeOf(p, role);
         setStrides(*tensors[i], &layout);
-        if (has(p, VKF_ARRAY_CU_SEQLENS) && layout.batch <= 1) {
+        if (has(p, VKF_USE_CU_SEQLENS) && layout.batch <= 1) {
             layout.batchStride = 0; // ignored: it leads nowhere
         }
         if (const VkfResult result = checkTensor(*tensors[i], role, &layout, message); result != VKF_SUCCESS) {

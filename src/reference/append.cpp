@@ -52,7 +52,7 @@ public:
                     store(buffers_.rotatedQ, layout_.rotatedQ, place, q);
                 }
             }
-            if (has(p_, VKF_ARRAY_NEW_LENGTHS)) {
+            if (has(p_, VKF_USE_NEW_LENGTHS)) {
                 buffers_.newLengths[b] = static_cast<int32_t>(std::min<uint64_t>(uint64_t{length} + p_.rows, p_.keys));
             }
         }
@@ -64,7 +64,7 @@ private:
         if (position >= p_.keys) {
             return;
         }
-        if (has(p_, VKF_ARRAY_BLOCK_TABLE)) {
+        if (has(p_, VKF_USE_BLOCK_TABLE)) {
             const uint64_t entry = from.batch * p_.paging.maxPages + position / p_.paging.pageSize;
             const int32_t page = buffers_.blockTable[entry];
             if (page < 0 || static_cast<uint32_t>(page) >= p_.paging.pages) {
@@ -155,8 +155,8 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
     }
     const bool some = p.batch != 0;
     const bool cached = some && p.keys != 0; // the caches have elements
-    const bool queries = some && has(p, VKF_ARRAY_QUERIES);
-    const bool tables = some && has(p, VKF_ARRAY_ROTARY_TABLES);
+    const bool queries = some && has(p, VKF_USE_QUERIES);
+    const bool tables = some && has(p, VKF_USE_ROTARY_TABLES);
     const struct {
         const void* buffer;
         bool needed;
@@ -169,8 +169,8 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
         {given.lengths, some, "lengths"},
         {given.q, queries, "q"},
         {given.rotatedQ, queries, "rotatedQ"},
-        {given.newLengths, some && has(p, VKF_ARRAY_NEW_LENGTHS), "newLengths"},
-        {given.blockTable, cached && has(p, VKF_ARRAY_BLOCK_TABLE), "blockTable"},
+        {given.newLengths, some && has(p, VKF_USE_NEW_LENGTHS), "newLengths"},
+        {given.blockTable, cached && has(p, VKF_USE_BLOCK_TABLE), "blockTable"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
     };

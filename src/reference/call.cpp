@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <thread>
 
+#include "problem/arrays.hpp"
 #include "problem/first_sizes.hpp"
-#include "problem/optional_inputs.hpp"
 #include "problem/score_limits.hpp"
 
 namespace vkf {
@@ -25,41 +25,39 @@ constexpr uint32_t defaultTile = 64;
 constexpr uint32_t mostThreads = 256;
 
 // Returns the host memory of an optional input. Null for outputs.
-const void* memoryOf(const VkfReferenceInputs& inputs, Input input) {
-    switch (input) {
-    case Input::lse:
-    case Input::probabilities:
-        return nullptr;
-    case Input::probabilityRows:
+const void* memoryOf(const VkfReferenceInputs& inputs, VkfArray array) {
+    switch (array) {
+    case VKF_ARRAY_PROBABILITY_ROWS:
         return inputs.probabilityRows;
-    case Input::keyLengths:
+    case VKF_ARRAY_KEY_LENGTHS:
         return inputs.keyLengths;
-    case Input::blockMask:
+    case VKF_ARRAY_BLOCK_MASK:
         return inputs.blockMask;
-    case Input::blockTable:
+    case VKF_ARRAY_BLOCK_TABLE:
         return inputs.blockTable;
-    case Input::sinks:
+    case VKF_ARRAY_SINKS:
         return inputs.sinks;
-    case Input::alibiSlopes:
+    case VKF_ARRAY_ALIBI_SLOPES:
         return inputs.alibiSlopes;
-    case Input::bias:
+    case VKF_ARRAY_BIAS:
         return inputs.bias;
-    case Input::mask:
+    case VKF_ARRAY_MASK:
         return inputs.mask;
-    case Input::documentIds:
+    case VKF_ARRAY_DOCUMENT_IDS:
         return inputs.documentIds;
-    case Input::cuSeqlensQ:
+    case VKF_ARRAY_CU_SEQLENS_Q:
         return inputs.cuSeqlensQ;
-    case Input::cuSeqlensK:
+    case VKF_ARRAY_CU_SEQLENS_K:
         return inputs.cuSeqlensK;
-    case Input::dropoutMask:
+    case VKF_ARRAY_DROPOUT_MASK:
         return inputs.dropoutMask;
-    case Input::dropoutSeed:
+    case VKF_ARRAY_DROPOUT_SEED:
         return inputs.dropoutSeed;
-    case Input::biasFactors:
+    case VKF_ARRAY_BIAS_FACTORS:
         return inputs.biasFactors;
+    default: // outputs, and arrays of other calls
+        return nullptr;
     }
-    return nullptr; // not reached
 }
 
 VkfResult checkInputs(const Call& call, VkfMessage* message) {
@@ -77,9 +75,9 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", tensor.name);
         }
     }
-    for (const OptionalInput& row : optionalInputs) {
+    for (const ArrayRow& row : arrayTable) {
         if (!row.output && !call.empty() && bytesOf(row, call.problem) != 0 &&
-            memoryOf(call.inputs, row.input) == nullptr) {
+            memoryOf(call.inputs, row.array) == nullptr) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", row.name);
         }
     }
@@ -87,7 +85,7 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
 }
 
 VkfResult checkSequences(const Call& call, VkfMessage* message) {
-    if (!has(call.problem, VKF_ARRAY_CU_SEQLENS) || call.empty()) {
+    if (!has(call.problem, VKF_USE_CU_SEQLENS) || call.empty()) {
         return VKF_SUCCESS;
     }
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
@@ -96,7 +94,7 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
 // Checks the entries of the block table whose pages hold a key under the sequence's length.
 VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     const VkfPaging& paging = call.problem.paging;
-    if (!has(call.problem, VKF_ARRAY_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
+    if (!has(call.problem, VKF_USE_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
         return VKF_SUCCESS;
     }
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
@@ -131,17 +129,17 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
                     static_cast<int>(options.algorithm), static_cast<int>(VKF_REFERENCE_STANDARD),
                     static_cast<int>(VKF_REFERENCE_RECOMPUTE));
     }
-    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_CU_SEQLENS)) {
+    if (options.probabilities != nullptr && has(call->problem, VKF_USE_CU_SEQLENS)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "options.probabilities must be null for packed sequences in this version");
     }
     if (options.algorithm == VKF_REFERENCE_RECOMPUTE && options.savedLse == nullptr && !call->empty()) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "options.savedLse is null");
     }
-    if (options.probabilities != nullptr && has(call->problem, VKF_ARRAY_PROBABILITY_ROWS) &&
+    if (options.probabilities != nullptr && has(call->problem, VKF_USE_PROBABILITY_ROWS) &&
         (options.rowStride > 1 || options.rowBegin != 0)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "options.rowBegin and rowStride select rows, but VKF_ARRAY_PROBABILITY_ROWS chooses them");
+                    "options.rowBegin and rowStride select rows, but VKF_USE_PROBABILITY_ROWS chooses them");
     }
     if (options.reserved != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of options is not zero");
@@ -205,3 +203,28 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
 }
 
 } // namespace vkf::reference
+
+const char* vkfReferenceAlgorithmString(VkfReferenceAlgorithm algorithm) {
+    switch (algorithm) {
+    case VKF_REFERENCE_DIRECT:
+        return "direct";
+    case VKF_REFERENCE_TILED:
+        return "tiled";
+    case VKF_REFERENCE_TILED_FP32:
+        return "tiled fp32";
+    case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
+        return "tiled fp32, two roundings";
+    case VKF_REFERENCE_BLOCK_SPARSE:
+        return "block sparse";
+    case VKF_REFERENCE_STANDARD:
+        return "standard";
+    case VKF_REFERENCE_ONLINE:
+        return "online";
+    case VKF_REFERENCE_TILED_KEYS_OUTER:
+        return "tiled, keys outer";
+    case VKF_REFERENCE_RECOMPUTE:
+        return "recompute";
+    default:
+        return "unknown algorithm";
+    }
+}

@@ -45,13 +45,13 @@ struct Call {
     uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
     // Rows of each head whose probabilities the problem has.
     uint32_t probabilityRows() const {
-        return has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
+        return has(problem, VKF_USE_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
     }
     // Number of heads that o and lse have: batch * queryHeads, or queryHeads for packed sequences.
     uint64_t heads() const { return uint64_t{tensorSequences(problem)} * problem.queryHeads; }
     // Which of these heads belongs to a sequence and a query head.
     uint64_t headNumber(uint32_t batch, uint32_t queryHead) const {
-        return uint64_t{has(problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;
+        return uint64_t{has(problem, VKF_USE_CU_SEQLENS) ? 0 : batch} * problem.queryHeads + queryHead;
     }
     // The rows or keys [begin, end) of a sequence, counted among the rows or keys of all packed sequences. Without
     // packing these are all rows or keys.
@@ -63,11 +63,11 @@ struct Call {
     };
     Span rowsOf(uint32_t batch) const { return spanOf(inputs.cuSeqlensQ, batch, problem.queryRows); }
     Span keysOf(uint32_t batch) const {
-        return spanOf(has(problem, VKF_ARRAY_BLOCK_TABLE) ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
+        return spanOf(has(problem, VKF_USE_BLOCK_TABLE) ? nullptr : inputs.cuSeqlensK, batch, problem.keys);
     }
     // The block mask of one query head; without words if the problem has none.
     BlockMask blockMask(uint32_t batch, uint32_t queryHead) const {
-        if (!has(problem, VKF_ARRAY_BLOCK_MASK)) {
+        if (!has(problem, VKF_USE_BLOCK_MASK)) {
             return {};
         }
         return {inputs.blockMask + batch * problem.blockMask.batchStride + queryHead * problem.blockMask.headStride,
@@ -75,14 +75,14 @@ struct Call {
     }
     // The boolean mask of one query head; without bytes if the problem has none.
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
-        return !has(problem, VKF_ARRAY_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
+        return !has(problem, VKF_USE_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
     }
     // The documents of one sequence's keys; without ids if the problem has none. `keys` is the sequence's own length.
     Documents documents(uint32_t batch, int64_t keys) const {
-        if (!has(problem, VKF_ARRAY_DOCUMENT_IDS)) {
+        if (!has(problem, VKF_USE_DOCUMENT_IDS)) {
             return {};
         }
-        const bool packed = has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE);
+        const bool packed = has(problem, VKF_USE_CU_SEQLENS) && !has(problem, VKF_USE_BLOCK_TABLE);
         const uint64_t first = packed ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
@@ -93,7 +93,7 @@ struct Call {
     };
     KeyPlace keyPlace(uint32_t batch, uint64_t key) const {
         const VkfPaging& paging = problem.paging;
-        if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
+        if (!has(problem, VKF_USE_BLOCK_TABLE)) {
             return {batch, keysOf(batch).begin + key};
         }
         const int32_t page = inputs.blockTable[batch * uint64_t{paging.maxPages} + key / paging.pageSize];
@@ -102,12 +102,12 @@ struct Call {
     // Number of keys of a sequence: keyLengths, at most its keys. May be negative, as the caller gave it.
     int64_t keyLength(uint32_t batch) const {
         const int64_t keys = keysOf(batch).size();
-        return has(problem, VKF_ARRAY_KEY_LENGTHS) ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
+        return has(problem, VKF_USE_KEY_LENGTHS) ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
     }
 
 private:
     Span spanOf(const int32_t* starts, uint32_t batch, uint32_t all) const {
-        if (!has(problem, VKF_ARRAY_CU_SEQLENS) || starts == nullptr) {
+        if (!has(problem, VKF_USE_CU_SEQLENS) || starts == nullptr) {
             return {0, all};
         }
         return {static_cast<uint32_t>(starts[batch]), static_cast<uint32_t>(starts[batch + 1])};

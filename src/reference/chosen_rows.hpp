@@ -25,7 +25,7 @@ struct ChosenRows {
         }
         for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
             const int64_t row =
-                has(p, VKF_ARRAY_PROBABILITY_ROWS) ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
+                has(p, VKF_USE_PROBABILITY_ROWS) ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
             if (row >= 0 && row < p.queryRows) {
                 rows.push_back(static_cast<uint32_t>(row));
                 places.push_back(static_cast<uint32_t>(place));

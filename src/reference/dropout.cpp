@@ -31,7 +31,7 @@ void RowDropout::load(uint32_t batch, uint32_t queryHead, uint32_t row) {
     }
     row_ = row;
     const VkfProblem& p = call_->problem;
-    if (has(p, VKF_ARRAY_DROPOUT_MASK)) {
+    if (has(p, VKF_USE_DROPOUT_MASK)) {
         mask_ = booleansOf(p.dropoutMask, call_->inputs.dropoutMask, batch, queryHead);
         return;
     }
@@ -40,7 +40,7 @@ void RowDropout::load(uint32_t batch, uint32_t queryHead, uint32_t row) {
 
 } // namespace vkf::reference
 
-VkfBool vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
+uint32_t vkfDropoutKeeps(const VkfDropout* dropout, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
     const vkf::reference::RowGenerator generator(dropout->seed, batch, head, row);
     return generator.number(key) >= vkf::dropoutThreshold(*dropout) ? 1 : 0;
 }

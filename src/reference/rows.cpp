@@ -121,7 +121,7 @@ public:
 private:
     // The numbers of a sequence's rows among the selected rows. Packed sequences have no chosen rows.
     Call::Span placesOf(Call::Span rows) const {
-        if (!has(call_.problem, VKF_ARRAY_CU_SEQLENS)) {
+        if (!has(call_.problem, VKF_USE_CU_SEQLENS)) {
             return {0, call_.rows};
         }
         return {selectedRows(rows.begin, call_.options.rowBegin, call_.options.rowStride),
@@ -188,8 +188,8 @@ VkfResult vkfReferenceAttention(const VkfProblem* problem, const VkfReferenceInp
         if (o == nullptr && !call.empty()) {
             return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "o is null");
         }
-        const bool chosen = call.options.probabilities != nullptr &&
-                            vkf::has(call.problem, VKF_ARRAY_PROBABILITY_ROWS) && !call.empty();
+        const bool chosen =
+            call.options.probabilities != nullptr && vkf::has(call.problem, VKF_USE_PROBABILITY_ROWS) && !call.empty();
         if (chosen) {
             computeChosenProbabilities(call);
             call.options.probabilities = nullptr;

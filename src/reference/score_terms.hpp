@@ -33,7 +33,7 @@ inline double usualSlope(uint32_t heads, uint32_t head) {
 template <typename Real> class ScoreUnit {
 public:
     explicit ScoreUnit(bool natural) : natural_(natural) {}
-    explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(has(problem, VKF_ARRAY_BIAS)) {}
+    explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(has(problem, VKF_USE_BIAS)) {}
 
     // The factor that turns a natural number into a score.
     double factor() const { return natural_ ? 1.0 : std::numbers::log2e; }
@@ -97,7 +97,7 @@ public:
     void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
         position_ = row + mask.keys - mask.rows;
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
-        biasUnit_ = has(call_->problem, VKF_ARRAY_BIAS_FACTORS)
+        biasUnit_ = has(call_->problem, VKF_USE_BIAS_FACTORS)
                         ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
                         : static_cast<Real>(unit_);
         const VkfBroadcastArray& bias = call_->problem.bias;
@@ -109,7 +109,7 @@ public:
             const auto distance = static_cast<float>(std::abs(position_ - key));
             s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
         }
-        if (has(call_->problem, VKF_ARRAY_BIAS)) {
+        if (has(call_->problem, VKF_USE_BIAS)) {
             const double bias =
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
             // A bias of -infinity drops the key, whatever the factor is.
@@ -123,11 +123,11 @@ public:
 private:
     double slopeOf(uint32_t queryHead) const {
         const VkfProblem& p = call_->problem;
-        if (p.alibi == 0) {
+        if (!has(p, VKF_USE_ALIBI)) {
             return 0.0;
         }
         // A NaN stays one.
-        return has(p, VKF_ARRAY_ALIBI_SLOPES)
+        return has(p, VKF_USE_ALIBI_SLOPES)
                    ? std::clamp(call_->inputs.alibiSlopes[queryHead], -largestSlope, largestSlope)
                    : usualSlope(p.queryHeads, queryHead);
     }
@@ -151,7 +151,7 @@ template <typename Real> struct FinishedRow {
 template <typename Real>
 FinishedRow<Real> finishRow(const Call& call, const ScoreUnit<Real>& unit, uint32_t queryHead, Real m, Real l) {
     constexpr Real infinity = std::numeric_limits<Real>::infinity();
-    const Real sink = has(call.problem, VKF_ARRAY_SINKS) ? static_cast<Real>(call.inputs.sinks[queryHead]) : -infinity;
+    const Real sink = has(call.problem, VKF_USE_SINKS) ? static_cast<Real>(call.inputs.sinks[queryHead]) : -infinity;
     if (sink == -infinity) {
         return {l, unit.lse(m, l)};
     }

@@ -97,13 +97,13 @@ inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
     mask.rows = rows;
     mask.keys = std::clamp<int64_t>(keyLength, 0, problem.keys);
     mask.offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : mask.keys - rows;
-    mask.left = problem.window.enabled != 0 ? reach(problem.window.left) : unlimited;
-    mask.right = problem.window.enabled != 0 ? reach(problem.window.right) : unlimited;
-    if (problem.causal != 0) {
+    mask.left = has(problem, VKF_USE_WINDOW) ? reach(problem.window.left) : unlimited;
+    mask.right = has(problem, VKF_USE_WINDOW) ? reach(problem.window.right) : unlimited;
+    if (has(problem, VKF_USE_CAUSAL)) {
         mask.right = 0;
     }
-    mask.firstKeys = problem.window.enabled != 0 ? problem.window.firstKeys : 0;
-    mask.causal = problem.causal != 0;
+    mask.firstKeys = has(problem, VKF_USE_WINDOW) ? problem.window.firstKeys : 0;
+    mask.causal = has(problem, VKF_USE_CAUSAL);
     return mask;
 }
 

@@ -14,15 +14,15 @@ namespace vkf {
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
     const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
-    return packs && !has(p, VKF_ARRAY_BLOCK_MASK) && !problem.empty ? p.queryHeads / p.kvHeads : 1;
+    return packs && !has(p, VKF_USE_BLOCK_MASK) && !problem.empty ? p.queryHeads / p.kvHeads : 1;
 }
 
 bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.given;
-    return has(p, VKF_ARRAY_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
-                                        : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
+    return has(p, VKF_USE_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
+                                      : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
@@ -39,9 +39,9 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             oneType ? std::optional(p.q.type) : std::nullopt,
             p.blockMask.blockSize,
             packedHeads(path, problem),
-            has(p, VKF_ARRAY_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
+            has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
             path == VKF_PATH_COOPMAT && usesBf16x3(p),
-            has(p, VKF_ARRAY_MASK),
+            has(p, VKF_USE_MASK),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }

@@ -66,45 +66,44 @@ std::vector<VkfProblem> attentionBases() {
     std::vector<VkfProblem> bases;
     const auto add = [&](const VkfProblem& p, const auto& change) {
         bases.push_back(p);
-        vkf::enable(bases.back(), VKF_ARRAY_LSE);
+        vkf::enable(bases.back(), VKF_USE_LSE);
         change(bases.back());
     };
     add(problemOf({2, 4, 2, 40, 70, 64}), [](VkfProblem&) {});
     add(problemOf({2, 4, 2, 300, 700, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
-        p.causal = 1;
-        vkf::enable(p, VKF_ARRAY_SINKS);
+        p.use |= VKF_USE_CAUSAL;
+        vkf::enable(p, VKF_USE_SINKS);
     });
-    add(problemOf({3, 4, 2, 90, 100, 64, 0, VKF_TYPE_F16}),
-        [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_CU_SEQLENS); });
+    add(problemOf({3, 4, 2, 90, 100, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) { vkf::enable(p, VKF_USE_CU_SEQLENS); });
     add(problemOf({2, 4, 2, 1, 200, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
         p.k.type = p.v.type = VKF_TYPE_Q8_0;
         p.paging = {16, 13, 40};
-        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_USE_BLOCK_TABLE | VKF_USE_KEY_LENGTHS);
     });
     add(problemOf({2, 4, 2, 600, 200, 64, 0, VKF_TYPE_F16}),
         [](VkfProblem& p) { p.k.type = p.v.type = VKF_TYPE_Q4_0; });
     add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
         p.blockMask.blockSize = 32;
-        vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
+        vkf::enable(p, VKF_USE_BLOCK_MASK);
     });
     add(problemOf({2, 4, 2, 100, 200, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) {
-        vkf::enable(p, VKF_ARRAY_BIAS | VKF_ARRAY_MASK | VKF_ARRAY_DROPOUT_MASK);
+        vkf::enable(p, VKF_USE_BIAS | VKF_USE_MASK | VKF_USE_DROPOUT_MASK);
         p.dropout.probability = 0.5F;
         p.bias = broadcast(p, VKF_TYPE_F16, true, true, true);
         p.mask = broadcast(p, VKF_TYPE_BOOL1, true, true, true);
         p.dropoutMask = broadcast(p, VKF_TYPE_BOOL8, true, true, true);
     });
     add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
-        vkf::enable(p, VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS);
+        vkf::enable(p, VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS);
         p.probabilityRowCount = 7;
     });
     add(problemOf({2, 4, 2, 100, 200, 64}), [](VkfProblem& p) {
-        p.alibi = 1;
-        vkf::enable(p, VKF_ARRAY_PROBABILITIES);
+        p.use |= VKF_USE_ALIBI;
+        vkf::enable(p, VKF_USE_PROBABILITIES);
         setWindow(p, 20, 10, 4);
     });
     // At the limits: other numbers reach theirs beside these.
-    add(problemOf({0, 0, 0, 0, 0, 1}), [](VkfProblem&) {});
+    add(problemOf({1, 0, 0, 0, 0, 1}), [](VkfProblem&) {});
     add(problemOf({1, 1, 1, 1, 1, 1}), [](VkfProblem&) {});
     add(problemOf({1, 4, 1, VKF_MAX_ROWS, 1, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
     add(problemOf({1, 1, 1, 3, VKF_MAX_ROWS, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
@@ -137,7 +136,7 @@ const std::vector<Count<Backward>>& gradientCounts() {
         {"bias.rowStride", distances(), [](B& b, uint64_t x) { b.forward.bias.rowStride = x; }},
         {"bias.headStride", distances(), [](B& b, uint64_t x) { b.forward.bias.headStride = x; }},
         {"gradients", {0, 1, 31, UINT32_MAX}, [](B& b, uint64_t x) { b.own.gradients = narrow(x); }},
-        {"hasDlse", {0, 1, UINT32_MAX}, [](B& b, uint64_t x) { b.own.hasDlse = narrow(x); }},
+        {"use", {0, VKF_USE_DLSE, UINT32_MAX}, [](B& b, uint64_t x) { b.own.use = narrow(x); }},
         {"maxScratchBytes", {0, 1, 100000, UINT64_MAX}, [](B& b, uint64_t x) { b.own.maxScratchBytes = x; }},
         {"dout.rowStride", distances(), [](B& b, uint64_t x) { b.own.dout.rowStride = x; }},
         {"dq.headStride", distances(), [](B& b, uint64_t x) { b.own.dq.headStride = x; }},
@@ -152,21 +151,20 @@ std::vector<Backward> gradientBases() {
         Backward b{p, {}};
         change(b.forward);
         b.own = gradientOf(b.forward, allGradients(b.forward));
-        vkf::enable(b.forward, VKF_ARRAY_LSE);
+        vkf::enable(b.forward, VKF_USE_LSE);
         bases.push_back(b);
     };
     add(problemOf({2, 4, 2, 300, 400, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
     add(problemOf({2, 0, 5, 300, 400, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
-    add(problemOf({8, 16, 8, 3000, 4000, 128, 0, VKF_TYPE_F16}), [](VkfProblem& p) { p.causal = 1; });
+    add(problemOf({8, 16, 8, 3000, 4000, 128, 0, VKF_TYPE_F16}), [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; });
     add(problemOf({8, 16, 8, 3000, 4000, 256, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
     add(problemOf({2, 4, 2, 30, 40, 64}), [](VkfProblem& p) {
-        vkf::enable(p, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+        vkf::enable(p, VKF_USE_BIAS | VKF_USE_SINKS);
         p.bias = broadcast(p, VKF_TYPE_F32, true, true, true);
     });
-    add(problemOf({3, 4, 2, 90, 100, 64, 0, VKF_TYPE_F16}),
-        [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_CU_SEQLENS); });
+    add(problemOf({3, 4, 2, 90, 100, 64, 0, VKF_TYPE_F16}), [](VkfProblem& p) { vkf::enable(p, VKF_USE_CU_SEQLENS); });
     add(problemOf({2, 4, 2, 100, 200, 32, 0, VKF_TYPE_F16}), [](VkfProblem& p) { setWindow(p, 20, 10, 4); });
-    add(problemOf({0, 0, 0, 0, 0, 1}), [](VkfProblem&) {});
+    add(problemOf({1, 0, 0, 0, 0, 1}), [](VkfProblem&) {});
     add(problemOf({1, 1, 1, 1, 1, 1}), [](VkfProblem&) {});
     add(problemOf({1, 3, 1, VKF_MAX_ROWS, 4096, 64, 0, VKF_TYPE_F16}), [](VkfProblem&) {});
     add(problemOf({1, VKF_MAX_HEADS, VKF_MAX_HEADS, 1, 65537, 16}), [](VkfProblem&) {});

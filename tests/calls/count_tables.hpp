@@ -13,13 +13,13 @@ const std::vector<Count<VkfProblem>>& attentionCounts();
 // One problem for each group of fields, and some at the limits.
 std::vector<VkfProblem> attentionBases();
 
-// A gradient problem and its forward problem. VkfGradientProblem points at one.
+// A gradient problem and its forward problem. VkfBackwardProblem points at one.
 struct Backward {
     VkfProblem forward;
-    VkfGradientProblem own;
+    VkfBackwardProblem own;
 
-    VkfGradientProblem problem() const {
-        VkfGradientProblem whole = own;
+    VkfBackwardProblem problem() const {
+        VkfBackwardProblem whole = own;
         whole.problem = &forward;
         return whole;
     }

@@ -20,12 +20,20 @@ VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStage
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
     constexpr uint32_t most = 65535; // of every device
     record.dispatches++;
+    record.endsWithFullBarrier = false;
     record.emptyDispatch = record.emptyDispatch || std::min({x, y, z}) == 0 || std::max({x, y, z}) > most;
 }
 // NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
-VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags,
-                                   uint32_t, const VkMemoryBarrier*, uint32_t, const VkBufferMemoryBarrier*, uint32_t,
-                                   const VkImageMemoryBarrier*) {}
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer, VkPipelineStageFlags before, VkPipelineStageFlags after,
+                                   VkDependencyFlags, uint32_t, const VkMemoryBarrier* memory, uint32_t,
+                                   const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {
+    constexpr VkAccessFlags all = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+    const bool full = before == VK_PIPELINE_STAGE_ALL_COMMANDS_BIT && after == VK_PIPELINE_STAGE_ALL_COMMANDS_BIT &&
+                      memory->srcAccessMask == all && memory->dstAccessMask == all;
+    record.fullBarriers += full ? 1 : 0;
+    record.beginsWithFullBarrier = record.beginsWithFullBarrier || (full && record.dispatches == 0);
+    record.endsWithFullBarrier = full;
+}
 VKAPI_ATTR VkResult VKAPI_CALL createModule(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
                                             VkShaderModule* module) {
     *module = fakeHandle<VkShaderModule>();
@@ -57,7 +65,14 @@ DeviceFunctions fakeFunctions() {
 
 } // namespace
 
-FakeContext::FakeContext(const Caps& caps) : context_(VkfContextCreateInfo{}, caps, {}, fakeFunctions()) {}
+FakeContext::FakeContext(const Caps& caps, VkfDebug debug)
+    : context_(
+          [&] {
+              VkfContextCreateInfo info{};
+              info.debug = debug;
+              return info;
+          }(),
+          caps, {}, fakeFunctions()) {}
 
 VkCommandBuffer FakeContext::commandBuffer() { return fakeHandle<VkCommandBuffer>(); }
 

@@ -60,12 +60,15 @@ void forEachCount(const Problem& base, std::span<const Count<Problem>> counts, c
 struct FakeRecord {
     uint64_t dispatches = 0;
     bool emptyDispatch = false; // of no workgroup, or of more than the device takes
+    uint64_t fullBarriers = 0;  // of all commands and memory accesses
+    bool beginsWithFullBarrier = false;
+    bool endsWithFullBarrier = false;
 };
 
 // A context whose device takes every command and does nothing. Pipelines cost nothing.
 class FakeContext {
 public:
-    explicit FakeContext(const Caps& caps);
+    explicit FakeContext(const Caps& caps, VkfDebug debug = 0);
     VkfContext get() { return &context_; }
     const VkfContext_T& operator*() const { return context_; }
     static VkCommandBuffer commandBuffer();

@@ -11,6 +11,7 @@
 #include <vkflash/vkflash.hpp>
 
 #include "calls/count_tables.hpp"
+#include "calls/fake_addresses.hpp"
 #include "calls/gradient.hpp"
 #include "calls/plan.hpp"
 #include "support/call.hpp"
@@ -20,7 +21,9 @@ namespace {
 
 using vkf::test::Backward;
 using vkf::test::checkResult;
+using vkf::test::fakeAddress;
 using vkf::test::FakeContext;
+using vkf::test::fakeInputs;
 using vkf::test::FakeRecord;
 
 // Whether a struct of the C interface still holds what a test put into it.
@@ -43,26 +46,34 @@ private:
 // Gives every binding that the problem has an address, and memory enough for scratch.
 VkfBindings bindingsOf(const VkfProblem& p, uint64_t scratchBytes) {
     auto bindings = vkf::make<VkfBindings>();
-    const std::pair<VkfArrays, VkfBinding VkfBindings::*> arrays[] = {
-        {VKF_ARRAY_LSE, &VkfBindings::lse},
-        {VKF_ARRAY_PROBABILITIES, &VkfBindings::probabilities},
-        {VKF_ARRAY_PROBABILITY_ROWS, &VkfBindings::probabilityRows},
-        {VKF_ARRAY_KEY_LENGTHS, &VkfBindings::keyLengths},
-        {VKF_ARRAY_BLOCK_MASK, &VkfBindings::blockMask},
-        {VKF_ARRAY_BLOCK_TABLE, &VkfBindings::blockTable},
-        {VKF_ARRAY_SINKS, &VkfBindings::sinks},
-        {VKF_ARRAY_BIAS, &VkfBindings::bias},
-        {VKF_ARRAY_MASK, &VkfBindings::mask},
-        {VKF_ARRAY_CU_SEQLENS, &VkfBindings::cuSeqlensQ},
-        {VKF_ARRAY_CU_SEQLENS, &VkfBindings::cuSeqlensK},
-        {VKF_ARRAY_DROPOUT_MASK, &VkfBindings::dropoutMask},
+    const std::pair<VkfUse, VkfBinding VkfBindings::*> arrays[] = {
+        {VKF_USE_LSE, &VkfBindings::lse},
+        {VKF_USE_PROBABILITIES, &VkfBindings::probabilities},
+        {VKF_USE_PROBABILITY_ROWS, &VkfBindings::probabilityRows},
+        {VKF_USE_KEY_LENGTHS, &VkfBindings::keyLengths},
+        {VKF_USE_BLOCK_MASK, &VkfBindings::blockMask},
+        {VKF_USE_BLOCK_TABLE, &VkfBindings::blockTable},
+        {VKF_USE_SINKS, &VkfBindings::sinks},
+        {VKF_USE_BIAS, &VkfBindings::bias},
+        {VKF_USE_MASK, &VkfBindings::mask},
+        {VKF_USE_CU_SEQLENS, &VkfBindings::cuSeqlensQ},
+        {VKF_USE_CU_SEQLENS, &VkfBindings::cuSeqlensK},
+        {VKF_USE_DROPOUT_MASK, &VkfBindings::dropoutMask},
     };
     for (const auto& [bit, binding] : arrays) {
-        (bindings.*binding).address = (p.arrays & bit) != 0 ? 0x1000 : 0;
+        (bindings.*binding).address = (p.use & bit) != 0 ? fakeInputs : 0;
     }
-    for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.scratch}) {
-        binding->address = 0x1000;
+    if (bindings.lse.address != 0) {
+        bindings.lse.address = fakeAddress(0);
     }
+    if (bindings.probabilities.address != 0) {
+        bindings.probabilities.address = uint64_t{1} << 62; // up to 2^62 bytes long
+    }
+    for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v}) {
+        binding->address = fakeInputs;
+    }
+    bindings.o.address = fakeAddress(1);
+    bindings.scratch.address = fakeAddress(2);
     bindings.scratch.size = scratchBytes;
     return bindings;
 }
@@ -110,8 +121,8 @@ VkfResult checkDescriptions(const VkfProblem& p) {
     Untouched<VkfBlockMaskLayout> blockMask;
     agree = agree && vkfGetBlockMaskLayout(&p, blockMask.get(), nullptr) == result;
     agree = agree && blockMask.holds() == (result != VKF_SUCCESS);
-    for (const VkfArrayBits array : {VKF_ARRAY_BIAS, VKF_ARRAY_MASK, VKF_ARRAY_DROPOUT_MASK}) {
-        const uint64_t bytes = vkfBroadcastBytes(&p, array);
+    for (const VkfArray array : {VKF_ARRAY_BIAS, VKF_ARRAY_MASK, VKF_ARRAY_DROPOUT_MASK}) {
+        const uint64_t bytes = vkfGetArrayBytes(&p, array);
         agree = agree && bytes % 4 == 0 && (bytes == 0 || result == VKF_SUCCESS);
     }
     if (!agree) {
@@ -120,7 +131,7 @@ VkfResult checkDescriptions(const VkfProblem& p) {
     return result;
 }
 
-bool isEmpty(const VkfProblem& p) { return p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0; }
+bool isEmpty(const VkfProblem& p) { return p.queryHeads == 0 || p.queryRows == 0; }
 
 // All that vkflash.h and inspect.h do with a plan, but for pipelines.
 void checkPlan(FakeContext& context, const VkfProblem& p) {
@@ -181,37 +192,36 @@ TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in w
 
 namespace {
 
-VkfResult checkGradientDescriptions(const VkfGradientProblem& p) {
+VkfResult checkGradientDescriptions(const VkfBackwardProblem& p) {
     VkfMessage message{};
-    const VkfResult result = vkfCheckGradient(&p, &message);
+    const VkfResult result = vkfCheckBackward(&p, &message);
     checkResult(result, message);
-    bool agree = result == VKF_SUCCESS || vkfGradientBiasBytes(&p) == 0;
-    for (const VkfGradientRole role :
-         {VKF_GRADIENT_TENSOR_DOUT, VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK, VKF_GRADIENT_TENSOR_DV}) {
+    bool agree = result == VKF_SUCCESS || vkfGetBackwardArrayBytes(&p, VKF_ARRAY_DBIAS) == 0;
+    for (const VkfBackwardRole role : {VKF_BACKWARD_DOUT, VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV}) {
         Untouched<VkfTensorLayout> layout;
-        agree = agree && vkfGetGradientTensorLayout(&p, role, layout.get(), nullptr) == result;
+        agree = agree && vkfGetBackwardTensorLayout(&p, role, layout.get(), nullptr) == result;
         agree = agree && layout.holds() == (result != VKF_SUCCESS);
     }
     if (!agree) {
-        FAIL_CHECK("the functions of gradient.h do not agree");
+        FAIL_CHECK("the functions of backward_problem.h do not agree");
     }
     return result;
 }
 
-bool hasGradient(const VkfGradientProblem& p, VkfGradientBits bit) {
+bool hasGradient(const VkfBackwardProblem& p, VkfGradientBits bit) {
     const VkfGradients wanted = p.gradients != 0 ? p.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
-    const auto elements = [&](VkfGradientRole role) { return vkf::layoutOf(p, role).elements; };
-    const uint64_t count = bit == VKF_GRADIENT_Q      ? elements(VKF_GRADIENT_TENSOR_DQ)
-                           : bit == VKF_GRADIENT_K    ? elements(VKF_GRADIENT_TENSOR_DK)
-                           : bit == VKF_GRADIENT_V    ? elements(VKF_GRADIENT_TENSOR_DV)
-                           : bit == VKF_GRADIENT_BIAS ? vkfGradientBiasBytes(&p)
+    const auto elements = [&](VkfBackwardRole role) { return vkf::layoutOf(p, role).elements; };
+    const uint64_t count = bit == VKF_GRADIENT_Q      ? elements(VKF_BACKWARD_DQ)
+                           : bit == VKF_GRADIENT_K    ? elements(VKF_BACKWARD_DK)
+                           : bit == VKF_GRADIENT_V    ? elements(VKF_BACKWARD_DV)
+                           : bit == VKF_GRADIENT_BIAS ? vkfGetBackwardArrayBytes(&p, VKF_ARRAY_DBIAS)
                                                       : p.problem->queryHeads;
     return (wanted & static_cast<VkfGradients>(bit)) != 0 && count != 0;
 }
 
-void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
+void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
     VkfMessage message{};
-    VkfGradient_T gradient{{}, context.get(), {}, {}};
+    VkfBackward_T gradient{{}, context.get(), {}, {}};
     REQUIRE(vkf::checkGradient(&p, &gradient.problem, &message) == VKF_SUCCESS);
     const VkfResult result = vkf::makeGradientPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
     checkResult(result, message);
@@ -221,35 +231,38 @@ void checkGradientPlan(FakeContext& context, const VkfGradientProblem& p) {
         }
         return;
     }
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(&gradient, &info, &message) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(&gradient, &info, &message) == VKF_SUCCESS);
     bool writes = false;
-    auto bindings = vkf::make<VkfGradientBindings>();
-    const std::pair<VkfGradientBits, VkfBinding VkfGradientBindings::*> outputs[] = {
-        {VKF_GRADIENT_Q, &VkfGradientBindings::dq},
-        {VKF_GRADIENT_K, &VkfGradientBindings::dk},
-        {VKF_GRADIENT_V, &VkfGradientBindings::dv},
-        {VKF_GRADIENT_BIAS, &VkfGradientBindings::dbias},
-        {VKF_GRADIENT_SINKS, &VkfGradientBindings::dsinks}};
+    auto bindings = vkf::make<VkfBackwardBindings>();
+    const std::pair<VkfGradientBits, VkfBinding VkfBackwardBindings::*> outputs[] = {
+        {VKF_GRADIENT_Q, &VkfBackwardBindings::dq},
+        {VKF_GRADIENT_K, &VkfBackwardBindings::dk},
+        {VKF_GRADIENT_V, &VkfBackwardBindings::dv},
+        {VKF_GRADIENT_BIAS, &VkfBackwardBindings::dbias},
+        {VKF_GRADIENT_SINKS, &VkfBackwardBindings::dsinks}};
+    uint64_t piece = 0;
     for (const auto& [bit, output] : outputs) {
         writes = writes || hasGradient(p, bit);
-        (bindings.*output).address = hasGradient(p, bit) ? 0x1000 : 0;
+        (bindings.*output).address = hasGradient(p, bit) ? fakeAddress(piece++) : 0;
     }
     if (!arePhasesSound(gradient.phases, info.stepCount) || (info.stepCount != 0) != writes ||
         !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
         FAIL_CHECK(info.description);
     }
     gradient.pipelines.resize(gradient.phases.size());
-    const VkfBindings call = bindingsOf(*p.problem, 0);
-    bindings.call = &call;
-    bindings.dout.address = bindings.scratch.address = 0x1000;
-    bindings.dlse.address = p.hasDlse != 0 ? 0x1000 : 0;
+    bindings.dout.address = fakeInputs;
+    bindings.scratch.address = fakeAddress(piece++);
+    bindings.dlse.address = vkf::has(p, VKF_USE_DLSE) ? fakeInputs : 0;
+    VkfBindings call = bindingsOf(*p.problem, 0);
+    call.o.address = call.lse.address = fakeInputs;
+    bindings.forward = &call;
     bindings.scratch.size = info.scratchBytes;
     if (info.stepCount != 0) {
         checkRecording(info.stepCount, [&](uint32_t step, VkfMessage* failure) {
-            return vkfCmdGradientSteps(FakeContext::commandBuffer(), &gradient, &bindings, step, 1, failure);
+            return vkfCmdBackwardSteps(FakeContext::commandBuffer(), &gradient, &bindings, step, 1, failure);
         });
-    } else if (vkfCmdGradient(FakeContext::commandBuffer(), &gradient, &bindings, &message) != VKF_SUCCESS) {
+    } else if (vkfCmdBackward(FakeContext::commandBuffer(), &gradient, &bindings, &message) != VKF_SUCCESS) {
         FAIL_CHECK(message.text);
     }
 }

@@ -97,6 +97,10 @@ TEST_CASE("a context refuses null handles and features that the device lacks", "
     CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_MISSING_FEATURE);
     CHECK_THAT(std::string(message.text), ContainsSubstring("BUFFER_DEVICE_ADDRESS"));
     info = contextInfo(device);
+    info.debug = 4;
+    CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(message.text), ContainsSubstring("debug has bits 0x4, which this version does not know"));
+    info = contextInfo(device);
     info.structSize += 5000;
     CHECK(vkfCreateContext(&info, &context, &message) == VKF_ERROR_STRUCT_SIZE);
     CHECK(vkfCreateContext(nullptr, &context, &message) == VKF_ERROR_INVALID_ARGUMENT);
@@ -285,7 +289,7 @@ TEST_CASE("a call in many steps and submissions gives the same bits as in one", 
             continue;
         }
         VkfProblem problem = problemOf({2, 4, 2, 200, 90, 40, 0, VKF_TYPE_F16});
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         problem.path = path;
         Call whole(device, problem);
         const std::vector<std::byte> expected = whole.run(device);
@@ -323,7 +327,7 @@ TEST_CASE("steps past the end of a plan are refused", "[library]") {
 
 TEST_CASE("an empty output records nothing and needs no bindings", "[library]") {
     vkf::host::Device& device = testDevice();
-    const VkfProblem problem = problemOf({0, 1, 1, 8, 8, 8});
+    const VkfProblem problem = problemOf({1, 1, 1, 0, 8, 8});
     const vkf::host::Plan plan(device, problem);
     CHECK(plan.info().stepCount == 0);
     const auto bindings = vkf::make<VkfBindings>();
@@ -432,7 +436,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
                  {VKF_PATH_DECODE, VKF_TYPE_F16, 8},  {VKF_PATH_DECODE, VKF_TYPE_F16, 264}};
     for (const auto& [path, type, dim] : cases) {
         VkfProblem problem = problemOf({1, 2, 2, 128, 128, dim, 0, type});
-        vkf::enable(problem, VKF_ARRAY_LSE, false);
+        vkf::enable(problem, VKF_USE_LSE, false);
         problem.path = path;
         if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {
             continue;
@@ -475,7 +479,7 @@ TEST_CASE("heads that lie over 4 GiB apart are found", "[library]") {
 TEST_CASE("rows of one tile that span over 4 GiB are found", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 1, 1, 8, 64, 8});
-    vkf::enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_USE_LSE, false);
     problem.keys = vkf::host::Plan(device, problem).info().tileKeys; // one full tile
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     const vkf::test::Outcome dense = vkf::test::runCall(device, problem, inputs);

@@ -14,6 +14,7 @@
 
 #include "calls/append.hpp"
 #include "calls/context.hpp"
+#include "calls/fake_addresses.hpp"
 #include "calls/merge.hpp"
 #include "calls/plan.hpp"
 #include "planning/call_table.hpp"
@@ -28,7 +29,10 @@ namespace {
 constexpr uint32_t callTablePieces =
     (sizeof(vkf::shared::CallTable) / sizeof(uint32_t) + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS;
 
+using vkf::test::fakeAddress;
 using vkf::test::problemOf;
+
+constexpr VkDeviceAddress scratchAddress = fakeAddress(7) + 0x1000; // of fixtures
 
 enum class Command : uint8_t { barrier, bind, dispatch };
 
@@ -97,8 +101,8 @@ struct Fixture {
     static VkfProblem problemOn(VkfPath path) {
         VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
         problem.path = path;
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
-        vkf::enable(problem, VKF_ARRAY_PROBABILITIES, path == VKF_PATH_STANDARD);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+        vkf::enable(problem, VKF_USE_PROBABILITIES, path == VKF_PATH_STANDARD);
         problem.maxStepOperations = 6000000;
         return problem;
     }
@@ -107,13 +111,14 @@ struct Fixture {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makePlan(context.tunedDevice(), plan.problem, &plan, nullptr) == VKF_SUCCESS);
         plan.pipelines.resize(plan.phases.size());
+        uint64_t piece = 0;
         for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o}) {
-            binding->address = 0x1000;
+            binding->address = fakeAddress(piece++);
         }
-        bindings.lse.address = vkf::has(problem, VKF_ARRAY_LSE) ? 0x1000 : 0;
-        bindings.probabilities.address = vkf::has(problem, VKF_ARRAY_PROBABILITIES) ? 0x1000 : 0;
-        bindings.keyLengths.address = vkf::has(problem, VKF_ARRAY_KEY_LENGTHS) ? 0x1000 : 0;
-        bindings.scratch.address = 0x1000;
+        bindings.lse.address = vkf::has(problem, VKF_USE_LSE) ? fakeAddress(4) : 0;
+        bindings.probabilities.address = vkf::has(problem, VKF_USE_PROBABILITIES) ? fakeAddress(5) : 0;
+        bindings.keyLengths.address = vkf::has(problem, VKF_USE_KEY_LENGTHS) ? fakeAddress(6) : 0;
+        bindings.scratch.address = scratchAddress;
         bindings.scratch.size = plan.scratch.bytes();
     }
 
@@ -152,8 +157,8 @@ TEST_CASE("a phase that joins the phase before it waits for nothing", "[record]"
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, 4096};
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    vkf::enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_USE_BIAS);
+    vkf::enable(problem, VKF_USE_LSE, false);
     Fixture fixture(problem);
     fixture.bindings.bias.address = 0x1000;
     const std::vector<Recorded> all = fixture.record(0, fixture.plan.steps());
@@ -245,18 +250,18 @@ TEST_CASE("a binding of the bytes that a plan touches is enough, one byte less i
 
 TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "[record]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_KEY_OUTER, VKF_PATH_STANDARD}) {
-        for (const VkfBool lse : {0U, 1U}) {
+        for (const uint32_t lse : {0U, 1U}) {
             VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
             problem.path = path;
-            vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
+            vkf::enable(problem, VKF_USE_LSE, lse != 0);
             const uint64_t without = Fixture(problem).plan.scratch.bytes();
-            vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+            vkf::enable(problem, VKF_USE_PROBABILITIES);
             problem.probabilityRowCount = 7;
-            vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
+            vkf::enable(problem, VKF_USE_PROBABILITY_ROWS);
             Fixture fixture(problem);
             const vkf::AttentionPlan& plan = fixture.plan;
             CHECK(plan.scratch.bytes() == without + (lse != 0 ? 0 : 2 * 3 * 150 * 4));
-            fixture.bindings.lse.address = lse != 0 ? 0x20000 : 0;
+            fixture.bindings.lse.address = lse != 0 ? fakeAddress(8) : 0;
             fixture.bindings.probabilityRows.address = 0x30000;
             const vkf::Phase& last = plan.phases.back();
             REQUIRE(last.variant.kernel == vkf::Kernel::attentionProbabilities);
@@ -269,10 +274,11 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
             REQUIRE(pushedBytes == sizeof params);
             std::memcpy(&params, &pushed, sizeof params);
             CHECK(params.chosen_rows == 0x30000);
-            CHECK(params.probabilities == 0x1000);
+            CHECK(params.probabilities == fakeAddress(5));
             CHECK(params.row_count == vkf::probabilityRows(problem));
             CHECK(params.row_stride[VKF_PROBABILITIES] == 200 * sizeof(float));
-            CHECK(params.lse == (lse != 0 ? 0x20000 : 0x1000 + plan.scratch.offset(vkf::ScratchRange::lse)));
+            CHECK(params.lse ==
+                  (lse != 0 ? fakeAddress(8) : scratchAddress + plan.scratch.offset(vkf::ScratchRange::lse)));
             // The kernel that writes lse writes to the place where it is read.
             CHECK(std::any_of(plan.phases.begin(), plan.phases.end() - 1, [&](const vkf::Phase& phase) {
                 return phase.lse == last.lse && writesLse(phase.variant);
@@ -284,9 +290,9 @@ TEST_CASE("probabilities from lse are a phase of their own, behind a barrier", "
 TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 150, 200, 64});
     problem.path = VKF_PATH_SCALAR;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     problem.probabilityRowCount = 7;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS);
+    vkf::enable(problem, VKF_USE_PROBABILITY_ROWS);
     const struct {
         VkfBinding VkfBindings::*binding;
         const char* name;
@@ -315,8 +321,8 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
 TEST_CASE("a single optional input uses the extra slot of the push constants", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
-    problem.causal = 1;
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    problem.use |= VKF_USE_CAUSAL;
+    vkf::enable(problem, VKF_USE_SINKS);
     Fixture fixture(problem);
     fixture.bindings.sinks.address = 0x123456789abcdef0;
     fixture.record(0, 1);
@@ -330,9 +336,9 @@ TEST_CASE("the merge of key splits gets push constants of its own", "[record]") 
     VkfProblem problem = problemOf({2, 6, 3, 5, 200, 64, 30});
     problem.path = VKF_PATH_DECODE;
     problem.kvSplits = 4;
-    vkf::enable(problem, VKF_ARRAY_LSE | VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_USE_LSE | VKF_USE_SINKS);
     Fixture fixture(problem);
-    fixture.bindings.o.address = 0x20000;
+    fixture.bindings.o.address = 0x200000;
     fixture.bindings.lse.address = 0x30000;
     fixture.bindings.sinks.address = 0x40000;
     const vkf::AttentionPlan& plan = fixture.plan;
@@ -342,9 +348,9 @@ TEST_CASE("the merge of key splits gets push constants of its own", "[record]") 
     vkf::shared::SplitMergeParams merge{};
     REQUIRE(pushedBytes == sizeof merge);
     std::memcpy(&merge, &pushed, sizeof merge);
-    CHECK(merge.partial_o == 0x1000);
-    CHECK(merge.partial_state == 0x1000 + plan.scratch.offset(vkf::ScratchRange::rowState));
-    CHECK(merge.o == 0x20000);
+    CHECK(merge.partial_o == scratchAddress);
+    CHECK(merge.partial_state == scratchAddress + plan.scratch.offset(vkf::ScratchRange::rowState));
+    CHECK(merge.o == 0x200000);
     CHECK(merge.lse == 0x30000);
     CHECK(merge.sinks == 0x40000);
     CHECK(merge.o_row_stride == 30 * 4);
@@ -360,7 +366,7 @@ TEST_CASE("merges of plans that differ in what no merge reads share a pipeline",
         VkfProblem problem = problemOf({batch, 6, 3, 5, keys, 64, 32, type});
         problem.path = VKF_PATH_DECODE;
         problem.kvSplits = 4;
-        problem.causal = batch > 1;
+        vkf::enable(problem, VKF_USE_CAUSAL, batch > 1);
         problem.o.type = VKF_TYPE_F16;
         return Fixture(problem).plan.phases.back().variant;
     };
@@ -370,15 +376,15 @@ TEST_CASE("merges of plans that differ in what no merge reads share a pipeline",
 TEST_CASE("several optional inputs go into a table, which is written before the kernels run", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 201, 64});
     problem.path = VKF_PATH_SCALAR;
-    problem.alibi = 1;
-    vkf::enable(problem, VKF_ARRAY_SINKS | VKF_ARRAY_ALIBI_SLOPES | VKF_ARRAY_DOCUMENT_IDS);
+    problem.use |= VKF_USE_ALIBI;
+    vkf::enable(problem, VKF_USE_SINKS | VKF_USE_ALIBI_SLOPES | VKF_USE_DOCUMENT_IDS);
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, 203};
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(problem, VKF_USE_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS_FACTORS);
     problem.mask = {VKF_TYPE_BOOL1, 0, 20000, 5000, 210};
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     problem.dropout = {0.5F, 0, 0};
-    vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
+    vkf::enable(problem, VKF_USE_DROPOUT_SEED);
     Fixture fixture(problem);
     const struct {
         VkfBinding VkfBindings::*binding;
@@ -416,7 +422,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
         CHECK(all[place].command == Command::dispatch);
     }
     CHECK(all[place].command == Command::barrier);
-    const uint64_t table = 0x1000 + fixture.plan.scratch.offset(vkf::ScratchRange::table);
+    const uint64_t table = scratchAddress + fixture.plan.scratch.offset(vkf::ScratchRange::table);
     CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == table);
     CHECK(fixture.plan.scratch.bytes() >=
           fixture.plan.scratch.offset(vkf::ScratchRange::table) + sizeof(vkf::shared::CallTable));
@@ -438,7 +444,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
 TEST_CASE("packed sequences need their lengths, and list their tiles before they are read", "[record]") {
     VkfProblem problem = problemOf({3, 3, 1, 100, 201, 64});
     problem.path = VKF_PATH_SCALAR;
-    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_USE_CU_SEQLENS);
     Fixture fixture(problem);
     for (const auto& [binding, name] :
          {std::pair{&VkfBindings::cuSeqlensQ, "cuSeqlensQ"}, std::pair{&VkfBindings::cuSeqlensK, "cuSeqlensK"}}) {
@@ -471,12 +477,12 @@ TEST_CASE("packed sequences need their lengths, and list their tiles before they
 
 TEST_CASE("memory for an array that the problem does not have is refused", "[record]") {
     const std::pair<VkfBinding VkfBindings::*, const char*> strays[] = {
-        {&VkfBindings::probabilityRows, "probabilityRows is bound, but the problem's arrays lack "
-                                        "VKF_ARRAY_PROBABILITY_ROWS"},
-        {&VkfBindings::sinks, "sinks is bound, but the problem's arrays lack VKF_ARRAY_SINKS"},
-        {&VkfBindings::mask, "mask is bound, but the problem's arrays lack VKF_ARRAY_MASK"},
-        {&VkfBindings::cuSeqlensK, "cuSeqlensK is bound, but the problem's arrays lack VKF_ARRAY_CU_SEQLENS"},
-        {&VkfBindings::dropoutSeed, "dropoutSeed is bound, but the problem's arrays lack VKF_ARRAY_DROPOUT_SEED"},
+        {&VkfBindings::probabilityRows, "probabilityRows is bound, but the problem's use lacks "
+                                        "VKF_USE_PROBABILITY_ROWS"},
+        {&VkfBindings::sinks, "sinks is bound, but the problem's use lacks VKF_USE_SINKS"},
+        {&VkfBindings::mask, "mask is bound, but the problem's use lacks VKF_USE_MASK"},
+        {&VkfBindings::cuSeqlensK, "cuSeqlensK is bound, but the problem's use lacks VKF_USE_CU_SEQLENS"},
+        {&VkfBindings::dropoutSeed, "dropoutSeed is bound, but the problem's use lacks VKF_USE_DROPOUT_SEED"},
     };
     for (const auto& [binding, text] : strays) {
         Fixture fixture;
@@ -493,9 +499,9 @@ TEST_CASE("memory for an array that the problem does not have is refused", "[rec
 TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     VkfProblem problem = problemOf({2, 3, 1, 20, 200, 64});
     problem.path = VKF_PATH_SCALAR;
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.paging = {16, 13, 40};
-    vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(problem, VKF_USE_BLOCK_TABLE);
     Fixture fixture(problem);
     VkfBinding& table = fixture.bindings.blockTable;
     fixture.record(0, 1);
@@ -538,8 +544,7 @@ TEST_CASE("bindings of block types are as long as their blocks", "[record]") {
 
 TEST_CASE("a merge of more workgroups than a dispatch takes goes on in the next one", "[record]") {
     VkfContext_T context{VkfContextCreateInfo{}, vkf::test::capsOf(32, 49152, 1024), {}, writingDown()};
-    VkfMerge_T merge{};
-    merge.context = &context;
+    VkfMerge_T merge{&context};
     merge.params.row_count = 1 + 8 * 2 * context.caps.maxGroupCount;
     merge.params.dim = 33;
     merge.rowsOfWorkgroup = 8;

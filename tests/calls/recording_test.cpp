@@ -2,6 +2,7 @@
 //
 // Recording allocates nothing. Functions that do nothing replace the driver's commands, so the test counts only the
 // library's allocations.
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 
 #include <vkflash/vkflash.hpp>
 
+#include "calls/fake_addresses.hpp"
 #include "shared/append_params.h"
 #include "support/allocations.hpp"
 #include "support/call.hpp"
@@ -77,11 +79,16 @@ vkf::Context createContext() {
     return context;
 }
 
+// Gives each binding a made-up piece of memory, from piece `first` on.
+void giveAddresses(std::initializer_list<VkfBinding*> bindings, uint64_t first = 0) {
+    for (VkfBinding* binding : bindings) {
+        binding->address = vkf::test::fakeAddress(first++);
+    }
+}
+
 VkfBindings madeUpBindings(VkDeviceSize scratchBytes) {
     auto bindings = vkf::make<VkfBindings>();
-    for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.scratch}) {
-        binding->address = 4096;
-    }
+    giveAddresses({&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.scratch});
     bindings.scratch.size = scratchBytes;
     return bindings;
 }
@@ -113,19 +120,15 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     appendProblem.batch = appendProblem.kvHeads = appendProblem.queryHeads = appendProblem.rows = 2;
     appendProblem.keys = appendProblem.headDim = 8;
     appendProblem.rotary.pairs = VKF_ROTARY_HALVES;
-    appendProblem.arrays = VKF_ARRAY_QUERIES;
+    appendProblem.use = VKF_USE_QUERIES;
     vkf::Append append;
     REQUIRE(vkfCreateAppend(context.get(), &appendProblem, append.put(), nullptr) == VKF_SUCCESS);
 
-    VkfBinding made{};
-    made.address = 4096;
     auto mergeBindings = vkf::make<VkfMergeBindings>();
-    mergeBindings.partials = mergeBindings.partialLse = mergeBindings.o = made;
+    giveAddresses({&mergeBindings.partials, &mergeBindings.partialLse, &mergeBindings.o});
     auto appendBindings = vkf::make<VkfAppendBindings>();
-    for (VkfBinding* binding : {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v,
-                                &appendBindings.lengths, &appendBindings.q, &appendBindings.rotatedQ}) {
-        *binding = made;
-    }
+    giveAddresses({&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v,
+                   &appendBindings.lengths, &appendBindings.q, &appendBindings.rotatedQ});
     const auto nothing = vkf::make<VkfAppendBindings>();
     VkfMessage message{};
 
@@ -134,7 +137,7 @@ TEST_CASE("recording a merge and an append allocates nothing, refused or not", "
     const VkfResult merged = vkfCmdMerge(commands, merge.get(), &mergeBindings, &message);
     const size_t ofMerge = dispatches;
     const VkfResult appended = vkfCmdAppend(commands, append.get(), &appendBindings, &message);
-    const VkfResult advanced = vkfCmdAdvance(commands, append.get(), &made, &message);
+    const VkfResult advanced = vkfCmdAdvance(commands, append.get(), &appendBindings.lengths, &message);
     const VkfResult refused = vkfCmdAppend(commands, append.get(), &nothing, &message);
     const size_t allocated = allocationCount() - before;
 
@@ -152,9 +155,6 @@ TEST_CASE("merges and appends of the most rows have a workgroup for each row", "
     const vkf::Context context = createContext();
     char nothingBehind = 0;
     const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
-    VkfBinding made{};
-    made.address = 4096;
-
     auto mergeProblem = vkf::make<VkfMergeProblem>();
     mergeProblem.partials = mergeProblem.batch = mergeProblem.heads = 1;
     mergeProblem.dim = 256; // 64 invocations for each row
@@ -162,7 +162,7 @@ TEST_CASE("merges and appends of the most rows have a workgroup for each row", "
     vkf::Merge merge;
     REQUIRE(vkfCreateMerge(context.get(), &mergeProblem, merge.put(), nullptr) == VKF_SUCCESS);
     auto mergeBindings = vkf::make<VkfMergeBindings>();
-    mergeBindings.partials = mergeBindings.partialLse = mergeBindings.o = made;
+    giveAddresses({&mergeBindings.partials, &mergeBindings.partialLse, &mergeBindings.o});
     workgroups = 0;
     REQUIRE(vkfCmdMerge(commands, merge.get(), &mergeBindings, nullptr) == VKF_SUCCESS);
     CHECK(workgroups == VKF_MAX_ROWS / 2);
@@ -178,10 +178,8 @@ TEST_CASE("merges and appends of the most rows have a workgroup for each row", "
     vkf::Append append;
     REQUIRE(vkfCreateAppend(context.get(), &appendProblem, append.put(), nullptr) == VKF_SUCCESS);
     auto appendBindings = vkf::make<VkfAppendBindings>();
-    for (VkfBinding* binding :
-         {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v, &appendBindings.lengths}) {
-        *binding = made;
-    }
+    giveAddresses(
+        {&appendBindings.newK, &appendBindings.newV, &appendBindings.k, &appendBindings.v, &appendBindings.lengths});
     workgroups = 0;
     REQUIRE(vkfCmdAppend(commands, append.get(), &appendBindings, nullptr) == VKF_SUCCESS);
     CHECK(workgroups >= VKF_MAX_ROWS / 2); // whole layers
@@ -197,29 +195,27 @@ TEST_CASE("recording a backward pass allocates nothing, refused or not", "[libra
     const auto commands = reinterpret_cast<VkCommandBuffer>(&nothingBehind);
     VkfProblem forward = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
     forward.maxStepOperations = 100'000'000; // several steps
-    auto problem = vkf::make<VkfGradientProblem>();
+    auto problem = vkf::make<VkfBackwardProblem>();
     problem.problem = &forward;
-    vkf::Gradient gradient;
-    REQUIRE(vkfCreateGradient(context.get(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    vkf::Backward gradient;
+    REQUIRE(vkfCreateBackward(context.get(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
     const VkfBindings call = madeUpBindings(0);
-    auto bindings = vkf::make<VkfGradientBindings>();
-    bindings.call = &call;
-    for (VkfBinding* binding : {&bindings.dout, &bindings.dq, &bindings.dk, &bindings.dv, &bindings.scratch}) {
-        binding->address = 4096;
-    }
+    auto bindings = vkf::make<VkfBackwardBindings>();
+    bindings.forward = &call;
+    giveAddresses({&bindings.dout, &bindings.dq, &bindings.dk, &bindings.dv, &bindings.scratch}, 100);
     bindings.scratch.size = info.scratchBytes;
-    const auto nothing = vkf::make<VkfGradientBindings>();
+    const auto nothing = vkf::make<VkfBackwardBindings>();
     VkfMessage message{};
 
     dispatches = 0;
     const size_t before = allocationCount();
-    const VkfResult whole = vkfCmdGradient(commands, gradient.get(), &bindings, &message);
+    const VkfResult whole = vkfCmdBackward(commands, gradient.get(), &bindings, &message);
     const size_t ofWhole = dispatches;
-    const VkfResult step = vkfCmdGradientSteps(commands, gradient.get(), &bindings, 2, 1, &message);
-    const VkfResult past = vkfCmdGradientSteps(commands, gradient.get(), &bindings, info.stepCount, 1, &message);
-    const VkfResult refused = vkfCmdGradient(commands, gradient.get(), &nothing, &message);
+    const VkfResult step = vkfCmdBackwardSteps(commands, gradient.get(), &bindings, 2, 1, &message);
+    const VkfResult past = vkfCmdBackwardSteps(commands, gradient.get(), &bindings, info.stepCount, 1, &message);
+    const VkfResult refused = vkfCmdBackward(commands, gradient.get(), &nothing, &message);
     const size_t allocated = allocationCount() - before;
 
     INFO(info.description << "\n" << message.text);
@@ -244,7 +240,7 @@ TEST_CASE("recording allocates nothing, refused or not", "[library]") {
         }
         VkfProblem problem = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
         problem.path = path;
-        vkf::enable(problem, VKF_ARRAY_LSE);
+        vkf::enable(problem, VKF_USE_LSE);
         problem.maxStepOperations = 10'000'000; // several steps
         vkf::Plan plan;
         REQUIRE(vkfCreatePlan(context.get(), &problem, plan.put(), nullptr) == VKF_SUCCESS);

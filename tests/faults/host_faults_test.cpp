@@ -115,7 +115,7 @@ HostCall gradientCall() {
     return {
         "gradient", Outputs(3, std::vector<float>(elements)), [](host::Device& device, Outputs& to) {
             const VkfProblem forward = smallProblem();
-            auto problem = make<VkfGradientProblem>();
+            auto problem = make<VkfBackwardProblem>();
             problem.problem = &forward;
             std::vector<float> o = numbers(0.7F);
             std::vector<float> lse(4, 1.0F);
@@ -124,7 +124,7 @@ HostCall gradientCall() {
             gradients.dq = to[0].data();
             gradients.dk = to[1].data();
             gradients.dv = to[2].data();
-            host::gradient(device, problem, {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()}, gradients);
+            host::backward(device, problem, {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()}, gradients);
         }};
 }
 

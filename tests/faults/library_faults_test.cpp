@@ -32,7 +32,7 @@ struct Application {
     ~Application() {
         vkfDestroyAppend(append);
         vkfDestroyMerge(merge);
-        vkfDestroyGradient(gradient);
+        vkfDestroyBackward(gradient);
         std::for_each(plans.begin(), plans.end(), vkfDestroyPlan);
         vkfDestroyContext(context);
     }
@@ -41,7 +41,7 @@ struct Application {
 
     VkfContext context = nullptr;
     std::array<VkfPlan, 8> plans{};
-    VkfGradient gradient = nullptr;
+    VkfBackward gradient = nullptr;
     VkfMerge merge = nullptr;
     VkfAppend append = nullptr;
 };
@@ -102,7 +102,7 @@ std::vector<VkfProblem> problems() {
     }
     all.front().kvSplits = 2;
     all.push_back(all.front());
-    vkf::enable(all.back(), VKF_ARRAY_MASK);
+    vkf::enable(all.back(), VKF_USE_MASK);
     all.back().mask.type = VKF_TYPE_BOOL8;
     all.back().mask.rowStride = 64;
     return all;
@@ -130,11 +130,11 @@ VkfResult checkDeviceSupport(Application&, VkfMessage* message) {
 
 VkfResult createGradient(Application& to, VkfMessage* message) {
     const VkfProblem forward = problemOf({.H = 2, .Nq = 8, .Nk = 64, .type = VKF_TYPE_F16});
-    auto problem = vkf::make<VkfGradientProblem>();
+    auto problem = vkf::make<VkfBackwardProblem>();
     problem.problem = &forward;
-    const VkfResult supported = vkfCheckGradientSupport(to.context, &problem, message);
-    return supported != VKF_SUCCESS ? supported : make(&to.gradient, [&](VkfGradient* gradient) {
-        return vkfCreateGradient(to.context, &problem, gradient, message);
+    const VkfResult supported = vkfCheckBackwardSupport(to.context, &problem, message);
+    return supported != VKF_SUCCESS ? supported : make(&to.gradient, [&](VkfBackward* gradient) {
+        return vkfCreateBackward(to.context, &problem, gradient, message);
     });
 }
 
@@ -149,7 +149,7 @@ VkfResult createAppend(Application& to, VkfMessage* message) {
     problem.batch = problem.kvHeads = problem.queryHeads = problem.rows = 2;
     problem.keys = problem.headDim = 8;
     problem.rotary.pairs = VKF_ROTARY_HALVES;
-    problem.arrays = VKF_ARRAY_QUERIES;
+    problem.use = VKF_USE_QUERIES;
     return make(&to.append, [&](VkfAppend* append) { return vkfCreateAppend(to.context, &problem, append, message); });
 }
 

@@ -32,7 +32,7 @@ struct TinyCase {
         problem.batch = problem.queryHeads = problem.kvHeads = 1;
         problem.queryRows = problem.keys = problem.headDim = 2;
         problem.scale = 1;
-        enable(problem, VKF_ARRAY_LSE);
+        enable(problem, VKF_USE_LSE);
     }
     host::HostTensors tensors() { return {q.data(), k.data(), v.data(), nullptr, o.data(), lse.data()}; }
 };
@@ -57,7 +57,7 @@ TEST_CASE("attention in one call gives what was computed by hand", "[host][atten
 
 TEST_CASE("key lengths are uploaded with the tensors", "[host][attention][slice]") {
     TinyCase tiny;
-    enable(tiny.problem, VKF_ARRAY_KEY_LENGTHS);
+    enable(tiny.problem, VKF_USE_KEY_LENGTHS);
     const int32_t length = 1;
     host::HostTensors tensors = tiny.tensors();
     tensors.keyLengths = &length;
@@ -160,7 +160,7 @@ TEST_CASE("packed sequences are uploaded with their lengths, which are checked",
     test::skipWithoutDevice();
     TinyCase tiny;
     tiny.problem.batch = 2;
-    enable(tiny.problem, VKF_ARRAY_CU_SEQLENS);
+    enable(tiny.problem, VKF_USE_CU_SEQLENS);
     host::HostTensors tensors = tiny.tensors();
     const std::vector<int32_t> rows = {0, 1, 2};
     std::vector<int32_t> keys = {0, 0, 2};
@@ -190,7 +190,7 @@ TEST_CASE("a problem that the library refuses is an error with its reason", "[ho
 TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][gradient][slice]") {
     TinyCase tiny;
     host::attention(test::testDevice(), tiny.problem, tiny.tensors());
-    auto problem = make<VkfGradientProblem>();
+    auto problem = make<VkfBackwardProblem>();
     problem.problem = &tiny.problem;
     const std::vector<float> dout = {1, 0, 0, 0};
     std::vector<float> dq(4, -1);
@@ -202,7 +202,7 @@ TEST_CASE("the backward pass in one call gives what was computed by hand", "[hos
     gradients.dk = dk.data();
     gradients.dv = dv.data();
     std::vector<double> shares;
-    const host::GradientReport report = host::gradient(test::testDevice(), problem, tiny.tensors(), gradients,
+    const host::BackwardReport report = host::backward(test::testDevice(), problem, tiny.tensors(), gradients,
                                                        [&](double share) { shares.push_back(share); });
     CHECK(report.info.stepCount == shares.size());
     // Row 0: p = 1/2 each, dp = (4, 0), delta = 2, ds = (1, -1).
@@ -215,7 +215,7 @@ TEST_CASE("the backward pass in one call gives what was computed by hand", "[hos
         CHECK(dv[i] == Approx(expectedV[i]));
     }
     gradients.dv = nullptr;
-    CHECK_THROWS_WITH(host::gradient(test::testDevice(), problem, tiny.tensors(), gradients),
+    CHECK_THROWS_WITH(host::backward(test::testDevice(), problem, tiny.tensors(), gradients),
                       ContainsSubstring("dv is null"));
 }
 
@@ -241,13 +241,13 @@ void checkCounts(const VkfProblem& p) {
     const float expected = p.keys == 0 ? 0.0F : 3.0F;
     CHECK(o == std::vector<float>(o.size(), expected));
 
-    auto gradient = make<VkfGradientProblem>();
+    auto gradient = make<VkfBackwardProblem>();
     gradient.problem = &p;
     std::vector<float> dq(q.size(), -1.0F);
     std::vector<float> dk(k.size(), -1.0F);
     std::vector<float> dv(v.size(), -1.0F);
     const std::vector<float> dout(o.size(), 1.0F);
-    host::gradient(test::testDevice(), gradient, tensors, {dout.data(), nullptr, dq.data(), dk.data(), dv.data()});
+    host::backward(test::testDevice(), gradient, tensors, {dout.data(), nullptr, dq.data(), dk.data(), dv.data()});
     CHECK(dq == std::vector<float>(dq.size(), 0.0F));
     CHECK(dk == std::vector<float>(dk.size(), 0.0F));
     double sum = 0.0; // each row gives its dout away
@@ -260,8 +260,8 @@ void checkCounts(const VkfProblem& p) {
 } // namespace
 
 TEST_CASE("every count may be 0 or 1, alone and in pairs", "[host][attention]") {
-    uint32_t VkfProblem::*const counts[] = {&VkfProblem::batch, &VkfProblem::queryHeads, &VkfProblem::kvHeads,
-                                            &VkfProblem::queryRows, &VkfProblem::keys};
+    uint32_t VkfProblem::*const counts[] = {&VkfProblem::queryHeads, &VkfProblem::kvHeads, &VkfProblem::queryRows,
+                                            &VkfProblem::keys};
     for (const auto first : counts) {
         for (const auto second : counts) {
             for (const uint32_t values : {0U, 1U, 2U, 3U}) {

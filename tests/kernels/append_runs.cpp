@@ -103,7 +103,7 @@ VkfAppendProblem appendOf(const AppendShape& shape) {
     problem.rows = shape.rows;
     problem.keys = shape.keys;
     problem.headDim = shape.headDim;
-    problem.arrays = VKF_ARRAY_NEW_LENGTHS;
+    problem.use = VKF_USE_NEW_LENGTHS;
     return problem;
 }
 

@@ -100,7 +100,7 @@ AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
                                    std::max(0, keys - static_cast<int32_t>(p.rows))};
         inputs.lengths.push_back(choices[random() % std::size(choices)]);
     }
-    if (vkf::has(p, VKF_ARRAY_BLOCK_TABLE)) {
+    if (vkf::has(p, VKF_USE_BLOCK_TABLE)) {
         inputs.blockTable = randomTable(p, random);
     }
     if (p.rotary.tableRows != 0) {
@@ -134,13 +134,13 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.newV = vkf::rowsFirst(p.newV.type, p.rows, p.kvHeads, valueDim);
     }
     if (below(2) != 0) {
-        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+        vkf::enable(p, VKF_USE_BLOCK_TABLE);
         p.paging.pageSize = 1U << below(6);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1 + below(3);
         p.paging.pages = 1 + below(p.batch * p.paging.maxPages + 3);
     }
     if (below(2) != 0) { // [batch or page, rows, heads, dim]
-        const uint32_t rows = vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+        const uint32_t rows = vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
         p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
         p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
     }
@@ -150,8 +150,8 @@ VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
         p.rotary.base = below(2) != 0 ? 500000.0F : 0.0F;
         p.rotary.tableRows = below(3) == 0 ? 1 + below(p.keys + 9) : 0;
         p.queryHeads = below(6);
-        vkf::enable(p, VKF_ARRAY_QUERIES, p.queryHeads != 0);
-        vkf::enable(p, VKF_ARRAY_ROTARY_TABLES, p.rotary.tableRows != 0);
+        vkf::enable(p, VKF_USE_QUERIES, p.queryHeads != 0);
+        vkf::enable(p, VKF_USE_ROTARY_TABLES, p.rotary.tableRows != 0);
         if (p.queryHeads != 0) {
             p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
         }
@@ -257,7 +257,7 @@ std::string describe(const VkfAppendProblem& p) {
            std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
            vkfTypeName(p.newK.type) + " to " + vkfTypeName(p.k.type) + ", " + vkfTypeName(p.newV.type) + " to " +
            vkfTypeName(p.v.type) + ", pages of " +
-           std::to_string(vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
+           std::to_string(vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
            std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
            std::to_string(p.rotary.tableRows);
 }
@@ -268,7 +268,7 @@ TEST_CASE("random appends write the bytes of the reference, and no other, the sa
     for (uint32_t seed = 0; seed < 90; seed++) {
         std::mt19937_64 random(seed);
         VkfAppendProblem p = randomProblem(seed, random);
-        if (seed % 2 != 0 && vkf::has(p, VKF_ARRAY_QUERIES)) {
+        if (seed % 2 != 0 && vkf::has(p, VKF_USE_QUERIES)) {
             p.rotatedQ.type = storedTypes[random() % 3];
         }
         p = fittedAppend(p);
@@ -289,7 +289,7 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
         p.rotary.pairs = pairs;
         p.rotary.dim = 4;
         p.rotary.tableRows = 3;
-        vkf::enable(p, VKF_ARRAY_ROTARY_TABLES);
+        vkf::enable(p, VKF_USE_ROTARY_TABLES);
         AppendInputs inputs;
         inputs.newK = inputs.newV = bytesOf(std::vector<float>{1, 2, 3, 4, 5, 6});
         inputs.lengths = {2};
@@ -312,10 +312,10 @@ TEST_CASE("rotation by hand: a quarter turn swaps a pair, the rest of the head p
 TEST_CASE("angles are as exact at position sixteen million as at the first", "[append]") {
     VkfAppendProblem p = appendOf({.batch = 4, .kvHeads = 1, .rows = 3, .keys = 1U << 24, .headDim = 128});
     p.paging = {1U << 10, 1U << 14, 1}; // the one page has no row of these sequences
-    vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(p, VKF_USE_BLOCK_TABLE);
     p.rotary.pairs = VKF_ROTARY_HALVES;
     p.queryHeads = 2;
-    vkf::enable(p, VKF_ARRAY_QUERIES);
+    vkf::enable(p, VKF_USE_QUERIES);
     for (const float base : {10000.0F, 1.5F, 1e7F}) {
         p.rotary.base = base;
         std::mt19937_64 random(5);
@@ -486,25 +486,25 @@ TEST_CASE("errors of an append are named", "[append]") {
     CHECK(refusal([](VkfAppendProblem& p) { p.kvHeads = 0; }) == "kvHeads is 0; it must be 1 to 65535");
     CHECK(refusal([](VkfAppendProblem& p) { p.headDim = 1025; }) == "headDim is 1025; it must be 1 to 1024");
     CHECK(refusal([](VkfAppendProblem& p) { p.queryHeads = 4; }) ==
-          "queryHeads is not zero, but arrays lacks VKF_ARRAY_QUERIES");
-    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_QUERIES); }) ==
-          "arrays has VKF_ARRAY_QUERIES, but queryHeads is zero");
+          "queryHeads is not zero, but use lacks VKF_USE_QUERIES");
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_USE_QUERIES); }) ==
+          "use has VKF_USE_QUERIES, but queryHeads is zero");
     CHECK(refusal([](VkfAppendProblem& p) {
-              vkf::enable(p, VKF_ARRAY_QUERIES);
+              vkf::enable(p, VKF_USE_QUERIES);
               p.queryHeads = 4;
-          }) == "arrays has VKF_ARRAY_QUERIES, but rotary.pairs is 0");
+          }) == "use has VKF_USE_QUERIES, but rotary.pairs is 0");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.tableRows = 4; }) ==
-          "rotary.tableRows is not zero, but arrays lacks VKF_ARRAY_ROTARY_TABLES");
-    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_ROTARY_TABLES); }) ==
-          "arrays has VKF_ARRAY_ROTARY_TABLES, but rotary.tableRows is zero");
-    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_ARRAY_LSE); }) ==
-          "arrays has VKF_ARRAY_LSE, which an append does not have");
+          "rotary.tableRows is not zero, but use lacks VKF_USE_ROTARY_TABLES");
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_USE_ROTARY_TABLES); }) ==
+          "use has VKF_USE_ROTARY_TABLES, but rotary.tableRows is zero");
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_USE_LSE); }) ==
+          "use has VKF_USE_LSE, which an append does not have");
     CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, 1U << 30); }) ==
-          "arrays has bits 0x40000000, which this version does not know");
+          "use has bits 0x40000000, which this version does not know");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.reserved[3] = 1; }) == "a reserved field of rotary is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.reserved2[1] = 1; }) == "a reserved field of k is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotatedQ.rowStride = 64; }) ==
-          "rotatedQ is not zero, but arrays lacks VKF_ARRAY_QUERIES");
+          "rotatedQ is not zero, but use lacks VKF_USE_QUERIES");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.pairs = static_cast<VkfRotaryPairs>(3); }) ==
           "rotary.pairs is 3; it must be 0 to 2");
     CHECK(refusal([](VkfAppendProblem& p) {
@@ -515,22 +515,22 @@ TEST_CASE("errors of an append are named", "[append]") {
           }) == "rotary.base is 1; it must be finite and over 1");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {12, 4, 1};
-              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_USE_BLOCK_TABLE);
           }) == "paging.pageSize is 12; it must be a power of two");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 4, 1};
-              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_USE_BLOCK_TABLE);
           }) == "paging.maxPages is 4; times pageSize, 4, it must be at least keys, 20");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 1U << 30, 1};
-              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_USE_BLOCK_TABLE);
           }) == "paging.maxPages 1073741824 is over the limit of 1073676288");
     CHECK(refusal([](VkfAppendProblem& p) {
               p.paging = {4, 5, 0};
-              vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+              vkf::enable(p, VKF_USE_BLOCK_TABLE);
           }) == "paging.pages is 0; it must be at least 1 if there are keys");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
-          "paging is not zero, but arrays lacks VKF_ARRAY_BLOCK_TABLE");
+          "paging is not zero, but use lacks VKF_USE_BLOCK_TABLE");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
           "type of k is 3 (f8_e4m3); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==

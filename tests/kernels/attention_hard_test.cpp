@@ -80,9 +80,9 @@ const std::vector<SharedKey> sharedKeys = {{0, false}, {63, true}, {64, false}, 
 
 VkfProblem problemOfSharedKey(const SharedKey& shared, VkfType type) {
     VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
-    problem.causal = shared.causal ? 1 : 0;
+    vkf::enable(problem, VKF_USE_CAUSAL, shared.causal);
     if (!shared.causal) {
-        problem.window.enabled = 1;
+        problem.use |= VKF_USE_WINDOW;
         problem.window.left = 5;
         problem.window.right = 5;
     }
@@ -114,7 +114,7 @@ TEST_CASE("a key with a huge score changes only the rows that see it", "[attenti
             continue;
         }
         VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64});
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
             setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
@@ -171,7 +171,10 @@ TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
     for (const bool inQuery : {true, false}) {
         for (const uint64_t n : {33U, 70U}) {
             VkfProblem problem = problemOfSharedKey({n, false}, VKF_TYPE_F16);
-            problem.window.enabled = inQuery ? 0 : 1; // without a window nearly all tiles are full
+            if (inQuery) { // without a window nearly all tiles are full
+                vkf::enable(problem, VKF_USE_WINDOW, false);
+                problem.window = {};
+            }
             problem.softcap = 3.0F;
             Data data;
             data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
@@ -317,12 +320,12 @@ TEST_CASE("a row that sees one key gives that key's value, however the score loo
         for (const float scale : {1.0F, -20.0F}) { // scores of magnitude up to a thousand, of both signs
             VkfProblem problem = problemOf({1, 1, 1, 70, 130, 64, 0, type});
             problem.scale = scale;
-            problem.window.enabled = 1; // 0, 0
+            problem.use |= VKF_USE_WINDOW; // 0, 0
             check(problem, {}, 1);
             problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
             check(problem, {}, 1);
-            problem.window.enabled = 0;
-            problem.causal = 1; // row 0
+            vkf::enable(problem, VKF_USE_WINDOW, false);
+            problem.use |= VKF_USE_CAUSAL; // row 0
             check(problem, {}, 1);
         }
     }
@@ -330,7 +333,7 @@ TEST_CASE("a row that sees one key gives that key's value, however the score loo
 
 TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity", "[attention_hard]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 2, 8});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     forEachOutcome(problem, {}, [](const vkf::test::Outcome& outcome) {
         CHECK(outcome.passed());
         for (size_t row = 0; row < 3; row++) {
@@ -477,8 +480,8 @@ TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]
         for (const uint32_t rows : {1U, 5U}) {
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
             problem.kvSplits = 7;
-            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
-            problem.window.enabled = 1;
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+            problem.use |= VKF_USE_WINDOW;
             problem.window.left = 3;
             problem.window.right = 0;
             for (const vkf::test::Variation& variation : splitting) {
@@ -494,7 +497,7 @@ TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]
 
 TEST_CASE("the same call gives the same bits every time", "[attention_hard]") {
     VkfProblem problem = problemOf({2, 4, 2, 113, 203, 72, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.softcap = 10;
     for (const vkf::test::Variation* chosen : vkf::test::variationsInTurn(problem, 5)) {
         const vkf::test::Variation& variation = *chosen;

@@ -30,9 +30,9 @@ bool packs(const vkf::test::Variation& variation) {
 
 // A third of the problems want probabilities of all rows or of chosen ones.
 void chooseProbabilities(Dice& dice, VkfProblem& p) {
-    vkf::enable(p, VKF_ARRAY_PROBABILITIES, dice.oneIn(3) && !vkf::has(p, VKF_ARRAY_CU_SEQLENS));
-    p.probabilityRowCount = vkf::has(p, VKF_ARRAY_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
-    vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    vkf::enable(p, VKF_USE_PROBABILITIES, dice.oneIn(3) && !vkf::has(p, VKF_USE_CU_SEQLENS));
+    p.probabilityRowCount = vkf::has(p, VKF_USE_PROBABILITIES) && dice.oneIn(2) ? 1 + dice.below(12) : 0;
+    vkf::enable(p, VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0);
 }
 
 // Few query rows, any group of heads, many keys.

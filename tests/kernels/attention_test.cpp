@@ -28,17 +28,17 @@ VkfProblem with(VkfProblem problem, void (*change)(VkfProblem&)) {
     return problem;
 }
 
-void causal(VkfProblem& p) { p.causal = 1; }
+void causal(VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }
 void causalTopLeft(VkfProblem& p) {
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     p.alignment = VKF_ALIGNMENT_TOP_LEFT;
 }
 void window(VkfProblem& p, int64_t left, int64_t right) {
-    p.window.enabled = 1;
+    p.use |= VKF_USE_WINDOW;
     p.window.left = left;
     p.window.right = right;
 }
-void lengths(VkfProblem& p) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }
+void lengths(VkfProblem& p) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }
 
 // [batch, rows, heads, dim] with a gap after each row of heads.
 void rowsFirst(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim, uint64_t gap) {
@@ -93,7 +93,7 @@ std::vector<Case> casesOf(VkfType type) {
         {"a negative scale", with(problemOf({1, 2, 1, 64, 90, 64, 0, type}), [](VkfProblem& p) { p.scale = -0.3F; })});
     list.push_back({"no keys", problemOf({2, 2, 1, 9, 0, 16, 0, type})});
     list.push_back({"no lse", with(problemOf({1, 2, 1, 33, 70, 64, 0, type}),
-                                   [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_LSE, false); })});
+                                   [](VkfProblem& p) { vkf::enable(p, VKF_USE_LSE, false); })});
     list.push_back({"rows first, with gaps", with(problemOf({2, 4, 2, 33, 45, 40, 24, type}), [](VkfProblem& p) {
                         rowsFirst(p.q, 33, 4, 40, 3);
                         rowsFirst(p.k, 45, 2, 40, 8);
@@ -221,7 +221,7 @@ std::vector<Case> casesOfSplits(VkfType type) {
     list.push_back({"split keys, no mask", problemOf({1, 2, 1, 33, 203, 256, 0, type})});
     list.back().problem.kvSplits = 3;
     list.push_back({"split keys, no lse", with(problemOf({1, 2, 1, 33, 300, 64, 0, type}), [](VkfProblem& p) {
-                        vkf::enable(p, VKF_ARRAY_LSE, false);
+                        vkf::enable(p, VKF_USE_LSE, false);
                         window(p, 100, 20);
                     })});
     list.back().problem.kvSplits = 5;

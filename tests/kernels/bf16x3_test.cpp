@@ -90,7 +90,7 @@ constexpr uint32_t keys = 90;
 
 VkfProblem causalProblem() {
     VkfProblem problem = problemOf({1, 2, 1, rows, keys, 40, 40});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
     problem.kvSplits = 1;
     return problem;
@@ -148,7 +148,7 @@ TEST_CASE("fp32 as bf16x3: many keys, in splits too, whose scores raise m again 
         VkfProblem problem = problemOf({1, 2, 2, 40, 1500, 64, 64});
         problem.kvSplits = splits;
         problem.scale = 1.0F;
-        vkf::enable(problem, VKF_ARRAY_LSE);
+        vkf::enable(problem, VKF_USE_LSE);
         Data data = ordinary();
         data.edit = [](Bytes&, Bytes& k, Bytes&) { // k grows with the key, and scores with it
             for (uint64_t i = 0; i < k.size() / sizeof(float); i++) {
@@ -191,7 +191,7 @@ TEST_CASE("scores of any size have the accuracy of fp32", "[bf16x3]") {
     for (const float scale : {1.0F, 1e3F, 1e5F, 1e7F, 1e9F, 1e36F}) {
         VkfProblem problem = causalProblem();
         problem.scale = scale;
-        vkf::enable(problem, VKF_ARRAY_LSE);
+        vkf::enable(problem, VKF_USE_LSE);
         INFO(scale);
         CHECK(isPlain(problem, ordinary(), check(problem, ordinary())) == (scale > 1e6F));
     }
@@ -200,7 +200,7 @@ TEST_CASE("scores of any size have the accuracy of fp32", "[bf16x3]") {
 TEST_CASE("each call computes again for its own numbers, also in steps, in the same scratch memory", "[bf16x3]") {
     VkfProblem problem = causalProblem();
     problem.maxStepOperations = 200000;
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     const Data unfit = withElement(Tensor::k, 3, 0x7f800000U);
     const Outcome again = check(problem, unfit);
     CHECK(again.plan.stepCount > 4);
@@ -211,9 +211,9 @@ TEST_CASE("each call computes again for its own numbers, also in steps, in the s
 
 TEST_CASE("probabilities of a call that computes again come from its own lse", "[bf16x3]") {
     VkfProblem problem = causalProblem();
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     for (const bool lse : {false, true}) {
-        vkf::enable(problem, VKF_ARRAY_LSE, lse);
+        vkf::enable(problem, VKF_USE_LSE, lse);
         check(problem, ordinary());
         check(problem, withElement(Tensor::q, 7, bitsOf(1e30F)));
         check(problem, withElement(Tensor::k, 80, 0x7fc00000U));
@@ -222,12 +222,12 @@ TEST_CASE("probabilities of a call that computes again come from its own lse", "
 
 TEST_CASE("masked keys may hold anything", "[bf16x3]") {
     VkfProblem problem = problemOf({2, 4, 2, 50, 120, 64, 64});
-    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     Data data;
     data.keyLengths = {70, 0};
     check(problem, data); // keys past the length are NaN, and nobody reads them
     problem.mask = vkf::test::broadcast(problem, VKF_TYPE_BOOL8, true, false, false, 3);
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     check(problem, data); // keys that the mask drops are NaN too
 }
 

@@ -41,7 +41,7 @@ void checkInTiles(const VkfProblem& problem, const Data& data) {
 
 void setBias(VkfProblem& problem, VkfType type, bool heads = false, uint64_t gap = 0) {
     problem.bias = broadcast(problem, type, heads, heads, true, gap);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS);
 }
 
 // Calls set(row, key) for each element of a bias that all sequences and heads share.
@@ -57,7 +57,7 @@ template <typename Value> void fillBias(const VkfProblem& problem, Inputs& input
 VkfProblem halfClosed(const Variation& variation, uint32_t heads, uint32_t rows, uint32_t keys) {
     VkfProblem problem = problemOf({1, heads, 1, rows, keys, 64, 0, VKF_TYPE_F16});
     setBias(problem, VKF_TYPE_F16);
-    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(problem, VKF_USE_BIAS_FACTORS);
     apply(variation, problem);
     return problem;
 }
@@ -76,7 +76,7 @@ TEST_CASE("biases of 0, -infinity and numbers make tiles of any kind, whatever t
             const bool heads = seed % 2 == 0;
             VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
             setBias(problem, type, heads, gap);
-            problem.causal = gap == 3 ? 1 : 0;
+            vkf::enable(problem, VKF_USE_CAUSAL, gap == 3);
             Data data;
             data.seed = seed++;
             data.biasSquare = heads ? 64 : 100;
@@ -94,7 +94,7 @@ TEST_CASE("a causal mask in a bias is one, also where tiles end after the last r
                  [&](uint64_t row, uint64_t key) { return key + 300 <= row + keys ? 0.0 : -infinity; });
         checkInTiles(problem, inputs);
         problem.kvSplits = 2;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_USE_SINKS);
         inputs.sinks = {0.5F, -1.0F, 2.0F, 0.0F};
         checkInTiles(problem, inputs);
     }
@@ -111,7 +111,7 @@ TEST_CASE("rows whose bias is a mask see its holes, and rows with another number
                             Case{128, VKF_TYPE_BF16, 4, true}, Case{160, VKF_TYPE_F16, 1, false}}) {
         VkfProblem problem = problemOf({1, 2, 1, 150, 1000, one.dim, 0, VKF_TYPE_F16});
         setBias(problem, one.type, false, one.gap);
-        vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS, one.factors);
+        vkf::enable(problem, VKF_USE_BIAS_FACTORS, one.factors);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         fillBias(problem, inputs, [&](uint64_t row, uint64_t key) {
             const bool hole = key >= 450 && key < 480 && (7 * row + key) % 3 == 0;
@@ -123,10 +123,10 @@ TEST_CASE("rows whose bias is a mask see its holes, and rows with another number
 }
 
 TEST_CASE("rows whose bias is a mask may have larger tiles than the others", "[bias_mask]") {
-    for (const VkfBool causal : vkf::test::inTurn({1U, 0U})) {
+    for (const bool causal : vkf::test::inTurn({true, false})) {
         VkfProblem problem = problemOf({1, 28, 28, 2065, 130, 72, 0, VKF_TYPE_F16}); // 252 tiles of 256 rows
         setBias(problem, VKF_TYPE_F16);
-        problem.causal = causal;
+        vkf::enable(problem, VKF_USE_CAUSAL, causal);
         problem.alignment = VKF_ALIGNMENT_TOP_LEFT; // most rows see all keys
         Inputs inputs = vkf::test::makeInputs(problem, {});
         fillBias(problem, inputs, [&](uint64_t row, uint64_t key) {
@@ -144,25 +144,26 @@ TEST_CASE("biases that are masks go with masks, windows, lengths and other terms
     data.biasSquare = 64;
     data.keyLengths = {0, 511};
     VkfProblem lengths = problem;
-    vkf::enable(lengths, VKF_ARRAY_KEY_LENGTHS);
-    lengths.window = {1, 50, 300, 10};
+    vkf::enable(lengths, VKF_USE_KEY_LENGTHS);
+    lengths.window = {300, 10, 50};
+    lengths.use |= VKF_USE_WINDOW;
     lengths.softcap = 7;
     checkInTiles(lengths, data);
     VkfProblem masked = problem;
     masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, true, true, 3);
-    vkf::enable(masked, VKF_ARRAY_MASK | VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(masked, VKF_USE_MASK | VKF_USE_BIAS_FACTORS);
     data.maskSquare = 48;
-    masked.alibi = 1;
+    masked.use |= VKF_USE_ALIBI;
     checkInTiles(masked, data);
     VkfProblem blocks = problem;
     blocks.blockMask.blockSize = 48;
-    vkf::enable(blocks, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocks, VKF_USE_BLOCK_MASK);
     blocks.blockMask.headStride = vkf::blockMaskLayoutOf(blocks).words;
     checkInTiles(blocks, data);
     VkfProblem documents = problem;
-    vkf::enable(documents, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(documents, VKF_USE_DOCUMENT_IDS);
     data.documentKeys = 90;
-    documents.causal = 1;
+    documents.use |= VKF_USE_CAUSAL;
     documents.dropout.probability = 0.2F;
     checkInTiles(documents, data);
 }

@@ -34,7 +34,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // A separate block mask for each head of each sequence.
 void setBlockMask(VkfProblem& p, uint32_t block) {
     p.blockMask.blockSize = block;
-    vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(p, VKF_USE_BLOCK_MASK);
     const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
     p.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
     p.blockMask.batchStride = p.blockMask.headStride * p.queryHeads;
@@ -52,14 +52,14 @@ void checkMasked(const VkfProblem& problem, const Data& data) {
     checkEverywhere(problem, data);
 }
 
-void causal(VkfProblem& p) { p.causal = 1; }
+void causal(VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }
 void window(VkfProblem& p) {
-    p.window.enabled = 1;
+    p.use |= VKF_USE_WINDOW;
     p.window.left = 90;
     p.window.right = 33;
     p.alignment = VKF_ALIGNMENT_TOP_LEFT;
 }
-void lengths(VkfProblem& p) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }
+void lengths(VkfProblem& p) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }
 void everything(VkfProblem& p) {
     window(p);
     causal(p);
@@ -84,7 +84,7 @@ Data dataOf(const VkfProblem& problem, double density, uint32_t seed) {
     Data data;
     data.seed = seed;
     data.blockDensity = density;
-    if (vkf::has(problem, VKF_ARRAY_KEY_LENGTHS)) {
+    if (vkf::has(problem, VKF_USE_KEY_LENGTHS)) {
         data.keyLengths = {187, 333};
     }
     return data;
@@ -189,7 +189,7 @@ TEST_CASE("rows see NaN and infinity only in their open blocks", "[block_mask]")
 TEST_CASE("rows whose blocks are all closed are exactly zero with an lse of minus infinity", "[block_mask]") {
     VkfProblem problem = problemOf({1, 1, 1, 100, 150, 8, 0, VKF_TYPE_F16});
     problem.blockMask.blockSize = 64;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.blockMask = {0U, 2U}; // rows 64 to 99 see keys 64 to 127
     for (const Variation& variation : vkf::test::variations) {
@@ -222,7 +222,7 @@ TEST_CASE("a mask with all blocks open gives the bits of no mask", "[block_mask]
     // With few heads the tiles would differ. They would also differ with shared k and v, whose heads are packed without
     // a mask.
     VkfProblem problem = problemOf({16, 16, 16, 64, 260, 16, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     VkfProblem masked = problem;
     setBlockMask(masked, 256);
     for (const Variation* variation : vkf::test::variationsInTurn(masked, 4)) {
@@ -261,7 +261,7 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
             other.add(problem);
             for (const double density : densities) {
                 Data data = dataOf(problem, density, block);
-                if (vkf::has(problem, VKF_ARRAY_KEY_LENGTHS)) {
+                if (vkf::has(problem, VKF_USE_KEY_LENGTHS)) {
                     data.keyLengths = {50, 133};
                 }
                 const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -294,7 +294,7 @@ TEST_CASE("all reference algorithms agree under a block mask", "[reference]") {
 TEST_CASE("the reference reads the bits of a block mask in the order that the header shows", "[reference]") {
     VkfProblem problem = problemOf({1, 2, 1, 32, 48, 1, 0, VKF_TYPE_F32});
     problem.blockMask.blockSize = 16;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK);
     problem.blockMask.headStride = 2;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     std::memset(inputs.k.data(), 0, inputs.k.size());

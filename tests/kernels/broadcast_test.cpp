@@ -36,16 +36,16 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         VkfProblem problem = problemOf({2, 4, 2, type == VKF_TYPE_F32 ? 77U : 5U, 131, 40, 24, VKF_TYPE_F16});
         problem.bias = broadcast(problem, type, true, true, true, 3);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         Data data;
         data.seed = seed++;
         checkEverywhere(problem, data);
         problem.bias = broadcast(problem, type, type == VKF_TYPE_F16, type == VKF_TYPE_BF16, type == VKF_TYPE_F32);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
-        problem.causal = 1;
+        vkf::enable(problem, VKF_USE_BIAS);
+        problem.use |= VKF_USE_CAUSAL;
         problem.softcap = 11;
-        problem.alibi = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
+        problem.use |= VKF_USE_ALIBI;
+        vkf::enable(problem, VKF_USE_SINKS);
         checkEverywhere(problem, data);
     }
 }
@@ -56,7 +56,7 @@ TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo",
         problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true, 5);
         problem.bias.heads = 4; // no divisor of 6
         problem.bias.sequences = 2;
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         VkfProblem masked = problem;
         masked.mask = broadcast(masked, VKF_TYPE_BOOL1, true, true, true, 3);
         masked.mask.heads = 2;
@@ -64,7 +64,7 @@ TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo",
         masked.dropoutMask = broadcast(masked, VKF_TYPE_BOOL8, true, true, true, 1);
         masked.dropoutMask.heads = 5;
         masked.dropout.probability = 0.25F;
-        vkf::enable(masked, VKF_ARRAY_MASK | VKF_ARRAY_DROPOUT_MASK);
+        vkf::enable(masked, VKF_USE_MASK | VKF_USE_DROPOUT_MASK);
         Data data;
         data.biasSquare = rows == 77 ? 32 : 0;
         const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -79,28 +79,29 @@ TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo",
 TEST_CASE("an array that repeats needs only the bytes of its own heads and sequences", "[broadcast]") {
     VkfProblem problem = problemOf({3, 6, 2, 4, 10, 16, 0, VKF_TYPE_F16});
     problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 3 * 6 * 40 * 2);
+    vkf::enable(problem, VKF_USE_BIAS);
+    CHECK(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) == 3 * 6 * 40 * 2);
     problem.bias.heads = 4;
-    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == (2 * 6 + 4) * 40 * 2); // batchStride is still of 6 heads
+    CHECK(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) == (2 * 6 + 4) * 40 * 2); // batchStride is still of 6 heads
     problem.bias.sequences = 1;
-    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 4 * 40 * 2);
+    CHECK(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) == 4 * 40 * 2);
     problem.bias.heads = 1;
-    CHECK(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) == 40 * 2);
+    CHECK(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) == 40 * 2);
 }
 
 // A driver may load an address in code that a workgroup without keys skips.
 TEST_CASE("key splits without keys read no bias, mask, document or page", "[broadcast]") {
     for (const bool paged : {false, true}) {
         VkfProblem problem = problemOf({2, 4, 2, 1, 130, 64, 0, VKF_TYPE_F16});
-        problem.window = {1, 0, 40, 0};
+        problem.window = {40, 0, 0};
+        problem.use |= VKF_USE_WINDOW;
         problem.kvSplits = 9;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_USE_SINKS);
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
         problem.bias = broadcast(problem, VKF_TYPE_F16, true, true, true);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, true, true);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         if (paged) {
             vkf::test::setPages(problem, 16, 3);
         }
@@ -117,15 +118,15 @@ TEST_CASE("a mask of bytes or bits keeps the right keys, whatever dimensions it 
         for (const uint32_t rows : {3U, 77U}) {
             VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 3 ? VKF_TYPE_F32 : VKF_TYPE_F16});
             problem.mask = broadcast(problem, type, true, true, true, 3);
-            vkf::enable(problem, VKF_ARRAY_MASK);
+            vkf::enable(problem, VKF_USE_MASK);
             Data data;
             data.seed = seed++;
             data.maskDensity = 0.3;
             checkEverywhere(problem, data);
             problem.mask = broadcast(problem, type, rows == 3, type == VKF_TYPE_BOOL1, true);
-            vkf::enable(problem, VKF_ARRAY_MASK);
-            problem.causal = 1;
-            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_USE_MASK);
+            problem.use |= VKF_USE_CAUSAL;
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
             problem.kvSplits = rows == 3 ? 3 : 0;
             data.keyLengths = {50, 131};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -140,7 +141,7 @@ TEST_CASE("rows that a mask leaves no key are exactly zero, on heads of any widt
     for (const uint32_t dim : {64U, 576U}) {
         VkfProblem problem = problemOf({1, 16, 1, 2, 200, dim, std::min(dim, 512U), VKF_TYPE_F16});
         problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, true, true);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         Data data;
         data.maskDensity = 0.02; // keys that few rows see, or none
         Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -166,7 +167,7 @@ TEST_CASE("rows that a mask leaves no key are exactly zero, on heads of any widt
 TEST_CASE("rows see NaN and infinity only in keys that their mask keeps", "[broadcast]") {
     VkfProblem problem = problemOf({1, 4, 2, 70, 100, 40, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, true, true, 1);
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
         Data data;
         data.edit = [&](std::vector<std::byte>&, std::vector<std::byte>&, std::vector<std::byte>& v) {
@@ -181,7 +182,7 @@ TEST_CASE("rows see NaN and infinity only in keys that their mask keeps", "[broa
 TEST_CASE("a bias of minus infinity gives a probability of zero", "[broadcast]") {
     VkfProblem problem = problemOf({1, 2, 1, 6, 40, 16, 0, VKF_TYPE_F16});
     problem.bias = broadcast(problem, VKF_TYPE_F16, false, false, true);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     for (uint64_t i = 0; i < 6; i++) {
         for (uint64_t j = 0; j < 40; j++) {
@@ -200,7 +201,7 @@ TEST_CASE("a bias far larger than the products costs them no accuracy", "[broadc
     for (const uint32_t dim : {128U, 256U}) {
         VkfProblem problem = problemOf({1, 2, 2, 65, 100, dim, 0, VKF_TYPE_F16});
         problem.bias = broadcast(problem, VKF_TYPE_F16, false, true, true);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         for (uint64_t i = 0; i < inputs.bias.size() / 2; i++) {
             vkfStoreElement(VKF_TYPE_F16, inputs.bias.data(), i,
@@ -217,12 +218,12 @@ TEST_CASE("all reference algorithms agree under a mask and a bias", "[reference]
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
         problem.mask = broadcast(problem, type, true, false, true, 2);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         problem.bias = broadcast(problem, VKF_TYPE_BF16, false, true, true, 2);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         problem.blockMask.blockSize = type == VKF_TYPE_BOOL8 ? 16 : 0;
-        vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, type == VKF_TYPE_BOOL8);
-        problem.causal = 1;
+        vkf::enable(problem, VKF_USE_BLOCK_MASK, type == VKF_TYPE_BOOL8);
+        problem.use |= VKF_USE_CAUSAL;
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
         for (const VkfReferenceAlgorithm algorithm : algorithms) {
@@ -245,9 +246,9 @@ TEST_CASE("the reference reads masks and biases as the header shows", "[referenc
     VkfProblem problem = problemOf({1, 1, 1, 2, 4, 1, 0, VKF_TYPE_F32});
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         problem.mask = broadcast(problem, type, false, false, true);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, false);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         std::memset(inputs.k.data(), 0, inputs.k.size());
         for (uint64_t key = 0; key < 4; key++) {

@@ -53,14 +53,15 @@ void scatter(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, uint6
 }
 
 void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
-    p.causal = dice.oneIn(2) ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, dice.oneIn(2));
     p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(3)) {
-        p.window = {1, 0, static_cast<int64_t>(dice.below(120)) - 1, static_cast<int64_t>(dice.below(120)) - 1};
+        p.window = {static_cast<int64_t>(dice.below(120)) - 1, static_cast<int64_t>(dice.below(120)) - 1, 0};
+        p.use |= VKF_USE_WINDOW;
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(2)) {
-        vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_USE_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -122,7 +123,7 @@ void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
     };
     fit(p.k);
     fit(p.v);
-    const uint64_t rows = vkf::has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+    const uint64_t rows = vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
     scatter(dice, p.k, p.kvHeads, rows, p.headDim);
     scatter(dice, p.v, p.kvHeads, rows, p.valueDim);
 }
@@ -186,8 +187,8 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
 vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
     plain = problem;
     plain.paging = {};
-    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
-    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
     vkf::test::Inputs to = from;
     to.blockTable.clear();
     for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
@@ -260,7 +261,7 @@ TEST_CASE("each code of iq4_nl is its number, in either half of a byte", "[cache
     VkfProblem problem = cacheOf({1, 4, 1, 16, 1, dim, 0, VKF_TYPE_F16}, VKF_TYPE_IQ4_NL, VKF_TYPE_IQ4_NL, 0);
     problem.o.type = VKF_TYPE_F32;
     problem.scale = 1.0F;
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     const auto codeOf = [](size_t e) { return (7 * e + 3) % 16 ^ e / 16 % 2; };
     Data data;
     data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v) {
@@ -299,7 +300,7 @@ TEST_CASE("pages give the bits of the same keys without pages", "[cache]") {
             VkfProblem problem =
                 cacheOf({2, 2, 2, 5, 100, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, pageSize);
             apply(vkf::test::variations[variation], problem);
-            problem.causal = 1;
+            problem.use |= VKF_USE_CAUSAL;
             const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
             VkfProblem plain{};
             const vkf::test::Inputs plainInputs = withoutPages(problem, inputs, plain);
@@ -318,7 +319,7 @@ TEST_CASE("sequences may share pages", "[cache]") {
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         VkfProblem problem = cacheOf({2, 2, 1, 2, 60, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 16);
         problem.paging.pages = 5; // for eight pages of keys
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         vkf::test::Inputs inputs =
             vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false});
         inputs.keyLengths[1] = 40;
@@ -331,7 +332,7 @@ TEST_CASE("a scale that is no finite number reaches the rows that see its block,
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
             VkfProblem problem = cacheOf({1, 1, 1, 12, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, 4);
-            problem.causal = 1;
+            problem.use |= VKF_USE_CAUSAL;
             problem.o.type = VKF_TYPE_F32;
             vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
             setScale(problem, inputs, 0, 33, scale); // rows from 5 on see it
@@ -342,7 +343,7 @@ TEST_CASE("a scale that is no finite number reaches the rows that see its block,
 
 TEST_CASE("elements past the largest fp16 are right in fp32, and infinite in products of fp16", "[cache]") {
     VkfProblem problem = cacheOf({1, 1, 1, 9, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_Q8_0, 0);
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.o.type = VKF_TYPE_F32;
     vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
     for (const uint64_t key : {0U, 35U}) { // seen by all rows, and by some
@@ -358,7 +359,7 @@ TEST_CASE("a cache may have no keys at all", "[cache]") {
         VkfProblem problem = cacheOf({2, 1, 1, 3, 0, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
         problem = cacheOf({2, 1, 1, 3, 20, 32, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, 16);
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {.keyLengths = {0, -3}}));
     }
 }

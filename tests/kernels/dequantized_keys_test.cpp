@@ -35,7 +35,7 @@ VkfProblem problemOf(Shape shape, VkfType kType, VkfType vType) {
     problem.k.type = kType;
     problem.v.type = vType;
     problem.path = VKF_PATH_COOPMAT;
-    enable(problem, VKF_ARRAY_LSE);
+    enable(problem, VKF_USE_LSE);
     return problem;
 }
 
@@ -85,70 +85,75 @@ VkfBroadcastArray broadcastOf(const VkfProblem& p, VkfType type) {
 }
 
 void addLengths(VkfProblem& p, Data& data) {
-    enable(p, VKF_ARRAY_KEY_LENGTHS);
+    enable(p, VKF_USE_KEY_LENGTHS);
     data.keyLengths = {static_cast<int32_t>(p.keys) - 70, -3, static_cast<int32_t>(p.keys) + 9};
     data.keyLengths.resize(p.batch);
 }
 
 void addMask(VkfProblem& p, Data& data) {
     p.mask = broadcastOf(p, VKF_TYPE_BOOL8);
-    enable(p, VKF_ARRAY_MASK);
+    enable(p, VKF_USE_MASK);
     data.maskSquare = 64;
 }
 
 void addBias(VkfProblem& p, Data&) {
     p.bias = broadcastOf(p, VKF_TYPE_F16);
-    enable(p, VKF_ARRAY_BIAS);
+    enable(p, VKF_USE_BIAS);
 }
 
 // Without whole sweeps, every other feature runs with pages, and the others without.
 const std::vector<Feature> features = {
     {"no feature", [](VkfProblem&, Data&) {}},
-    {"causal", [](VkfProblem& p, Data&) { p.causal = 1; }},
+    {"causal", [](VkfProblem& p, Data&) { p.use |= VKF_USE_CAUSAL; }},
     {"key lengths", addLengths},
     {"causal, top left",
      [](VkfProblem& p, Data&) {
-         p.causal = 1;
+         p.use |= VKF_USE_CAUSAL;
          p.alignment = VKF_ALIGNMENT_TOP_LEFT;
      }},
     {"window",
      [](VkfProblem& p, Data&) {
-         p.window = {1, 0, 9, 5};
+         p.window = {9, 5, 0};
+         p.use |= VKF_USE_WINDOW;
      }},
     {"window, top left",
      [](VkfProblem& p, Data&) {
-         p.window = {1, 0, 40, 70};
+         p.window = {40, 70, 0};
+         p.use |= VKF_USE_WINDOW;
          p.alignment = VKF_ALIGNMENT_TOP_LEFT;
      }},
     {"window and first keys",
      [](VkfProblem& p, Data&) {
-         p.window = {1, 3, 9, 0};
+         p.window = {9, 0, 3};
+         p.use |= VKF_USE_WINDOW;
      }},
     {"causal, window and first keys",
      [](VkfProblem& p, Data&) {
-         p.causal = 1;
-         p.window = {1, 70, 2, 0};
+         p.use |= VKF_USE_CAUSAL;
+         p.window = {2, 0, 70};
+         p.use |= VKF_USE_WINDOW;
      }},
     {"key lengths, causal",
      [](VkfProblem& p, Data& data) {
          addLengths(p, data);
-         p.causal = 1;
+         p.use |= VKF_USE_CAUSAL;
      }},
     {"key lengths, window",
      [](VkfProblem& p, Data& data) {
          addLengths(p, data);
-         p.window = {1, 0, 20, 0};
+         p.window = {20, 0, 0};
+         p.use |= VKF_USE_WINDOW;
      }},
     {"mask", addMask},
     {"bias", addBias},
-    {"documents", [](VkfProblem& p, Data&) { enable(p, VKF_ARRAY_DOCUMENT_IDS); }},
+    {"documents", [](VkfProblem& p, Data&) { enable(p, VKF_USE_DOCUMENT_IDS); }},
     {"sinks and slopes",
      [](VkfProblem& p, Data&) {
-         p.alibi = 1;
-         enable(p, VKF_ARRAY_SINKS);
-         enable(p, VKF_ARRAY_ALIBI_SLOPES);
+         p.use |= VKF_USE_ALIBI;
+         enable(p, VKF_USE_SINKS);
+         enable(p, VKF_USE_ALIBI_SLOPES);
      }},
-    {"probabilities", [](VkfProblem& p, Data&) { enable(p, VKF_ARRAY_PROBABILITIES); }},
+    {"probabilities", [](VkfProblem& p, Data&) { enable(p, VKF_USE_PROBABILITIES); }},
     {"dropout, softcap",
      [](VkfProblem& p, Data&) {
          p.dropout.probability = 0.25F;
@@ -213,7 +218,7 @@ TEST_CASE("calls with each feature convert pages once", "[dequantized_keys]") {
 
 TEST_CASE("k and v are converted once under a block mask, for all heads", "[dequantized_keys]") {
     VkfProblem problem = problemOf({2, 4, 2, 100, 150, 64}, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0);
-    enable(problem, VKF_ARRAY_BLOCK_MASK);
+    enable(problem, VKF_USE_BLOCK_MASK);
     problem.blockMask.blockSize = 32;
     check(inRegisters, problem);
 }
@@ -223,7 +228,7 @@ TEST_CASE("a converted scale that is no finite number reaches the rows that see 
     for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                                20000.0 /* elements past the largest fp16 */}) {
         VkfProblem problem = problemOf({1, 1, 1, 12, 40, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0);
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         problem.o.type = VKF_TYPE_F32;
         Data data;
         data.edit = [&](auto&, auto&, std::vector<std::byte>& v) {
@@ -237,7 +242,7 @@ TEST_CASE("a converted scale that is no finite number reaches the rows that see 
 TEST_CASE("steps of any size convert k and v to the same bits", "[dequantized_keys]") {
     VkfProblem problem = problemOf({2, 4, 2, 40, 300, 64}, VKF_TYPE_Q5_0, VKF_TYPE_Q8_0);
     problem.maxScratchBytes = plenty;
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     const Inputs inputs = vkf::test::makeInputs(problem, {});
     vkf::host::Device& device = vkf::test::deviceOf(inRegisters);
     const Outcome few = vkf::test::runCall(device, problem, inputs);

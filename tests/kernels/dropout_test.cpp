@@ -131,18 +131,18 @@ void makeIdentity(const VkfProblem& problem, Inputs& inputs) {
 }
 
 bool keeps(const VkfProblem& problem, const Inputs& inputs, uint32_t batch, uint32_t head, uint32_t row, uint32_t key) {
-    if (vkf::has(problem, VKF_ARRAY_DROPOUT_MASK)) {
+    if (vkf::has(problem, VKF_USE_DROPOUT_MASK)) {
         return isUnmaskedTile(problem.dropoutMask, inputs.dropoutMask, batch, head, row, key);
     }
     VkfDropout dropout = problem.dropout;
-    dropout.seed = vkf::has(problem, VKF_ARRAY_DROPOUT_SEED) ? inputs.dropoutSeed[0] : dropout.seed;
+    dropout.seed = vkf::has(problem, VKF_USE_DROPOUT_SEED) ? inputs.dropoutSeed[0] : dropout.seed;
     return vkfDropoutKeeps(&dropout, batch, head, row, key) != 0;
 }
 
 VkfProblem withoutDropout(VkfProblem problem) {
     problem.dropout = {};
     problem.dropoutMask = {};
-    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK | VKF_ARRAY_DROPOUT_SEED, false);
+    vkf::enable(problem, VKF_USE_DROPOUT_MASK | VKF_USE_DROPOUT_SEED, false);
     return problem;
 }
 
@@ -279,11 +279,11 @@ TEST_CASE("the seed may be on the device, with every other optional input", "[dr
     for (const uint32_t rows : {4U, 130U}) {
         VkfProblem problem = problemOf({2, 2, 1, rows, 136, 64, 136, VKF_TYPE_F16});
         problem.dropout = {0.05F, 0, 0};
-        vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
-        problem.causal = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
+        vkf::enable(problem, VKF_USE_DROPOUT_SEED);
+        problem.use |= VKF_USE_CAUSAL;
+        vkf::enable(problem, VKF_USE_SINKS);
         problem.softcap = 3.0F;
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         Data data;
         data.seed = rows;
         data.keyLengths = {127, 136};
@@ -296,18 +296,19 @@ TEST_CASE("every path drops the keys of a dropout mask", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_BOOL8, VKF_TYPE_BOOL1}) {
         VkfProblem problem = problemOf({2, 4, 2, 5, 99, 40, 99, VKF_TYPE_F16});
         problem.dropoutMask = maskOf(problem, type, true, true, true);
-        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
+        vkf::enable(problem, VKF_USE_DROPOUT_MASK);
         problem.dropout.probability = type == VKF_TYPE_BOOL8 ? 0.0F : 0.5F;
         Data data;
         data.seed = seed++;
         checkKeys(problem, data);
         problem = problemOf({1, 2, 2, 70, 120, 24, 120, type == VKF_TYPE_BOOL8 ? VKF_TYPE_F32 : VKF_TYPE_F16});
         problem.dropoutMask = maskOf(problem, type, false, false, type == VKF_TYPE_BOOL1);
-        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
+        vkf::enable(problem, VKF_USE_DROPOUT_MASK);
         problem.dropout.probability = 0.2F;
         problem.bias = maskOf(problem, VKF_TYPE_F16, false, true, true);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
-        problem.window = {1, 0, 50, 10};
+        vkf::enable(problem, VKF_USE_BIAS);
+        problem.window = {50, 10, 0};
+        problem.use |= VKF_USE_WINDOW;
         checkKeys(problem, data);
     }
 }
@@ -319,18 +320,19 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
         VkfProblem problem = problemOf({2, 10, 2, rows, 333, 72, 0, rows == 4 ? VKF_TYPE_BF16 : VKF_TYPE_F16});
         problem.dropout = {0.4F, 0, 1234567};
         problem.kvSplits = 5;
-        problem.alibi = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
+        problem.use |= VKF_USE_ALIBI;
+        vkf::enable(problem, VKF_USE_SINKS);
         for (const Variation* variation : vkf::test::variationsInTurn(problem)) {
             VkfProblem asked = problem;
             asked.kvSplits = variation->path == VKF_PATH_STANDARD || variation->path == VKF_PATH_KEY_OUTER ? 0 : 5;
             checkOn(*variation, asked, makeInputs(asked, data));
         }
         problem.kvSplits = 0;
-        problem.window = {1, 3, 40, 20};
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        problem.window = {40, 20, 3};
+        problem.use |= VKF_USE_WINDOW;
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
         problem.mask = maskOf(problem, VKF_TYPE_BOOL1, true, false, true);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         checkEverywhere(problem, data);
     }
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
@@ -342,13 +344,14 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     wide.dropout = {0.4F, 0, 5};
     checkOn(variations[6], wide, makeInputs(wide, data));
-    wide.window = {1, 33, 60, 0};
+    wide.window = {60, 0, 33};
+    wide.use |= VKF_USE_WINDOW;
     wide.dropoutMask = maskOf(wide, VKF_TYPE_BOOL8, false, true, true);
-    vkf::enable(wide, VKF_ARRAY_DROPOUT_MASK);
+    vkf::enable(wide, VKF_USE_DROPOUT_MASK);
     checkOn(variations[6], wide, makeInputs(wide, data));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
     blocked.blockMask.blockSize = 32;
-    vkf::enable(blocked, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocked, VKF_USE_BLOCK_MASK);
     blocked.dropout = {0.4F, 0, 5};
     checkEverywhere(blocked, data);
 }
@@ -373,7 +376,7 @@ TEST_CASE("NaN and infinity in a dropped key make NaN", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         for (const bool causal : {false, true}) {
             VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, type});
-            problem.causal = causal ? 1 : 0;
+            vkf::enable(problem, VKF_USE_CAUSAL, causal);
             problem.dropout = {0.5F, 0, 3};
             Data data;
             data.edit = [&](auto&, auto&, auto& v) {
@@ -389,7 +392,7 @@ TEST_CASE("probabilities are those before dropout", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 20, 50, 24});
     const Variation& variation = variations[vkf::test::leavesOut(vkf::test::testDevice(), VKF_PATH_STANDARD) ? 0 : 3];
     apply(variation, problem);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     const Inputs inputs = makeInputs(problem, {});
     const Outcome plain = vkf::test::runCall(deviceOf(variation), problem, inputs);
     problem.dropout = {0.5F, 0, 3};
@@ -403,10 +406,10 @@ TEST_CASE("all reference algorithms agree on dropout", "[reference]") {
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 53, VKF_TYPE_F32});
     for (const bool masked : {false, true}) {
         problem.dropout = {0.3F, 0, 9};
-        vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED, !masked);
+        vkf::enable(problem, VKF_USE_DROPOUT_SEED, !masked);
         problem.dropoutMask = masked ? maskOf(problem, VKF_TYPE_BOOL1, true, true, true) : VkfBroadcastArray{};
-        vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK, masked);
-        problem.causal = 1;
+        vkf::enable(problem, VKF_USE_DROPOUT_MASK, masked);
+        problem.use |= VKF_USE_CAUSAL;
         Inputs inputs = makeInputs(problem, {});
         makeIdentity(problem, inputs);
         const auto plain =
@@ -443,9 +446,9 @@ TEST_CASE("the reference requires the dropout mask and the seed", "[reference]")
         return std::string(message.text);
     };
     problem.dropout = {0.5F, 0, 0};
-    vkf::enable(problem, VKF_ARRAY_DROPOUT_SEED);
+    vkf::enable(problem, VKF_USE_DROPOUT_SEED);
     CHECK(messageOf() == "inputs.dropoutSeed is null");
     problem.dropoutMask = {VKF_TYPE_BOOL8, 0, 0, 0, 9};
-    vkf::enable(problem, VKF_ARRAY_DROPOUT_MASK);
+    vkf::enable(problem, VKF_USE_DROPOUT_MASK);
     CHECK(messageOf() == "inputs.dropoutMask is null");
 }

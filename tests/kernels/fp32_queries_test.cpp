@@ -91,7 +91,7 @@ TEST_CASE("o of each type beside an fp32 q, in words and as elements", "[fp32_qu
             VkfProblem problem = problemFor(kernel, type);
             problem.o.type = ofO;
             problem.scale = ofO == VKF_TYPE_F16 ? -0.2F : 0.0F; // its sign goes into q
-            problem.causal = ofO == VKF_TYPE_F32 ? 1 : 0;
+            vkf::enable(problem, VKF_USE_CAUSAL, ofO == VKF_TYPE_F32);
             check(kernel, problem, {});
         }
     });

@@ -28,18 +28,18 @@ const Golden goldens[] = {
     {"plain_bf16", [](VkfProblem&) {}},
     {"causal_top_left",
      [](VkfProblem& p) {
-         p.causal = 1;
+         p.use |= VKF_USE_CAUSAL;
          p.alignment = VKF_ALIGNMENT_TOP_LEFT;
      }},
-    {"causal_bottom_right", [](VkfProblem& p) { p.causal = 1; }},
-    {"causal_more_rows", [](VkfProblem& p) { p.causal = 1; }},
+    {"causal_bottom_right", [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }},
+    {"causal_more_rows", [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }},
     {"window",
      [](VkfProblem& p) {
-         p.window.enabled = 1;
+         p.use |= VKF_USE_WINDOW;
          p.window.left = 7;
          p.window.right = 3;
      }},
-    {"lengths", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }, {30, 0, 1, 17}},
+    {"lengths", [](VkfProblem& p) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }, {30, 0, 1, 17}},
     {"softcap",
      [](VkfProblem& p) {
          p.softcap = 3.0F;

@@ -42,8 +42,8 @@ VkfProblem problemFor(const Dims& dims, VkfType type, uint32_t rows) {
     VkfProblem problem = problemOf({1, 8, 2, rows, 113, dims.headDim, dims.valueDim, VKF_TYPE_F32});
     problem.k.type = problem.v.type = type;
     problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, false, true, 1);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_USE_BIAS);
+    vkf::enable(problem, VKF_USE_SINKS);
     return problem;
 }
 

@@ -40,7 +40,7 @@ std::string tuningOfMatrices(uint32_t rowTiles) {
     return text;
 }
 
-void causal(VkfProblem& p) { p.causal = 1; }
+void causal(VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }
 void topLeft(VkfProblem& p) {
     causal(p);
     p.alignment = VKF_ALIGNMENT_TOP_LEFT;
@@ -50,7 +50,7 @@ void narrowWindow(VkfProblem& p) { setWindow(p, 3, 0); }
 void firstKeys(VkfProblem& p) { setWindow(p, 40, 0, 19); }
 void keyLengths(VkfProblem& p) {
     causal(p);
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(p, VKF_USE_KEY_LENGTHS);
 }
 void softcap(VkfProblem& p) {
     causal(p);
@@ -58,21 +58,21 @@ void softcap(VkfProblem& p) {
 }
 void alibi(VkfProblem& p) {
     causal(p);
-    p.alibi = 1;
+    p.use |= VKF_USE_ALIBI;
 }
 void bias(VkfProblem& p) {
     causal(p);
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F16, false, true, true, 3);
-    vkf::enable(p, VKF_ARRAY_BIAS);
+    vkf::enable(p, VKF_USE_BIAS);
 }
 void mask(VkfProblem& p) {
     window(p);
     p.mask = vkf::test::broadcast(p, VKF_TYPE_BOOL1, false, false, true);
-    vkf::enable(p, VKF_ARRAY_MASK);
+    vkf::enable(p, VKF_USE_MASK);
 }
 void documents(VkfProblem& p) {
     causal(p);
-    vkf::enable(p, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(p, VKF_USE_DOCUMENT_IDS);
 }
 void dropout(VkfProblem& p) {
     causal(p);
@@ -118,7 +118,7 @@ void runOn(uint32_t rowTiles, const std::vector<Case>& some, const std::vector<v
         for (const vkf::test::Shape& shape : vkf::test::eachNth(inTurn, inTurn.size(), first++ % inTurn.size())) {
             VkfProblem problem = problemOf(shape);
             problem.path = VKF_PATH_COOPMAT;
-            vkf::enable(problem, VKF_ARRAY_LSE);
+            vkf::enable(problem, VKF_USE_LSE);
             masked.set(problem);
             INFO(masked.name << ", " << vkf::test::describe(problem));
             if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS) {

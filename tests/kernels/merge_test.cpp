@@ -38,7 +38,7 @@ VkfMergeProblem mergeOf(uint32_t partials, uint32_t batch, uint32_t heads, uint3
     problem.heads = heads;
     problem.rows = rows;
     problem.dim = dim;
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     return problem;
 }
 
@@ -86,7 +86,7 @@ Merged runMerge(const VkfMergeProblem& problem, const Partials& partials) {
     const Guarded partialBuffer(device, partials.o.size());
     const Guarded partialLse(device, partials.lse.size() * sizeof(float));
     const Guarded o(device, vkf::layoutOf(problem, VKF_MERGE_O).elements * vkfTypeBytes(problem.o.type));
-    const Guarded lse(device, vkf::has(problem, VKF_ARRAY_LSE) ? rows * sizeof(float) : 0);
+    const Guarded lse(device, vkf::has(problem, VKF_USE_LSE) ? rows * sizeof(float) : 0);
     device.upload(partialBuffer.buffer, partials.o.data(), partialBuffer.bytes, partialBuffer.offset);
     device.upload(partialLse.buffer, partials.lse.data(), partialLse.bytes, partialLse.offset);
 
@@ -171,7 +171,7 @@ void checkMerged(const VkfMergeProblem& p, const Partials& partials, const Merge
             largest = std::max(largest, std::abs(exact));
         }
         std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at * bytes), p.dim * bytes, true);
-        if (vkf::has(p, VKF_ARRAY_LSE)) {
+        if (vkf::has(p, VKF_USE_LSE)) {
             const double tolerance = 4.0 * 0x1p-23 * std::max(1.0, std::abs(lse[row]));
             const auto value = static_cast<double>(merged.lse[row]);
             wrongRows += value == lse[row] || std::abs(value - lse[row]) <= tolerance ? 0 : 1;
@@ -220,7 +220,7 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
                                     1 + below(seed % 7 == 0 ? 700 : 140));
         p.partial.type = storedTypes[below(3) % types];
         p.o.type = storedTypes[below(3) % types];
-        vkf::enable(p, VKF_ARRAY_LSE, below(4) != 0);
+        vkf::enable(p, VKF_USE_LSE, below(4) != 0);
         if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
             p.partial = vkf::rowsFirst(p.partial.type, p.rows, p.heads, p.dim + below(4));
             p.partialStride = vkf::layoutOf(p, VKF_MERGE_PARTIAL).elements + below(5);
@@ -346,8 +346,8 @@ TEST_CASE("errors of a merge are named", "[merge]") {
     CHECK(refusal([](VkfMergeProblem& p) { p.dim = 65537; }) == "dim is 65537, over the limit of 65536");
     CHECK(refusal([](VkfMergeProblem& p) { p.rows = 0x40000000; }) ==
           "batch * heads * rows is 2147483648, over the limit of 1073676288");
-    CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }) ==
-          "arrays has VKF_ARRAY_SINKS, which a merge does not have");
+    CHECK(refusal([](VkfMergeProblem& p) { vkf::enable(p, VKF_USE_SINKS); }) ==
+          "use has VKF_USE_SINKS, which a merge does not have");
     CHECK(refusal([](VkfMergeProblem& p) { p.partial.type = VKF_TYPE_Q8_0; }) ==
           "type of partial is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfMergeProblem& p) { p.o.rowStride = 4; }) == "the strides of o make elements overlap");

@@ -82,19 +82,19 @@ TEST_CASE("packed sequences of any lengths agree with the reference", "[packed]"
         scatter(problem);
         problem.longestRows = problem.longestKeys = few ? 0 : problem.longestRows;
         problem.longestKeys = few ? 0 : 131;
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         data.oOffset = 3;
         checkEverywhere(problem, data);
         problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-        vkf::enable(problem, VKF_ARRAY_LSE, false);
+        vkf::enable(problem, VKF_USE_LSE, false);
         checkEverywhere(problem, data);
     });
 }
 
 TEST_CASE("windows, ALiBi and sinks of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool) {
-        problem.alibi = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
+        problem.use |= VKF_USE_ALIBI;
+        vkf::enable(problem, VKF_USE_SINKS);
         problem.softcap = 8.0F;
         setWindow(problem, 30, 4, 0);
         checkEverywhere(problem, data);
@@ -107,12 +107,12 @@ TEST_CASE("windows, ALiBi and sinks of packed sequences count from the start of 
 TEST_CASE("bias, masks and documents of packed sequences count from the start of each sequence", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
         problem.bias = broadcast(problem, few ? VKF_TYPE_F16 : VKF_TYPE_F32, true, true, true, 3);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         problem.mask = broadcast(problem, few ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, true, true, true, 3);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         checkEverywhere(problem, data);
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
-        problem.causal = 1;
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
+        problem.use |= VKF_USE_CAUSAL;
         problem.kvSplits = 2;
         checkEverywhere(problem, data);
     });
@@ -120,8 +120,8 @@ TEST_CASE("bias, masks and documents of packed sequences count from the start of
 
 TEST_CASE("the keys of packed sequences are split and shortened", "[packed]") {
     forEachKind([](VkfProblem& problem, Data& data, bool few) {
-        problem.causal = few ? 0 : 1;
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(problem, VKF_USE_CAUSAL, !few);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         data.keyLengths = few ? Lengths{33, 7, 4, -1, 1000} : Lengths{3, 70, 0, 12, 9999, -5, 40, 1};
         for (const uint32_t splits : {1U, 2U, 7U}) {
             problem.kvSplits = splits;
@@ -142,9 +142,9 @@ TEST_CASE("packed queries read pages and blocks", "[packed]") {
             problem.batch = static_cast<uint32_t>(rows.size());
             vkf::test::setPages(problem, 16, 3);
             setPacked(problem, data, rows, {});
-            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
-            vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS, few);
-            problem.causal = 1;
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+            vkf::enable(problem, VKF_USE_DOCUMENT_IDS, few);
+            problem.use |= VKF_USE_CAUSAL;
             data.keyLengths = few ? Lengths{150, 3, 77, 0, 16} : Lengths{150, 3, 77, 0, 130, 16, 9, 20};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
             for (const uint32_t variation : vkf::test::inTurn({0U, 2U, 4U, 5U, 6U, 7U, 8U})) {
@@ -169,9 +169,9 @@ TEST_CASE("heads too wide for other kernels take packed sequences too", "[packed
     setPacked(problem, data, {2, 0, 1, 1}, {70, 5, 0, 133});
     Inputs inputs = vkf::test::makeInputs(problem, data);
     checkOn(vkf::test::variations[6], problem, inputs);
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.kvSplits = 2;
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_USE_SINKS);
     problem.v.headStride = problem.k.headStride = uint64_t{problem.keys} * 576;
     problem.v.rowStride = problem.k.rowStride = 576;
     inputs = vkf::test::makeInputs(problem, data);
@@ -190,10 +190,10 @@ TEST_CASE("wrong lengths of packed sequences access nothing outside of the tenso
         VkfProblem problem = problemOf({1, 4, 2, 1, 1, 64, 48, type});
         setPacked(problem, data, {30, 20, 0, 40, 3}, {50, 0, 60, 9, 70});
         scatter(problem);
-        problem.causal = 1;
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        problem.use |= VKF_USE_CAUSAL;
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
         problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         problem = vkf::test::fitted(vkf::test::testDevice(), problem);
         Inputs inputs = vkf::test::makeInputs(problem, data);
         for (const Lengths& q : nonsense) {
@@ -250,12 +250,12 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
     Data data;
     VkfProblem problem = problemOf({1, 4, 2, 1, 1, 16, 24, VKF_TYPE_F32});
     setPacked(problem, data, {5, 0, 12, 1}, {9, 4, 7, 0});
-    problem.causal = 1;
-    problem.alibi = 1;
-    vkf::enable(problem, VKF_ARRAY_SINKS);
-    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    problem.use |= VKF_USE_CAUSAL;
+    problem.use |= VKF_USE_ALIBI;
+    vkf::enable(problem, VKF_USE_SINKS);
+    vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
     problem.bias = broadcast(problem, VKF_TYPE_F32, true, true, true, 3);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS);
     const Inputs inputs = vkf::test::makeInputs(problem, data);
     const auto tail = [](const std::vector<std::byte>& all, size_t bytes) {
         return std::vector<std::byte>(all.begin() + static_cast<std::ptrdiff_t>(bytes), all.end());
@@ -267,7 +267,7 @@ TEST_CASE("a packed sequence is computed as a call of its own by every reference
             const auto firstRow = static_cast<size_t>(inputs.cuSeqlensQ[b]);
             const auto firstKey = static_cast<size_t>(inputs.cuSeqlensK[b]);
             VkfProblem own = problem;
-            vkf::enable(own, VKF_ARRAY_CU_SEQLENS, false);
+            vkf::enable(own, VKF_USE_CU_SEQLENS, false);
             own.longestRows = own.longestKeys = 0;
             own.batch = 1;
             own.queryRows = static_cast<uint32_t>(inputs.cuSeqlensQ[b + 1] - inputs.cuSeqlensQ[b]);
@@ -301,7 +301,7 @@ TEST_CASE("packed sequences follow the matrix in the header", "[reference]") {
     Data data;
     VkfProblem problem = problemOf({1, 1, 1, 1, 1, 1, 0, VKF_TYPE_F32});
     setPacked(problem, data, {2, 0, 3}, {3, 2, 4});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     Inputs inputs = vkf::test::makeInputs(problem, data);
     std::memset(inputs.k.data(), 0, inputs.k.size()); // scores are 0 and v is 2^key
     for (uint64_t key = 0; key < problem.keys; key++) {
@@ -358,7 +358,7 @@ TEST_CASE("lengths of packed sequences on the host are checked", "[problem]") {
     CHECK(messageOf({0, 5, 4, 12}, k) == "cuSeqlensQ[2] is 4; it must be 0 to 7 more than the entry before it, 5");
     CHECK(messageOf(q, {0, 10, 13, 20}) == "cuSeqlensK[1] is 10; it must be 0 to 9 more than the entry before it, 0");
     CHECK(messageOf(q, {0, 9, 13, 19}) == "cuSeqlensK[3], the last, is 19; it must be 20");
-    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS, false);
+    vkf::enable(problem, VKF_USE_CU_SEQLENS, false);
     problem.longestRows = problem.longestKeys = 0;
     CHECK(messageOf({}, {}).empty());
 }
@@ -384,7 +384,7 @@ TEST_CASE("tile numbers are enough for packed sequences, and at most one of each
 TEST_CASE("tiles and splits of packed sequences are those of the longest, or of the mean", "[planning]") {
     const vkf::Caps caps = vkf::test::matrixCaps();
     VkfProblem problem = problemOf({64, 8, 2, 64 * 2048, 64 * 2048, 128, 0, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_USE_CU_SEQLENS);
     const vkf::AttentionPlan mean = vkf::test::planOf(caps, problem);
     VkfProblem equal = problemOf({64, 8, 2, 2048, 2048, 128, 0, VKF_TYPE_F16});
     const vkf::AttentionPlan unpacked = vkf::test::planOf(caps, equal);
@@ -404,7 +404,7 @@ TEST_CASE("tiles and splits of packed sequences are those of the longest, or of 
     CHECK(vkf::test::planOf(caps, problem).path == VKF_PATH_DECODE);
     // One long sequence among short ones keeps its splits.
     problem = problemOf({8, 2, 1, 16 + 7, 65536 + 70, 128, 0, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_USE_CU_SEQLENS);
     problem.longestRows = 16;
     problem.longestKeys = 65536;
     CHECK(vkf::test::planOf(caps, problem).splits > 1);

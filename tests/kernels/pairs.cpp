@@ -54,7 +54,7 @@ void packSequences(PairedCall& call) {
     } else {
         setPacked(call.problem, call.data, {0, 65, 1, 0, 30, 16}, {3, 90, 1, 12, 131, 0});
     }
-    if (has(call.problem, VKF_ARRAY_BLOCK_TABLE)) {
+    if (has(call.problem, VKF_USE_BLOCK_TABLE)) {
         setPages(call.problem, call.problem.paging.pageSize, 3); // of more sequences than before
     }
 }
@@ -68,7 +68,7 @@ void rowsOutside(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim,
 // [batch, rows, heads, dim] with a gap after each row of each head. For block types a gap consists of whole blocks.
 void scatter(PairedCall& call) {
     VkfProblem& p = call.problem;
-    const uint32_t rows = has(p, VKF_ARRAY_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+    const uint32_t rows = has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
     const auto gapOf = [](VkfType type, uint64_t gap) { return gap * vkfBlockElements(type); };
     rowsOutside(p.q, p.queryRows, p.queryHeads, p.headDim, 3);
     rowsOutside(p.k, rows, p.kvHeads, p.headDim, gapOf(p.k.type, 1));
@@ -78,7 +78,7 @@ void scatter(PairedCall& call) {
 }
 
 void setKeyLengths(PairedCall& call) {
-    enable(call.problem, VKF_ARRAY_KEY_LENGTHS);
+    enable(call.problem, VKF_USE_KEY_LENGTHS);
     Dice dice(call.problem.batch);
     for (uint32_t b = 0; b < call.problem.batch; b++) { // around the number of keys, and below zero
         call.data.keyLengths.push_back(b == 2 ? -7 : static_cast<int32_t>(dice.below(call.problem.keys + 20)));
@@ -86,41 +86,41 @@ void setKeyLengths(PairedCall& call) {
 }
 
 void setFirstKeys(PairedCall& call) {
-    if (call.problem.window.enabled == 0) {
+    if (!vkf::has(call.problem, VKF_USE_WINDOW)) {
         setWindow(call.problem, 20, -1);
     }
     call.problem.window.firstKeys = 11;
 }
 
 void setBiasFactors(PairedCall& call) {
-    if (!has(call.problem, VKF_ARRAY_BIAS)) {
+    if (!has(call.problem, VKF_USE_BIAS)) {
         call.problem.bias = broadcast(call.problem, VKF_TYPE_F32, true, true, true, 1);
-        enable(call.problem, VKF_ARRAY_BIAS);
+        enable(call.problem, VKF_USE_BIAS);
     }
-    enable(call.problem, VKF_ARRAY_BIAS_FACTORS);
+    enable(call.problem, VKF_USE_BIAS_FACTORS);
 }
 
 // Arrays that differ by head or sequence repeat with 2 of them.
 void repeatByModulo(PairedCall& call) {
     VkfProblem& p = call.problem;
-    if (!has(p, VKF_ARRAY_BIAS)) {
+    if (!has(p, VKF_USE_BIAS)) {
         p.bias = broadcast(p, VKF_TYPE_F16, true, true, true, 1);
-        enable(p, VKF_ARRAY_BIAS);
+        enable(p, VKF_USE_BIAS);
     }
-    const auto repeat = [&](VkfArrayBits array, VkfBroadcastArray& of) {
+    const auto repeat = [&](VkfUseBits array, VkfBroadcastArray& of) {
         if (has(p, array)) {
             of.heads = std::min(p.queryHeads, 2U);
             of.sequences = std::min(p.batch, 2U);
         }
     };
-    repeat(VKF_ARRAY_BIAS, p.bias);
-    repeat(VKF_ARRAY_MASK, p.mask);
-    repeat(VKF_ARRAY_DROPOUT_MASK, p.dropoutMask);
+    repeat(VKF_USE_BIAS, p.bias);
+    repeat(VKF_USE_MASK, p.mask);
+    repeat(VKF_USE_DROPOUT_MASK, p.dropoutMask);
 }
 
 void setBlockMask(VkfProblem& p, uint32_t block) {
     p.blockMask.blockSize = block;
-    enable(p, VKF_ARRAY_BLOCK_MASK);
+    enable(p, VKF_USE_BLOCK_MASK);
     const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
     p.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
 }
@@ -128,7 +128,7 @@ void setBlockMask(VkfProblem& p, uint32_t block) {
 void setDropout(VkfProblem& p, bool onDevice) {
     p.dropout.probability = 0.3F;
     p.dropout.seed = 0x1234567890123ULL;
-    enable(p, VKF_ARRAY_DROPOUT_SEED, onDevice);
+    enable(p, VKF_USE_DROPOUT_SEED, onDevice);
 }
 
 // Some levels read what others set. They are applied in the order of this table.
@@ -178,10 +178,10 @@ const std::vector<Feature> table = {
     {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},
     {"range of keys",
      {{"all", nothing},
-      {"causal", [](PairedCall& c) { c.problem.causal = 1; }},
+      {"causal", [](PairedCall& c) { c.problem.use |= VKF_USE_CAUSAL; }},
       {"causal, top-left",
        [](PairedCall& c) {
-           c.problem.causal = 1;
+           c.problem.use |= VKF_USE_CAUSAL;
            c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
        }},
       {"a window", [](PairedCall& c) { setWindow(c.problem, 30, 9); }},
@@ -192,18 +192,18 @@ const std::vector<Feature> table = {
        }}}},
     {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
     {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
-    {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_DOCUMENT_IDS); }}}},
+    {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_USE_DOCUMENT_IDS); }}}},
     {"mask",
      {{"none", nothing},
       {"bytes",
        [](PairedCall& c) {
            c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL8, true, false, true, 3);
-           enable(c.problem, VKF_ARRAY_MASK);
+           enable(c.problem, VKF_USE_MASK);
        }},
       {"bits",
        [](PairedCall& c) {
            c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL1, false, true, true, 3);
-           enable(c.problem, VKF_ARRAY_MASK);
+           enable(c.problem, VKF_USE_MASK);
        }}}},
     {"block mask",
      {{"none", nothing},
@@ -214,36 +214,36 @@ const std::vector<Feature> table = {
       {"f32",
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_F32, true, true, true, 1);
-           enable(c.problem, VKF_ARRAY_BIAS);
+           enable(c.problem, VKF_USE_BIAS);
        }},
       {"f16",
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, true, true, 3);
-           enable(c.problem, VKF_ARRAY_BIAS);
+           enable(c.problem, VKF_USE_BIAS);
        }},
       {"bf16",
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_BF16, true, false, false);
-           enable(c.problem, VKF_ARRAY_BIAS);
+           enable(c.problem, VKF_USE_BIAS);
        }},
       {"mostly 0 and -infinity, f16",
        [](PairedCall& c) {
            c.problem.bias = broadcast(c.problem, VKF_TYPE_F16, false, false, true, 5);
            c.data.biasSquare = 16;
-           enable(c.problem, VKF_ARRAY_BIAS);
+           enable(c.problem, VKF_USE_BIAS);
        }}}},
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
      {{"none", nothing},
-      {"usual slopes", [](PairedCall& c) { c.problem.alibi = 1; }},
+      {"usual slopes", [](PairedCall& c) { c.problem.use |= VKF_USE_ALIBI; }},
       {"slopes of the caller",
        [](PairedCall& c) {
-           c.problem.alibi = 1;
-           enable(c.problem, VKF_ARRAY_ALIBI_SLOPES);
+           c.problem.use |= VKF_USE_ALIBI;
+           enable(c.problem, VKF_USE_ALIBI_SLOPES);
        }}}},
     {"softcap", {{"none", nothing}, {"some", [](PairedCall& c) { c.problem.softcap = 3.0F; }}}},
     {"scale", {{"default", nothing}, {"negative", [](PairedCall& c) { c.problem.scale = -0.3F; }}}},
-    {"sinks", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_SINKS); }}}},
+    {"sinks", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_USE_SINKS); }}}},
     {"dropout",
      {{"none", nothing},
       {"seed", [](PairedCall& c) { setDropout(c.problem, false); }},
@@ -252,24 +252,24 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            c.problem.dropout.probability = 0.2F;
            c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL8, false, true, true, 1);
-           enable(c.problem, VKF_ARRAY_DROPOUT_MASK);
+           enable(c.problem, VKF_USE_DROPOUT_MASK);
        }},
       {"mask of bits",
        [](PairedCall& c) {
            c.problem.dropoutMask = broadcast(c.problem, VKF_TYPE_BOOL1, true, true, true, 2);
-           enable(c.problem, VKF_ARRAY_DROPOUT_MASK);
+           enable(c.problem, VKF_USE_DROPOUT_MASK);
        }}}},
     {"heads and sequences of biases and masks", {{"each its own", nothing}, {"repeated by modulo", repeatByModulo}}},
     {"probabilities",
      {{"none", nothing},
-      {"of all rows", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_PROBABILITIES); }},
+      {"of all rows", [](PairedCall& c) { enable(c.problem, VKF_USE_PROBABILITIES); }},
       {"of chosen rows",
        [](PairedCall& c) {
-           enable(c.problem, VKF_ARRAY_PROBABILITIES);
+           enable(c.problem, VKF_USE_PROBABILITIES);
            c.problem.probabilityRowCount = 5;
-           enable(c.problem, VKF_ARRAY_PROBABILITY_ROWS);
+           enable(c.problem, VKF_USE_PROBABILITY_ROWS);
        }}}},
-    {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { enable(c.problem, VKF_ARRAY_LSE, false); }}}},
+    {"lse", {{"written", nothing}, {"left out", [](PairedCall& c) { enable(c.problem, VKF_USE_LSE, false); }}}},
     {"key splits",
      {{"of the library's choice", nothing},
       {"3", [](PairedCall& c) { c.problem.kvSplits = 3; }},

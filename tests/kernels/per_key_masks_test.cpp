@@ -56,9 +56,9 @@ TEST_CASE("first keys are visible with windows at any position", "[per_key_masks
         for (const bool causal : {false, true}) {
             VkfProblem problem = problemOf({2, 4, 2, rows, 333, 40, 0, causal ? VKF_TYPE_F16 : VKF_TYPE_F32});
             setWindow(problem, 20, causal ? -1 : 5, rows == 4 ? 3 : 70);
-            problem.causal = causal ? 1 : 0;
+            vkf::enable(problem, VKF_USE_CAUSAL, causal);
             problem.alignment = rows == 90 && !causal ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
-            problem.alibi = 1;
+            problem.use |= VKF_USE_ALIBI;
             Data data;
             data.seed = seed++;
             checkEverywhere(problem, data);
@@ -66,7 +66,7 @@ TEST_CASE("first keys are visible with windows at any position", "[per_key_masks
                 // A subgroup on matrices passes over tiles between the first keys and its window.
                 checkOn(vkf::test::variations[4], problem, vkf::test::makeInputs(problem, data));
             }
-            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
             problem.kvSplits = 4;
             data.keyLengths = {150, 2};
             const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -81,13 +81,13 @@ TEST_CASE("a row sees its own document", "[per_key_masks]") {
     uint32_t seed = 10;
     for (const uint32_t rows : {5U, 131U, 150U}) { // with the last one, some rows stand before the first key
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, rows == 5 ? VKF_TYPE_F32 : VKF_TYPE_F16});
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
         Data data;
         data.seed = seed++;
         checkEverywhere(problem, data);
-        problem.causal = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS);
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        problem.use |= VKF_USE_CAUSAL;
+        vkf::enable(problem, VKF_USE_SINKS);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         data.keyLengths = {77, 131};
         checkEverywhere(problem, data);
     }
@@ -97,21 +97,21 @@ TEST_CASE("documents and first keys work with pages, block masks and wide heads"
     VkfProblem paged = problemOf({2, 4, 2, 3, 190, 64, 0, VKF_TYPE_F16});
     vkf::test::setPages(paged, 16, 3);
     setWindow(paged, 30, 0, 20);
-    vkf::enable(paged, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(paged, VKF_USE_DOCUMENT_IDS);
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     setWindow(wide, 60, 0, 33);
-    wide.alibi = 1;
+    wide.use |= VKF_USE_ALIBI;
     for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
         checkOn(vkf::test::variations[variation], paged, vkf::test::makeInputs(paged, {}));
     }
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
-    vkf::enable(wide, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(wide, VKF_USE_DOCUMENT_IDS);
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
     VkfProblem blocked = problemOf({1, 2, 2, 150, 333, 64, 0, VKF_TYPE_F16});
     blocked.blockMask.blockSize = 32;
-    vkf::enable(blocked, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocked, VKF_USE_BLOCK_MASK);
     setWindow(blocked, 40, 10, 70);
-    vkf::enable(blocked, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(blocked, VKF_USE_DOCUMENT_IDS);
     checkEverywhere(blocked);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("all reference algorithms agree on documents and first keys", "[refere
     VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
     setWindow(problem, 9, 2, 5);
     for (const bool documents : {false, true}) {
-        vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS, documents);
+        vkf::enable(problem, VKF_USE_DOCUMENT_IDS, documents);
         const Inputs inputs = vkf::test::makeInputs(problem, {});
         const auto direct = vkf::test::reference(problem, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
         for (const VkfReferenceAlgorithm algorithm : algorithms) {
@@ -137,10 +137,10 @@ TEST_CASE("first keys follow the matrices in the header", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 6, 6, 1, 0, VKF_TYPE_F32});
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         setWindow(problem, 1, 0, 2);
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         CHECK(seenByReference(problem, {}, algorithm) ==
               std::vector<std::string>{"100000", "110000", "111000", "111100", "110110", "110011"});
-        problem.causal = 0;
+        vkf::enable(problem, VKF_USE_CAUSAL, false);
         CHECK(seenByReference(problem, {}, algorithm) ==
               std::vector<std::string>{"110000", "110000", "111000", "111100", "110110", "110011"});
         setWindow(problem, -1, 0, 2);
@@ -151,7 +151,7 @@ TEST_CASE("first keys follow the matrices in the header", "[reference]") {
 
 TEST_CASE("documents follow the matrix in the header", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 5, 5, 1, 0, VKF_TYPE_F32});
-    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         CHECK(seenByReference(problem, {7, 7, 3, 3, 3}, algorithm) ==
               std::vector<std::string>{"11000", "11000", "00111", "00111", "00111"});
@@ -162,7 +162,7 @@ TEST_CASE("pairs of first keys count among the visible ones", "[problem]") {
     const auto pairsOf = [](int64_t left, int64_t right, bool causal) {
         VkfProblem problem = problemOf({1, 1, 1, 6, 6, 1, 0, VKF_TYPE_F32});
         setWindow(problem, left, right, 2);
-        problem.causal = causal ? 1 : 0;
+        vkf::enable(problem, VKF_USE_CAUSAL, causal);
         vkf::CheckedProblem checked{};
         REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
         return vkf::visiblePairs(checked);

@@ -34,9 +34,9 @@ using vkf::test::Variation;
 
 VkfProblem withProbabilities(const vkf::test::Shape& shape, uint32_t rows = 0) {
     VkfProblem problem = problemOf(shape);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     problem.probabilityRowCount = rows;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, rows != 0);
+    vkf::enable(problem, VKF_USE_PROBABILITY_ROWS, rows != 0);
     return problem;
 }
 
@@ -64,19 +64,19 @@ TEST_CASE("probabilities under causal masks, windows, first keys and lengths", "
         Data data;
         data.seed = seed++;
         VkfProblem causal = withProbabilities({1, 2, 1, 90, 230, 64, 0, VKF_TYPE_F16}, rows);
-        causal.causal = 1;
+        causal.use |= VKF_USE_CAUSAL;
         checkEverywhere(causal, data);
         VkfProblem window = withProbabilities({3, 2, 2, 150, 203, 32, 0, VKF_TYPE_F32}, rows);
         setWindow(window, 20, 3);
         window.alignment = VKF_ALIGNMENT_TOP_LEFT;
         window.softcap = 5.0F;
-        vkf::enable(window, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(window, VKF_USE_KEY_LENGTHS);
         data.keyLengths = {203, 7, 0};
         checkEverywhere(window, data);
         setWindow(window, 20, -1, 13);
-        window.causal = 1;
+        window.use |= VKF_USE_CAUSAL;
         window.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
-        window.alibi = 1;
+        window.use |= VKF_USE_ALIBI;
         checkEverywhere(window, data);
     }
 }
@@ -88,17 +88,17 @@ TEST_CASE("probabilities with every optional input", "[probabilities]") {
         data.seed = seed++;
         VkfProblem biased = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F16}, rows);
         biased.bias = broadcast(biased, VKF_TYPE_F16, false, true, true, 2);
-        vkf::enable(biased, VKF_ARRAY_BIAS);
-        vkf::enable(biased, VKF_ARRAY_SINKS);
-        biased.alibi = 1;
-        vkf::enable(biased, VKF_ARRAY_ALIBI_SLOPES);
+        vkf::enable(biased, VKF_USE_BIAS);
+        vkf::enable(biased, VKF_USE_SINKS);
+        biased.use |= VKF_USE_ALIBI;
+        vkf::enable(biased, VKF_USE_ALIBI_SLOPES);
         checkEverywhere(biased, data);
         VkfProblem masked = withProbabilities({2, 4, 2, 67, 131, 40, 24, VKF_TYPE_F32}, rows);
         masked.mask = broadcast(masked, VKF_TYPE_BOOL1, false, false, true);
-        vkf::enable(masked, VKF_ARRAY_MASK);
-        vkf::enable(masked, VKF_ARRAY_DOCUMENT_IDS);
-        masked.causal = 1;
-        vkf::enable(masked, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(masked, VKF_USE_MASK);
+        vkf::enable(masked, VKF_USE_DOCUMENT_IDS);
+        masked.use |= VKF_USE_CAUSAL;
+        vkf::enable(masked, VKF_USE_KEY_LENGTHS);
         data.keyLengths = {131, 40};
         checkEverywhere(masked, data);
     }
@@ -109,10 +109,10 @@ TEST_CASE("probabilities under block masks", "[probabilities]") {
     for (uint32_t i = 0; i < blocks.size(); i++) {
         VkfProblem problem = withProbabilities({1, 2, 1, 150, 333, 32, 0, VKF_TYPE_F16}, rowCounts.begin()[i]);
         problem.blockMask.blockSize = blocks[i];
-        vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, blocks[i] != 0);
+        vkf::enable(problem, VKF_USE_BLOCK_MASK, blocks[i] != 0);
         const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
         problem.blockMask.headStride = uint64_t{layout.rowBlocks} * layout.rowWords;
-        problem.causal = i == 0 ? 1 : 0;
+        vkf::enable(problem, VKF_USE_CAUSAL, i == 0);
         Data data;
         data.seed = 60 + i;
         data.blockDensity = 0.3;
@@ -128,8 +128,8 @@ TEST_CASE("probabilities of caches: pages and block types, on few rows and many"
                 VkfProblem problem = withProbabilities({2, 8, 2, rows, 190, 64, 0, VKF_TYPE_F16}, chosen);
                 problem.k.type = problem.v.type = type;
                 vkf::test::setPages(problem, 16, 3);
-                problem.causal = 1;
-                vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+                problem.use |= VKF_USE_CAUSAL;
+                vkf::enable(problem, VKF_USE_KEY_LENGTHS);
                 Data data;
                 data.seed = seed++;
                 data.keyLengths = {77, 190};
@@ -143,13 +143,13 @@ TEST_CASE("probabilities of caches: pages and block types, on few rows and many"
 }
 
 TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
-    for (const VkfBool lse : {0U, 1U}) {
+    for (const uint32_t lse : {0U, 1U}) {
         for (const uint32_t splits : {1U, 5U}) {
             for (const uint32_t rows : vkf::test::inTurn({1U, 40U})) {
                 VkfProblem problem = withProbabilities({1, 4, 2, rows, 203, 64, 0, VKF_TYPE_F16}, rows == 40 ? 9 : 0);
                 problem.kvSplits = splits;
-                vkf::enable(problem, VKF_ARRAY_LSE, lse != 0);
-                vkf::enable(problem, VKF_ARRAY_SINKS);
+                vkf::enable(problem, VKF_USE_LSE, lse != 0);
+                vkf::enable(problem, VKF_USE_SINKS);
                 const Inputs inputs = vkf::test::makeInputs(problem, {});
                 for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 5U, 6U, 7U})) {
                     checkOn(vkf::test::variations[variation], problem, inputs);
@@ -158,7 +158,7 @@ TEST_CASE("probabilities of split keys, without lse too", "[probabilities]") {
         }
     }
     VkfProblem problem = withProbabilities({2, 2, 1, 21, 60, 16, 0, VKF_TYPE_F32}, 4);
-    vkf::enable(problem, VKF_ARRAY_LSE, false);
+    vkf::enable(problem, VKF_USE_LSE, false);
     checkEverywhere(problem);
 }
 
@@ -185,8 +185,8 @@ TEST_CASE("probabilities in steps are those of one", "[probabilities]") {
 // Whatever the tile of a row and its position in the tile.
 TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") {
     VkfProblem problem = withProbabilities({2, 4, 2, 37, 83, 40, 0, VKF_TYPE_F16});
-    problem.causal = 1;
-    problem.alibi = 1;
+    problem.use |= VKF_USE_CAUSAL;
+    problem.use |= VKF_USE_ALIBI;
     problem.path = VKF_PATH_SCALAR;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     const Outcome all = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
@@ -197,7 +197,7 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
             inputs.probabilityRows.insert(inputs.probabilityRows.end(), {36, 0, -1, 17, 17, 37, 5});
         }
         problem.probabilityRowCount = static_cast<uint32_t>(inputs.probabilityRows.size());
-        vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
+        vkf::enable(problem, VKF_USE_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
         const Outcome chosen = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
         CHECK(chosen.passed());
         REQUIRE(chosen.probabilities.size() == size_t{8} * problem.probabilityRowCount * 83);
@@ -216,7 +216,7 @@ TEST_CASE("a chosen row has the bits that it has among all", "[probabilities]") 
 
 TEST_CASE("probabilities of chosen rows follow the header", "[probabilities]") {
     VkfProblem problem = withProbabilities({1, 1, 1, 4, 4, 8, 0, VKF_TYPE_F16}, 4);
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     std::fill(inputs.k.begin(), inputs.k.end(), std::byte{0});
     inputs.probabilityRows = {3, 1, 1, 9};
@@ -235,12 +235,12 @@ TEST_CASE("probabilities of chosen rows follow the header", "[probabilities]") {
 
 TEST_CASE("rows with only scores of -infinity, and rows that see only their sink, have probabilities of zero",
           "[probabilities]") {
-    for (const VkfBool sinks : {0U, 1U}) {
+    for (const uint32_t sinks : {0U, 1U}) {
         VkfProblem problem = withProbabilities({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
-        problem.causal = 1;
-        vkf::enable(problem, VKF_ARRAY_SINKS, sinks != 0);
+        problem.use |= VKF_USE_CAUSAL;
+        vkf::enable(problem, VKF_USE_SINKS, sinks != 0);
         problem.bias = broadcast(problem, VKF_TYPE_F32, false, false, true);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         Inputs inputs = vkf::test::makeInputs(problem, {});
         for (uint64_t key = 0; key < 3; key++) {
             vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), 4 * 3 + key, -std::numeric_limits<double>::infinity());
@@ -264,7 +264,7 @@ TEST_CASE("rows with only scores of -infinity, and rows that see only their sink
 TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, and no others", "[probabilities]") {
     for (const uint32_t rows : {0U, 40U}) {
         VkfProblem problem = withProbabilities({1, 1, 1, 100, 100, 64, 0, VKF_TYPE_F16}, rows);
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         Data data;
         if (!vkf::test::losesNan(vkf::test::testDevice())) {
             data.edit = [](auto&, auto& k, auto&) {
@@ -288,7 +288,7 @@ TEST_CASE("errors of probabilities of large scores follow the errors of scores a
 
 TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     VkfProblem problem = withProbabilities({2, 4, 2, 9, 13, 16, 0, VKF_TYPE_F32}, 6);
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.probabilityRows = {8, 2, 2, -1, 9, 0};
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_STANDARD);
@@ -296,7 +296,7 @@ TEST_CASE("the reference has the probabilities of chosen rows", "[reference]") {
     options.probabilities = chosen.data();
     const auto withChosen = vkf::test::reference(problem, inputs, options);
     problem.probabilityRowCount = 0;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITY_ROWS, false);
+    vkf::enable(problem, VKF_USE_PROBABILITY_ROWS, false);
     std::vector<double> all(size_t{8} * 9 * 13);
     options.probabilities = all.data();
     const auto withAll = vkf::test::reference(problem, inputs, options);

@@ -12,16 +12,16 @@ constexpr std::array<uint32_t, 11> headDims = {1, 8, 40, 64, 72, 80, 96, 128, 16
 constexpr std::array<uint32_t, 3> groups = {1, 2, 5};
 
 void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
-    p.causal = dice.oneIn(3) ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, dice.oneIn(3));
     p.alignment = dice.oneIn(2) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(3)) {
-        p.window.enabled = 1;
+        p.use |= VKF_USE_WINDOW;
         p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
         p.window.right = static_cast<int64_t>(dice.below(120)) - 1;
         endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
-        enable(p, VKF_ARRAY_KEY_LENGTHS);
+        enable(p, VKF_USE_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
@@ -61,19 +61,20 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     if (dice.oneIn(2)) {
         return;
     }
-    p.alibi = dice.oneIn(2) ? 1 : 0;
-    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
-    enable(p, VKF_ARRAY_SINKS, dice.oneIn(2));
+    vkf::enable(p, VKF_USE_ALIBI, dice.oneIn(2));
+    enable(p, VKF_USE_ALIBI_SLOPES, vkf::has(p, VKF_USE_ALIBI) && dice.oneIn(2));
+    enable(p, VKF_USE_SINKS, dice.oneIn(2));
     if (dice.oneIn(3)) {
         p.bias = randomBroadcast(dice, p, static_cast<VkfType>(dice.below(3)));
-        enable(p, VKF_ARRAY_BIAS);
-        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
+        enable(p, VKF_USE_BIAS);
+        enable(p, VKF_USE_BIAS_FACTORS, dice.oneIn(2));
     }
-    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(3) && path != VKF_PATH_STANDARD);
-    p.window.firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;
+    enable(p, VKF_USE_DOCUMENT_IDS, dice.oneIn(3) && path != VKF_PATH_STANDARD);
+    const uint32_t firstKeys = path != VKF_PATH_STANDARD ? dice.below(40) : 0;
+    p.window.firstKeys = vkf::has(p, VKF_USE_WINDOW) ? firstKeys : 0;
     if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
         p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
-        enable(p, VKF_ARRAY_MASK);
+        enable(p, VKF_USE_MASK);
     }
 }
 
@@ -99,10 +100,10 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
     p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
     p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
-    enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(3));
+    enable(p, VKF_USE_DROPOUT_SEED, dice.oneIn(3));
     if (dice.oneIn(3)) {
         p.dropoutMask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
-        enable(p, VKF_ARRAY_DROPOUT_MASK);
+        enable(p, VKF_USE_DROPOUT_MASK);
     }
 }
 
@@ -129,7 +130,7 @@ VkfProblem randomProblem(Dice& dice, Data& data, Shape shape) {
     scatter(dice, p.k, shape.Hkv, shape.Nk, shape.D);
     scatter(dice, p.v, shape.Hkv, shape.Nk, shape.Dv);
     scatter(dice, p.o, shape.H, shape.Nq, shape.Dv);
-    enable(p, VKF_ARRAY_LSE, !dice.oneIn(4));
+    enable(p, VKF_USE_LSE, !dice.oneIn(4));
     p.softcap = dice.oneIn(4) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.scale = dice.oneIn(3) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.maxStepOperations = dice.oneIn(4) ? 1 + dice.below(1000000) : 0;

@@ -31,12 +31,12 @@ using vkf::test::Variation;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-void alibi(VkfProblem& p) { p.alibi = 1; }
+void alibi(VkfProblem& p) { p.use |= VKF_USE_ALIBI; }
 void customAlibi(VkfProblem& p) {
-    p.alibi = 1;
-    vkf::enable(p, VKF_ARRAY_ALIBI_SLOPES);
+    p.use |= VKF_USE_ALIBI;
+    vkf::enable(p, VKF_USE_ALIBI_SLOPES);
 }
-void sinks(VkfProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }
+void sinks(VkfProblem& p) { vkf::enable(p, VKF_USE_SINKS); }
 void customAlibiAndSinks(VkfProblem& p) {
     customAlibi(p);
     sinks(p);
@@ -66,8 +66,8 @@ TEST_CASE("ALiBi and sinks combine with softcap, masks and heads that share keys
         VkfProblem many = problemOf({2, 12, 4, 77, 150, 40, 24, types[i]});
         terms[i](many);
         many.softcap = 15.0F;
-        many.causal = 1;
-        vkf::enable(many, VKF_ARRAY_KEY_LENGTHS);
+        many.use |= VKF_USE_CAUSAL;
+        vkf::enable(many, VKF_USE_KEY_LENGTHS);
         many.alignment = i % 2 == 0 ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
         Data data;
         data.keyLengths = {33, 150};
@@ -94,7 +94,7 @@ TEST_CASE("pages and block masks find their tables together with slopes and sink
         VkfProblem paged = problemOf({2, 4, 2, 9, 130, 64, 0, VKF_TYPE_F16});
         vkf::test::setPages(paged, 16, 3);
         add(paged);
-        paged.window.enabled = 1;
+        paged.use |= VKF_USE_WINDOW;
         paged.window.left = 60;
         paged.window.right = 2;
         for (const uint32_t variation : vkf::test::inTurn({0U, 1U, 4U, 5U, 6U, 8U})) {
@@ -102,9 +102,9 @@ TEST_CASE("pages and block masks find their tables together with slopes and sink
         }
         VkfProblem blocked = problemOf({1, 2, 2, 100, 130, 64, 0, VKF_TYPE_F16});
         blocked.blockMask.blockSize = 32;
-        vkf::enable(blocked, VKF_ARRAY_BLOCK_MASK);
+        vkf::enable(blocked, VKF_USE_BLOCK_MASK);
         add(blocked);
-        blocked.causal = 1;
+        blocked.use |= VKF_USE_CAUSAL;
         checkEverywhere(blocked);
     }
 }
@@ -127,7 +127,7 @@ TEST_CASE("probabilities are shares of the keys and the sink", "[score_terms]") 
     const bool without = vkf::test::leavesOut(vkf::test::testDevice(), VKF_PATH_STANDARD);
     const Variation& variation = vkf::test::variations[without ? 0 : 3];
     apply(variation, problem);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     customAlibiAndSinks(problem);
     const Inputs inputs = vkf::test::makeInputs(problem, {});
     const Outcome outcome = vkf::test::runCall(deviceOf(variation), problem, inputs);
@@ -150,8 +150,8 @@ TEST_CASE("probabilities are shares of the keys and the sink", "[score_terms]") 
 
 TEST_CASE("a row that sees only its sink is exactly zero, and its lse is the sink", "[score_terms]") {
     VkfProblem problem = problemOf({1, 2, 1, 5, 3, 8, 0, VKF_TYPE_F16}); // rows 0 and 1 see no key
-    problem.causal = 1;
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    problem.use |= VKF_USE_CAUSAL;
+    vkf::enable(problem, VKF_USE_SINKS);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     inputs.sinks = {-2.5F, 130.0F};
     for (const Variation* inTurn : vkf::test::variationsInTurn(problem, 3)) {
@@ -178,8 +178,8 @@ TEST_CASE("a row that sees only its sink is exactly zero, and its lse is the sin
 
 TEST_CASE("a sink of minus infinity changes nothing, one of plus infinity and NaN make rows NaN", "[score_terms]") {
     VkfProblem problem = problemOf({1, 4, 2, 5, 4, 8, 0, VKF_TYPE_F16});
-    problem.causal = 1;
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    problem.use |= VKF_USE_CAUSAL;
+    vkf::enable(problem, VKF_USE_SINKS);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     const auto inf = static_cast<float>(infinity);
     inputs.sinks = {-inf, 1.0F, inf, std::numeric_limits<float>::quiet_NaN()};
@@ -203,11 +203,11 @@ TEST_CASE("bias factors multiply the bias of their heads on every kernel", "[sco
         for (const uint32_t rows : {3U, 77U}) { // few rows share tiles with those of other heads
             VkfProblem problem = problemOf({2, 8, 2, rows, 150, 40, 24, VKF_TYPE_F16});
             problem.bias = vkf::test::broadcast(problem, types[i], i == 0, i != 1, true, 2);
-            vkf::enable(problem, VKF_ARRAY_BIAS);
-            vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+            vkf::enable(problem, VKF_USE_BIAS);
+            vkf::enable(problem, VKF_USE_BIAS_FACTORS);
             problem.softcap = i == 1 ? 12.0F : 0.0F; // the kernel on matrices begins with the bias only without it
-            problem.alibi = i == 2 ? 1 : 0;
-            problem.causal = rows == 77 ? 1 : 0;
+            vkf::enable(problem, VKF_USE_ALIBI, i == 2);
+            vkf::enable(problem, VKF_USE_CAUSAL, rows == 77);
             checkEverywhere(problem);
         }
     }
@@ -216,22 +216,22 @@ TEST_CASE("bias factors multiply the bias of their heads on every kernel", "[sco
 TEST_CASE("bias factors work with splits, sinks, pages and probabilities", "[score_terms]") {
     VkfProblem problem = problemOf({1, 8, 1, 2, 203, 64, 0, VKF_TYPE_F16});
     problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, true, true);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS | VKF_ARRAY_SINKS | VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS_FACTORS | VKF_USE_SINKS | VKF_USE_PROBABILITIES);
     checkEverywhere(problem);
     problem.kvSplits = 3;
     for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 7U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
     }
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES, false);
+    vkf::enable(problem, VKF_USE_PROBABILITIES, false);
     vkf::test::setPages(problem, 16, 3);
     for (const uint32_t variation : vkf::test::inTurn({0U, 4U, 6U, 8U})) {
         checkOn(vkf::test::variations[variation], problem, vkf::test::makeInputs(problem, {}));
     }
     VkfProblem wide = problemOf({1, 16, 1, 2, 300, 576, 512, VKF_TYPE_F16});
     wide.bias = vkf::test::broadcast(wide, VKF_TYPE_F32, false, true, true);
-    vkf::enable(wide, VKF_ARRAY_BIAS);
-    vkf::enable(wide, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(wide, VKF_USE_BIAS);
+    vkf::enable(wide, VKF_USE_BIAS_FACTORS);
     wide.path = VKF_PATH_DECODE;
     checkOn(vkf::test::variations[6], wide, vkf::test::makeInputs(wide, {}));
 }
@@ -240,8 +240,8 @@ TEST_CASE("no bias factor revives a key whose bias is minus infinity", "[score_t
     for (const float softcap : {0.0F, 10.0F}) {
         VkfProblem problem = problemOf({1, 4, 2, 6, 40, 16, 0, VKF_TYPE_F16});
         problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F16, false, false, true);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
-        vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+        vkf::enable(problem, VKF_USE_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS_FACTORS);
         problem.softcap = softcap;
         Inputs inputs = vkf::test::makeInputs(problem, {});
         inputs.biasFactors = {0.0F, -1.5F, 1.0F, 0.25F};
@@ -267,8 +267,8 @@ TEST_CASE("no bias factor revives a key whose bias is minus infinity", "[score_t
 TEST_CASE("a factor of 0 leaves a bias out, one of 2 counts it twice", "[reference]") {
     VkfProblem problem = problemOf({1, 3, 1, 1, 3, 1, 0, VKF_TYPE_F32});
     problem.bias = {VKF_TYPE_F32, 0, 0, 0, 0};
-    vkf::enable(problem, VKF_ARRAY_BIAS);
-    vkf::enable(problem, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(problem, VKF_USE_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS_FACTORS);
     Inputs inputs = zeroScores(problem);
     inputs.biasFactors = {0.0F, 1.0F, 2.0F};
     for (uint64_t key = 0; key < 3; key++) {
@@ -289,8 +289,8 @@ TEST_CASE("all reference algorithms agree with slopes and sinks", "[reference]")
         VkfProblem problem = problemOf({2, 6, 2, 31, 53, 20, 0, VKF_TYPE_F32});
         add(problem);
         problem.softcap = 9;
-        problem.causal = 1;
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+        problem.use |= VKF_USE_CAUSAL;
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         Data data;
         data.keyLengths = {20, 53};
         const Inputs inputs = vkf::test::makeInputs(problem, data);
@@ -313,9 +313,9 @@ TEST_CASE("all reference algorithms agree with slopes and sinks", "[reference]")
 // Scores are 0, so p is 2^-distance for a slope of ln 2.
 TEST_CASE("slopes count from the row's position among the keys of its own length", "[reference]") {
     VkfProblem problem = problemOf({1, 1, 1, 2, 4, 1, 0, VKF_TYPE_F32});
-    problem.alibi = 1;
-    vkf::enable(problem, VKF_ARRAY_ALIBI_SLOPES);
-    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    problem.use |= VKF_USE_ALIBI;
+    vkf::enable(problem, VKF_USE_ALIBI_SLOPES);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     problem.alignment = VKF_ALIGNMENT_TOP_LEFT; // moves the diagonal of masks, not the row
     Data data;
     data.keyLengths = {3};
@@ -336,7 +336,7 @@ TEST_CASE("slopes count from the row's position among the keys of its own length
 
 TEST_CASE("a sink takes its share of the probability", "[reference]") {
     VkfProblem problem = problemOf({1, 2, 1, 1, 3, 1, 0, VKF_TYPE_F32});
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_USE_SINKS);
     Inputs inputs = zeroScores(problem);
     inputs.sinks = {0.0F, static_cast<float>(std::log(5.0))};
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
@@ -355,8 +355,8 @@ TEST_CASE("the usual slopes are those of the paper, for any number of heads", "[
           std::pair{12U, std::array{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.5, 1.5, 2.5, 3.5}},
           std::pair{3U, std::array{4.0, 8.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}}}) {
         VkfProblem problem = problemOf({1, heads, 1, 1, 2, 1, 0, VKF_TYPE_F32});
-        problem.alibi = 1;
-        problem.window.enabled = 1;
+        problem.use |= VKF_USE_ALIBI;
+        problem.use |= VKF_USE_WINDOW;
         problem.window.left = -1;
         problem.window.right = 0;
         problem.alignment = VKF_ALIGNMENT_TOP_LEFT; // the row stands at key 1 and sees key 0

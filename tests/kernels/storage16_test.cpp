@@ -47,7 +47,7 @@ TEST_CASE("16-bit rows that are whole words need no 16-bit storage", "[storage16
         CHECK(outcome.plan.inputAlignment == 8);
     };
     VkfProblem problem = problemOf({2, 4, 2, 37, 70, 64, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     check(problem);
     Data infinite;
     infinite.edit = [](auto&, auto&, std::vector<std::byte>& v) {
@@ -62,7 +62,7 @@ TEST_CASE("16-bit rows that are whole words need no 16-bit storage", "[storage16
     problem.v.type = VKF_TYPE_F32;
     problem.q = vkf::rowsFirst(VKF_TYPE_BF16, 37, 4, 44);
     problem.o = vkf::rowsFirst(VKF_TYPE_BF16, 37, 4, 28);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     check(problem);
 
     problem = problemOf({1, 2, 2, 33, 50, 32, 0, VKF_TYPE_F16});
@@ -96,8 +96,8 @@ TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit
                  [&](VkfType type, VkfMessage* message) {
                      VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16});
                      forward.v.type = type;
-                     const VkfGradientProblem problem = vkf::test::gradientOf(forward);
-                     return vkfCheckGradientSupport(device.context(), &problem, message);
+                     const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+                     return vkfCheckBackwardSupport(device.context(), &problem, message);
                  });
     checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device",
                  [&](VkfType type, VkfMessage* message) {

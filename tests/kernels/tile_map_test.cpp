@@ -38,8 +38,8 @@ TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]")
             for (const bool heads : {false, true}) {
                 VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
                 problem.mask = broadcast(problem, type, heads, heads, true, square == 32 ? 4 : 3);
-                vkf::enable(problem, VKF_ARRAY_MASK);
-                problem.causal = square == 32 ? 1 : 0;
+                vkf::enable(problem, VKF_USE_MASK);
+                vkf::enable(problem, VKF_USE_CAUSAL, square == 32);
                 Data data;
                 data.seed = seed++;
                 data.maskSquare = square;
@@ -52,25 +52,27 @@ TEST_CASE("masks make empty, full and partial tiles of any shape", "[tile_map]")
 TEST_CASE("a tile map respects windows, lengths, splits and block masks", "[tile_map]") {
     VkfProblem problem = problemOf({2, 2, 1, 130, 600, 64, 0, VKF_TYPE_F16});
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
-    vkf::enable(problem, VKF_ARRAY_MASK);
-    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_USE_MASK);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     problem.kvSplits = 3;
-    problem.window = {1, 50, 300, 10};
+    problem.window = {300, 10, 50};
+    problem.use |= VKF_USE_WINDOW;
     Data data;
     data.maskSquare = 64;
     data.keyLengths = {0, 511};
     checkInTiles(problem, data);
     problem.kvSplits = 1;
     problem.window = {};
+    vkf::enable(problem, VKF_USE_WINDOW, false);
     problem.blockMask.blockSize = 48;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK);
     problem.blockMask.headStride = vkf::blockMaskLayoutOf(problem).words;
     data.blockDensity = 0.7;
     checkInTiles(problem, data);
     problem.blockMask.blockSize = 0;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, false);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK, false);
     problem.blockMask.headStride = 0;
-    vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
+    vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
     data.documentKeys = 90;
     checkInTiles(problem, data);
 }
@@ -80,8 +82,8 @@ TEST_CASE("documents make empty, full and partial tiles", "[tile_map]") {
     for (const uint32_t documentKeys : {30U, 200U}) {
         for (const uint32_t rows : {600U, 640U}) { // with the last one, some rows stand before the first key
             VkfProblem problem = problemOf({2, 4, 2, rows, 600, 40, 0, VKF_TYPE_F16});
-            vkf::enable(problem, VKF_ARRAY_DOCUMENT_IDS);
-            problem.causal = documentKeys == 30 ? 1 : 0;
+            vkf::enable(problem, VKF_USE_DOCUMENT_IDS);
+            vkf::enable(problem, VKF_USE_CAUSAL, documentKeys == 30);
             Data data;
             data.seed = seed++;
             data.documentKeys = documentKeys;
@@ -92,7 +94,7 @@ TEST_CASE("documents make empty, full and partial tiles", "[tile_map]") {
 
 TEST_CASE("a mask that drops nothing gives the bits of no mask", "[tile_map]") {
     VkfProblem problem = problemOf({1, 4, 2, 300, 512, 64, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     Data data;
     data.maskDensity = 1.0;
     data.documentKeys = 1U << 31;
@@ -103,8 +105,8 @@ TEST_CASE("a mask that drops nothing gives the bits of no mask", "[tile_map]") {
         }
         VkfProblem masked = problem;
         masked.mask = broadcast(masked, VKF_TYPE_BOOL8, false, false, true);
-        vkf::enable(masked, VKF_ARRAY_MASK);
-        vkf::enable(masked, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(masked, VKF_USE_MASK);
+        vkf::enable(masked, VKF_USE_DOCUMENT_IDS);
         const Inputs inputs = vkf::test::makeInputs(masked, data);
         apply(variation, problem);
         apply(variation, masked);
@@ -123,14 +125,14 @@ TEST_CASE("the time falls with the pairs that masks and documents leave", "[tile
         VkfProblem problem = vkf::test::longProblem(variation);
         TimedCall all(device, problem, vkf::test::makeInputs(problem, data));
         VkfProblem ofDocuments = problem;
-        vkf::enable(ofDocuments, VKF_ARRAY_DOCUMENT_IDS);
+        vkf::enable(ofDocuments, VKF_USE_DOCUMENT_IDS);
         Inputs documents = vkf::test::makeInputs(ofDocuments, data);
         for (size_t key = 0; key < documents.documentIds.size(); key++) {
             documents.documentIds[key] = static_cast<int32_t>(key * 4 / problem.keys);
         }
         TimedCall quarter(device, ofDocuments, documents);
         problem.mask = broadcast(problem, VKF_TYPE_BOOL1, false, false, true);
-        vkf::enable(problem, VKF_ARRAY_MASK);
+        vkf::enable(problem, VKF_USE_MASK);
         data.maskDensity = 0;
         TimedCall nothing(device, problem, vkf::test::makeInputs(problem, data));
         vkf::test::checkTimeFalls(all, quarter, nothing, 0.3);

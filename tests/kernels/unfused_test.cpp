@@ -31,11 +31,11 @@ std::vector<Case> casesOf(VkfType type) {
     return {
         {"many heads", problemOf({2, 4, 2, 37, 53, 40, 24, type})},
         {"one key", problemOf({1, 1, 1, 3, 1, 8, 0, type})},
-        {"causal", with(problemOf({1, 2, 1, 90, 130, 64, 0, type}), [](VkfProblem& p) { p.causal = 1; })},
+        {"causal", with(problemOf({1, 2, 1, 90, 130, 64, 0, type}), [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; })},
         {"window, top-left, softcap", with(problemOf({1, 1, 1, 150, 150, 64, 0, type}),
                                            [](VkfProblem& p) {
                                                p.alignment = VKF_ALIGNMENT_TOP_LEFT;
-                                               p.window.enabled = 1;
+                                               p.use |= VKF_USE_WINDOW;
                                                p.window.left = 20;
                                                p.window.right = 3;
                                                p.softcap = 5.0F;
@@ -43,8 +43,8 @@ std::vector<Case> casesOf(VkfType type) {
         {"empty rows and an empty sequence",
          with(problemOf({3, 1, 1, 20, 30, 32, 0, type}),
               [](VkfProblem& p) {
-                  p.causal = 1;
-                  vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+                  p.use |= VKF_USE_CAUSAL;
+                  vkf::enable(p, VKF_USE_KEY_LENGTHS);
               }),
          Data{.keyLengths = {30, 7, 0}}},
         {"a row longer than the registers of a workgroup", problemOf({1, 1, 1, 3, 37001, 8, 0, type})},
@@ -55,7 +55,7 @@ std::vector<Case> casesOf(VkfType type) {
 
 void checkProbabilities(VkfProblem problem, const Data& data) {
     problem.path = VKF_PATH_STANDARD;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     INFO(vkf::test::describe(problem));
     const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, data);
     const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, inputs);
@@ -87,7 +87,7 @@ TEST_CASE("the unfused path writes the probabilities", "[unfused]") {
 TEST_CASE("a NaN in a key makes the probabilities of the rows that see it NaN, and no others", "[unfused]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         Data data;
         data.edit = [type](auto&, auto& k, auto&) {
             vkfStoreElement(type, k.data(), 70 * 64 + 40, std::numeric_limits<double>::quiet_NaN());

@@ -135,8 +135,8 @@ TEST_CASE("fp16 parts are for tests, and need no bf16", "[planning]") {
 TEST_CASE("the kernel that computes again is the last one that writes o and lse", "[planning]") {
     VkfProblem problem = prefill();
     problem.kvSplits = 3;
-    vkf::enable(problem, VKF_ARRAY_LSE, false);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_LSE, false);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     const vkf::AttentionPlan made = planOf(bf16Caps(), problem);
     CHECK(kernelsOf(made) == std::vector{Kernel::writeTable, Kernel::attentionBf16x3, Kernel::mergeSplits,
                                          Kernel::attentionScalarFallback, Kernel::attentionProbabilities});

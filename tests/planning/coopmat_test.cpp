@@ -132,18 +132,18 @@ TEST_CASE("a kernel of their own takes narrow heads without terms, per-key masks
     };
     VkfProblem narrow = problemOf({2, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
     CHECK(kernelOf(narrow) == vkf::Kernel::attentionNarrow);
-    narrow.causal = 1;
-    vkf::enable(narrow, VKF_ARRAY_KEY_LENGTHS);
+    narrow.use |= VKF_USE_CAUSAL;
+    vkf::enable(narrow, VKF_USE_KEY_LENGTHS);
     CHECK(kernelOf(narrow) == vkf::Kernel::attentionNarrow);
 
     std::vector<VkfProblem> others(8, narrow);
     others[0].headDim = 72;
     others[1].valueDim = 72;
     others[2].softcap = 30.0F;
-    others[3].alibi = 1;
-    vkf::enable(others[4], VKF_ARRAY_DOCUMENT_IDS);
+    others[3].use |= VKF_USE_ALIBI;
+    vkf::enable(others[4], VKF_USE_DOCUMENT_IDS);
     others[5].blockMask.blockSize = 128;
-    vkf::enable(others[5], VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(others[5], VKF_USE_BLOCK_MASK);
     others[6].k.type = others[6].v.type = VKF_TYPE_Q8_0;
     CHECK(kernelOf(others[6]) == vkf::Kernel::attentionNarrow); // reads k and v that were converted before
     others[6].maxScratchBytes = 1;
@@ -168,7 +168,7 @@ TEST_CASE("path coopmat packs the query heads of a KV head, but not under block 
     CHECK(packed.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 4);
     CHECK(packed.phases[0].items == 2 * 2 * 2); // 400 rows in two tiles
     problem.blockMask.blockSize = 64;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK);
     const vkf::AttentionPlan masked = planOf(caps, problem);
     CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
     CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));

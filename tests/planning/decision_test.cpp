@@ -47,9 +47,9 @@ TEST_CASE("a device without a row in the table of chips counts as an H200", "[pl
 
 TEST_CASE("a decision says what a plan has, without a phase", "[planning]") {
     VkfProblem problem = vkf::test::problemOf({1, 8, 2, 512, 4096, 128, 0, VKF_TYPE_F16});
-    problem.causal = 1;
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
-    vkf::enable(problem, VKF_ARRAY_LSE, false);
+    problem.use |= VKF_USE_CAUSAL;
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_LSE, false);
     const vkf::Caps caps = vkf::test::matrixCaps();
     vkf::CheckedProblem checked{};
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);

@@ -53,7 +53,7 @@ TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence ma
     const auto states = [](uint32_t longestRows) {
         VkfProblem problem = problemOf({4, 8, 8, 8, 400, 128, 0, VKF_TYPE_F16});
         problem.path = VKF_PATH_DECODE;
-        vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+        vkf::enable(problem, VKF_USE_CU_SEQLENS);
         problem.longestRows = longestRows;
         const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
         const auto isAttention = [](const vkf::Phase& phase) {
@@ -126,7 +126,7 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
     problem.q.type = problem.k.type = problem.v.type = VKF_TYPE_BF16;
     CHECK(planOf(caps, problem).phases[0].variant.bf16);
     problem.paging = {16, 1024, 1024};
-    vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    vkf::enable(problem, VKF_USE_BLOCK_TABLE);
     CHECK(planOf(caps, problem).phases[0].variant.kernel == vkf::Kernel::attentionLatent);
     caps.maxSharedMemoryBytes = 32768;
     CHECK(planOf(caps, problem).tile.keys == 16);

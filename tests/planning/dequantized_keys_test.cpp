@@ -97,11 +97,14 @@ TEST_CASE("k and v are converted for 512 packed rows and more, or where the call
     CHECK_FALSE(dequantizes(problem)); // 128 packed rows of each KV head
     problem = problemOf({1, 32, 8, 4096, 4096, 128});
     CHECK(dequantizes(problem));
-    problem.window = {1, 0, 126, 0}; // no key is seen by more than 4 * 127 packed rows
+    problem.window = {126, 0, 0};
+    problem.use |= VKF_USE_WINDOW; // no key is seen by more than 4 * 127 packed rows
     CHECK_FALSE(dequantizes(problem));
-    problem.window = {1, 0, 127, 0};
+    problem.window = {127, 0, 0};
+    problem.use |= VKF_USE_WINDOW;
     CHECK(dequantizes(problem));
-    problem.window = {1, 0, 126, -1};
+    problem.window = {126, -1, 0};
+    problem.use |= VKF_USE_WINDOW;
     CHECK(dequantizes(problem));
 }
 
@@ -140,10 +143,7 @@ TEST_CASE("only path coopmat with block types of k and v converts them", "[plann
     other.keys = 0;
     CHECK_FALSE(dequantizes(other));
     other = problem;
-    other.batch = 0;
-    CHECK_FALSE(dequantizes(other));
-    other = problem;
-    vkf::enable(other, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(other, VKF_USE_CU_SEQLENS);
     CHECK_FALSE(dequantizes(other));
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     CHECK(paged.phases[1].params.batch_stride[VKF_K] == 0);
 
     // The kernels of a call have the same content in the extra slot.
-    vkf::enable(problem, VKF_ARRAY_SINKS);
+    vkf::enable(problem, VKF_USE_SINKS);
     const AttentionPlan withTable = planOf(matrixCaps(), problem);
     REQUIRE(kernels(withTable) ==
             std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
@@ -192,7 +192,7 @@ TEST_CASE("the map of tiles is made while k and v are converted", "[planning]") 
     VkfProblem problem = problemOf({1, 32, 8, 512, 1024, 128});
     problem.kvSplits = 1;
     problem.mask.type = VKF_TYPE_BOOL8;
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     const AttentionPlan made = planOf(matrixCaps(), problem);
     REQUIRE(kernels(made) == std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::mapTiles,
                                          Kernel::orderTiles, Kernel::attentionCoopmat});

@@ -16,13 +16,13 @@ namespace {
 using vkf::test::capsOf;
 using vkf::test::problemOf;
 
-VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::GradientPlan* plan, VkfMessage* message) {
+VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::GradientPlan* plan, VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
     return result == VKF_SUCCESS ? vkf::makeGradientPlan({caps}, checked, plan, message) : result;
 }
 
-vkf::GradientPlan made(const vkf::Caps& caps, const VkfGradientProblem& problem) {
+vkf::GradientPlan made(const vkf::Caps& caps, const VkfBackwardProblem& problem) {
     vkf::GradientPlan plan;
     VkfMessage message{};
     INFO(message.text);
@@ -44,7 +44,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     using vkf::Kernel;
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64});
-    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
     const vkf::GradientPlan all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
     CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
@@ -77,7 +77,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
 TEST_CASE("steps of a backward pass keep to the limit", "[planning]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({1, 8, 2, 4096, 4096, 64});
-    const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     CHECK(made(caps, problem).steps() == 4);
     forward.maxStepOperations = uint64_t{1} << 32;
     const vkf::GradientPlan stepped = made(caps, problem);
@@ -95,7 +95,7 @@ TEST_CASE("packed sequences list the tiles of rows and of keys", "[planning]") {
     using vkf::Kernel;
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
-    vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(forward, VKF_USE_CU_SEQLENS);
     const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
                                          Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
@@ -111,9 +111,9 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     using vkf::Kernel;
     vkf::Caps caps = vkf::test::matrixCaps();
     VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64, 0, VKF_TYPE_F16});
-    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
     const vkf::GradientPlan plan = made(caps, problem);
     CHECK(plan.path == VKF_PATH_COOPMAT);
     CHECK(plan.productType == VKF_TYPE_F16);
@@ -165,7 +165,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[plannin
     vkf::Caps caps = vkf::test::matrixCaps();
     caps.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
-    vkf::enable(forward, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(forward, VKF_USE_CU_SEQLENS);
     const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
     for (const vkf::Phase& phase : plan.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
@@ -178,7 +178,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[plannin
 TEST_CASE("a million-token causal backward pass is split into steps of the default budget", "[planning]") {
     for (const bool matrices : {false, true}) {
         VkfProblem forward = problemOf({1, 4, 2, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
-        forward.causal = 1;
+        forward.use |= VKF_USE_CAUSAL;
         forward.path = matrices ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
         const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
         CHECK(plan.steps() > 300);
@@ -193,7 +193,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     using vkf::Kernel;
     VkfProblem forward = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     CHECK(made(vkf::test::matrixCaps(), problem).bandKeys() == 8192); // the default
     problem.maxScratchBytes = 1;
     const uint64_t without = made(vkf::test::matrixCaps(), problem).scratch.bytes();
@@ -243,22 +243,24 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(some));
         CHECK(plan.bandKeys() == one.bandKeys);
         CHECK(plan.phases[2].passes == one.passes);
-        CHECK(plan.scratch.bytes() < VKF_DEFAULT_GRADIENT_SCRATCH_BYTES + 10000000);
+        CHECK(plan.scratch.bytes() < VKF_DEFAULT_BACKWARD_SCRATCH_BYTES + 10000000);
     }
     // Under a causal mask, two tiles of keys share about the rows of one. A window leaves out most rows.
     VkfProblem masked = problemOf({1, 16, 16, 16384, 16384, 128, 0, VKF_TYPE_F16});
     masked.path = VKF_PATH_COOPMAT;
-    masked.causal = 1;
+    masked.use |= VKF_USE_CAUSAL;
     vkf::GradientPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].passes == 4);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 16384 + 128);
-    masked.window = {1, 0, 1023, 0, {}};
+    masked.window = {1023, 0, 0};
+    masked.use |= VKF_USE_WINDOW;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * (1024 + 128));
-    masked.causal = 0;
-    masked.window = {1, 0, INT64_MAX, INT64_MAX, {}};
+    vkf::enable(masked, VKF_USE_CAUSAL, false);
+    masked.window = {INT64_MAX, INT64_MAX, 0};
+    masked.use |= VKF_USE_WINDOW;
     masked.queryRows = masked.keys = 2048;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * 2048);
@@ -267,7 +269,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
                                           vkf::test::Shape{3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16}}) {
         VkfProblem many = problemOf(shape);
         many.path = VKF_PATH_COOPMAT;
-        VkfGradientProblem ofMany = vkf::test::gradientOf(many);
+        VkfBackwardProblem ofMany = vkf::test::gradientOf(many);
         ofMany.maxScratchBytes = uint64_t{1} << 30;
         ofMany.maxScratchBytes = made(vkf::test::matrixCaps(), ofMany).scratch.bytes() / 100 * 92;
         const uint32_t bandKeys = made(vkf::test::matrixCaps(), ofMany).bandKeys();
@@ -279,7 +281,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
                                           vkf::test::Shape{1, 65535, 1, 60000, 4000000000U, 256, 0, VKF_TYPE_F16}}) {
         VkfProblem large = problemOf(shape);
         large.path = VKF_PATH_COOPMAT;
-        VkfGradientProblem ofLarge = vkf::test::gradientOf(large);
+        VkfBackwardProblem ofLarge = vkf::test::gradientOf(large);
         ofLarge.maxScratchBytes = UINT64_MAX;
         vkf::GradientPlan plan;
         VkfMessage message{};
@@ -306,7 +308,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
 
 TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[planning]") {
     VkfProblem forward = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     const VkfTensor far = {VKF_TYPE_F16, 0, uint64_t{3} << 32, uint64_t{3} << 30, 64, {}}; // 24 GiB, 6 GiB
     forward.k = problem.dout = problem.dk = far;
     const vkf::GradientPlan plan = made(capsOf(32, 49152, 1024), problem);
@@ -325,7 +327,7 @@ TEST_CASE("a device that cannot do a backward pass says why", "[planning]") {
     vkf::GradientPlan plan;
     VkfMessage message{};
     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 64});
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     CHECK(make(caps, problem, &plan, &message) == VKF_SUCCESS);
     problem.dk.type = VKF_TYPE_BF16;

@@ -85,7 +85,7 @@ std::string checkText(const VkfProblem& problem) {
     return message.text;
 }
 
-VkfResult make(const vkf::Caps& caps, const VkfGradientProblem& problem, vkf::GradientPlan* made, VkfMessage* message) {
+VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::GradientPlan* made, VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
     return result == VKF_SUCCESS ? vkf::makeGradientPlan({caps}, checked, made, message) : result;
@@ -160,7 +160,7 @@ TEST_CASE("key splits count rows up to the limit", "[planning]") {
 TEST_CASE("packed sequences have tiles up to the limit", "[planning]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
         VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(mostCount / 5));
-        vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+        vkf::enable(problem, VKF_USE_CU_SEQLENS);
         const vkf::AttentionPlan made = planOf(largeCaps(), problem);
         const uint64_t packed = path == VKF_PATH_SCALAR ? 1 : 5;
         INFO(vkfPathName(path));
@@ -169,7 +169,7 @@ TEST_CASE("packed sequences have tiles up to the limit", "[planning]") {
         problem.queryRows++;
         CHECK(textOf(largeCaps(), problem) == "queryHeads * queryRows is over the limit of 4294901760");
         problem = largeProblem(path, VKF_MAX_ROWS, 8, 8, 1);
-        vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+        vkf::enable(problem, VKF_USE_CU_SEQLENS);
         CHECK_THAT(textOf(largeCaps(), problem), ContainsSubstring("workgroups are over the limit of 4294901760"));
     }
 }
@@ -190,7 +190,7 @@ TEST_CASE("more steps than 32 bits count are refused", "[planning]") {
 
 TEST_CASE("probabilities count tiles up to the limit", "[planning]") {
     VkfProblem problem = largeProblem(VKF_PATH_SCALAR, 1, 65535, 65535, 65536);
-    vkf::enable(problem, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(problem, VKF_USE_PROBABILITIES);
     const vkf::Phase phase = planOf(largeCaps(), problem).phases.back();
     REQUIRE(phase.variant.kernel == Kernel::attentionProbabilities);
     const vkf::Constants& constants = phase.variant.constants;
@@ -206,7 +206,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
               std::array{65536U, 1U, 65535U}}) {
             VkfProblem forward = largeProblem(path, batch, heads, 1, rows);
             forward.keys = 4096;
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.maxScratchBytes = 1;
             vkf::GradientPlan made;
             VkfMessage message{};
@@ -234,7 +234,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
 TEST_CASE("bands of stored pairs lie within what kernels index", "[planning]") {
     VkfProblem forward = problemOf({1, 64, 64, 1U << 18, 1U << 18, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.maxScratchBytes = UINT64_MAX;
     vkf::GradientPlan made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);

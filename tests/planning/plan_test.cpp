@@ -29,7 +29,7 @@ TEST_CASE("few rows go to path decode, but many packed rows against many keys to
     const auto path = [&](uint32_t rows, uint32_t keys, uint32_t maskBlock = 0) {
         VkfProblem problem = problemOf({1, 32, 8, rows, keys, 128, 0, VKF_TYPE_F16});
         problem.blockMask.blockSize = maskBlock;
-        vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, maskBlock != 0);
+        vkf::enable(problem, VKF_USE_BLOCK_MASK, maskBlock != 0);
         return planOf(caps, problem).path;
     };
     CHECK(path(1, 65536) == VKF_PATH_DECODE);

@@ -49,7 +49,7 @@ TEST_CASE("a step keeps within its budget and the device's workgroup count", "[p
 
 TEST_CASE("a million-token causal prefill is split into steps of the default budget", "[planning]") {
     VkfProblem problem = problemOf({1, 4, 4, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     const vkf::AttentionPlan made = planOf(capsOf(32, 49152, 1024), problem);
     CHECK(made.steps() > 1000);
     CHECK(made.scratch.bytes() == 0);
@@ -86,7 +86,7 @@ TEST_CASE("caches of millions of keys keep every byte of their strides", "[plann
             CHECK(dense.keys == keys);
             // Pages of 16 keys, [pages, 16, heads, dim].
             problem.paging = {16, keys / 16, 2 * keys / 16};
-            vkf::enable(problem, VKF_ARRAY_BLOCK_TABLE);
+            vkf::enable(problem, VKF_USE_BLOCK_TABLE);
             problem.k.rowStride = problem.v.rowStride = 8 * 128;
             problem.k.headStride = problem.v.headStride = 128;
             problem.k.batchStride = problem.v.batchStride = 16 * 8 * 128;

@@ -25,7 +25,7 @@ VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, boo
     VkfProblem problem = problemOf({1, 16, 16, rows, keys, 128, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_COOPMAT;
     problem.bias = broadcast(problem, type, false, heads, true);
-    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS);
     return problem;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a long bias gets a map and classes of rows that run at the same time"
     check(Kernel::attentionScalar, {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED});
     problem.path = VKF_PATH_COOPMAT;
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     check(Kernel::attentionCoopmat, {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED}); // a per-key mask needs the map
 }
 
@@ -116,18 +116,18 @@ TEST_CASE("the map looks at a bias where it can save more than it takes", "[plan
     thin.bias.heads = 1;
     CHECK(looksAtBias(caps, thin));
     VkfProblem packed = biased(8192, 8192);
-    vkf::enable(packed, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(packed, VKF_USE_CU_SEQLENS);
     CHECK_FALSE(looksAtBias(caps, packed));
     VkfProblem none = biased(8192, 8192);
     none.bias = {};
-    vkf::enable(none, VKF_ARRAY_BIAS, false);
+    vkf::enable(none, VKF_USE_BIAS, false);
     CHECK(kernelsOf(planOf(caps, none)) == std::vector<Kernel>{Kernel::attentionCoopmat});
 }
 
 TEST_CASE("a map that serves a mask alone leaves one attention phase", "[planning]") {
     VkfProblem problem = biased(256, 256);
     problem.mask = broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
     CHECK_FALSE(looksAtBias(matrixCaps(), problem));
     CHECK(kernelsOf(made) ==

@@ -66,7 +66,7 @@ Sizes drawnSizes(Dice& dice) {
     return s;
 }
 
-// Heads that take turns divide all heads (planning/item_order.cpp).
+// Heads that take turns divide all heads (planning/decide/heads_in_turn.cpp).
 uint64_t drawnGroup(Dice& dice, uint64_t heads) {
     uint64_t group = 1 + below(dice, 16);
     while (heads % group != 0) {

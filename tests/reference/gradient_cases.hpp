@@ -14,7 +14,7 @@
 namespace vkf::test {
 
 // One backward problem. It points at a forward problem that must outlive it.
-VkfGradientProblem gradientOf(const VkfProblem& forward, VkfGradients gradients = 0);
+VkfBackwardProblem gradientOf(const VkfProblem& forward, VkfGradients gradients = 0);
 
 // The gradients that the problem's arrays allow: q, k, v, and with a bias or sinks those too.
 VkfGradients allGradients(const VkfProblem& forward);
@@ -25,9 +25,9 @@ struct GradientInputs {
     std::vector<float> dlse{};  // if the problem has it
     std::vector<std::byte> o{}; // as VkfProblem::o says; empty = the reference computes it
     std::vector<float> lse{};   // dense; empty = the reference computes it
-    VkfReferenceGradientInputs reference() const;
+    VkfReferenceBackwardInputs reference() const;
 };
-GradientInputs makeGradientInputs(const VkfGradientProblem& problem, uint32_t seed = 1, double magnitude = 1.0);
+GradientInputs makeGradientInputs(const VkfBackwardProblem& problem, uint32_t seed = 1, double magnitude = 1.0);
 
 // Fills in o and lse as the fp32 algorithm computes them: a stand-in for the outputs of a kernel.
 void computeForward(const VkfProblem& forward, const Inputs& inputs, VkfType productType, GradientInputs* to);
@@ -40,7 +40,7 @@ struct Gradients {
     std::vector<double> dbias{}; // indexed like the bias
     std::vector<double> dsinks{};
 };
-Gradients referenceGradient(const VkfGradientProblem& problem, const Inputs& inputs, const GradientInputs& more,
+Gradients referenceGradient(const VkfBackwardProblem& problem, const Inputs& inputs, const GradientInputs& more,
                             const VkfReferenceOptions& options);
 
 // A small problem with one feature, or with several. The problem may be of any type.

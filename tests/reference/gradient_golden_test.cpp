@@ -28,15 +28,15 @@ const Golden goldens[] = {
     {"plain", [](VkfProblem&) {}},
     {"f16", [](VkfProblem&) {}},
     {"bf16", [](VkfProblem&) {}},
-    {"causal", [](VkfProblem& p) { p.causal = 1; }},
+    {"causal", [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }},
     {"causal_top_left",
      [](VkfProblem& p) {
-         p.causal = 1;
+         p.use |= VKF_USE_CAUSAL;
          p.alignment = VKF_ALIGNMENT_TOP_LEFT;
      }},
-    {"causal_more_rows", [](VkfProblem& p) { p.causal = 1; }, {"dlse"}},
+    {"causal_more_rows", [](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }, {"dlse"}},
     {"window", [](VkfProblem& p) { vkf::test::setWindow(p, 5, 2); }},
-    {"lengths", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }, {}, {14, 0, 1, 9}},
+    {"lengths", [](VkfProblem& p) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }, {}, {14, 0, 1, 9}},
     {"softcap",
      [](VkfProblem& p) {
          p.softcap = 1.5F;
@@ -44,14 +44,14 @@ const Golden goldens[] = {
      }},
     {"bias",
      [](VkfProblem& p) {
-         vkf::enable(p, VKF_ARRAY_BIAS);
+         vkf::enable(p, VKF_USE_BIAS);
          p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, true, true);
      },
      {"dlse", "bias"}},
-    {"sinks", [](VkfProblem& p) { vkf::enable(p, VKF_ARRAY_SINKS); }, {"dlse", "sinks"}},
+    {"sinks", [](VkfProblem& p) { vkf::enable(p, VKF_USE_SINKS); }, {"dlse", "sinks"}},
     {"dropout",
      [](VkfProblem& p) {
-         vkf::enable(p, VKF_ARRAY_DROPOUT_MASK);
+         vkf::enable(p, VKF_USE_DROPOUT_MASK);
          p.dropoutMask = vkf::test::broadcast(p, VKF_TYPE_BOOL8, true, true, true);
          p.dropout.probability = 0.25F;
      },
@@ -107,13 +107,13 @@ TEST_CASE("the backward pass of the reference agrees with PyTorch's autograd", "
         INFO(golden.name);
         const auto tensors = load(golden, {"q", "k", "v", "dout"});
         const VkfProblem forward = forwardOf(golden, tensors);
-        VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
         vkf::test::Inputs inputs{tensors[0].bytes, tensors[1].bytes, tensors[2].bytes, golden.keyLengths};
         vkf::test::GradientInputs more{tensors[3].bytes};
         for (const std::string& name : golden.more) {
             const vkf::tools::Tensor tensor = load(golden, {name}).front();
             if (name == "dlse") {
-                problem.hasDlse = 1;
+                problem.use |= VKF_USE_DLSE;
                 more.dlse = floatsOf(tensor);
             } else if (name == "bias") {
                 inputs.bias = tensor.bytes;

@@ -217,7 +217,7 @@ void takeKeys(const FlashAttnExt& call, Ours& ours) {
 
 void takeMask(const FlashAttnExt& call, Ours& ours) {
     const auto& ne = call.mask.ne;
-    ours.problem.arrays |= VKF_ARRAY_BIAS;
+    ours.problem.use |= VKF_USE_BIAS;
     ours.problem.bias.type = VKF_TYPE_F16;
     ours.problem.bias.rowStride = ne[0];
     ours.problem.bias.headStride = ne[0] * ne[1];
@@ -335,7 +335,7 @@ TEST_CASE("calls of ggml_flash_attn_ext give the same as what docs/mapping.md wr
                 vkfStoreElement(VKF_TYPE_F16, theirs.mask.bytes.data(), i * keys + j, element);
             }
         }
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
     }
     SECTION("windows as -infinity in mask") {
         theirs.mask = randomMask(random, keys, rows, 1, 1);
@@ -345,7 +345,7 @@ TEST_CASE("calls of ggml_flash_attn_ext give the same as what docs/mapping.md wr
                 vkfStoreElement(VKF_TYPE_F16, theirs.mask.bytes.data(), i * keys + j, element);
             }
         }
-        ours.problem.window.enabled = 1;
+        ours.problem.use |= VKF_USE_WINDOW;
         ours.problem.window.left = 1;
         ours.problem.window.right = 0;
     }
@@ -358,7 +358,7 @@ TEST_CASE("calls of ggml_flash_attn_ext give the same as what docs/mapping.md wr
         theirs.maxBias = 5;
         takeMask(theirs, ours);
         slopes = slopesHere(5, heads);
-        ours.problem.arrays |= VKF_ARRAY_BIAS_FACTORS;
+        ours.problem.use |= VKF_USE_BIAS_FACTORS;
         ours.inputs.biasFactors = slopes.data();
     }
     SECTION("logit_softcap, with a mask") {
@@ -371,7 +371,7 @@ TEST_CASE("calls of ggml_flash_attn_ext give the same as what docs/mapping.md wr
         theirs.mask = randomMask(random, keys, rows, 1, 1);
         theirs.sinks = random.numbers(heads);
         takeMask(theirs, ours);
-        ours.problem.arrays |= VKF_ARRAY_SINKS;
+        ours.problem.use |= VKF_USE_SINKS;
         ours.inputs.sinks = theirs.sinks.data();
     }
 

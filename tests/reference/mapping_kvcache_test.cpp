@@ -174,7 +174,7 @@ struct OurKvcache {
         : kCache(call.kCache.values), vCache(call.vCache.values), rotatedQ(call.q.values.size()),
           newLengths(call.cacheSeqlens.size()) {
         VkfProblem& p = attention.problem;
-        p.arrays = VKF_ARRAY_KEY_LENGTHS;
+        p.use = VKF_USE_KEY_LENGTHS;
         p.batch = small(call.cacheSeqlens.size());
         p.queryHeads = small(call.n.heads);
         p.kvHeads = small(call.n.kvHeads);
@@ -199,7 +199,7 @@ struct OurKvcache {
         append.headDim = small(call.n.dim);
         append.newK = append.newV = vkf::rowsFirst(VKF_TYPE_F32, call.rows, call.n.kvHeads, call.n.dim);
         append.k = append.v = attention.problem.k;
-        append.arrays = VKF_ARRAY_NEW_LENGTHS;
+        append.use = VKF_USE_NEW_LENGTHS;
         buffers.newK = call.k->values.data();
         buffers.newV = call.v->values.data();
         buffers.k = kCache.data();
@@ -210,7 +210,7 @@ struct OurKvcache {
     }
     // Arguments rotary_cos and rotary_sin.
     void rotateRows(const Kvcache& call, VkfRotaryPairs pairs) {
-        append.arrays |= VKF_ARRAY_QUERIES | VKF_ARRAY_ROTARY_TABLES;
+        append.use |= VKF_USE_QUERIES | VKF_USE_ROTARY_TABLES;
         append.queryHeads = small(call.n.heads);
         append.q = append.rotatedQ = attention.problem.q;
         append.rotary.pairs = pairs;
@@ -225,14 +225,14 @@ struct OurKvcache {
     // Argument block_table.
     void takePages(const Kvcache& call) {
         VkfProblem& p = attention.problem;
-        p.arrays |= VKF_ARRAY_BLOCK_TABLE;
+        p.use |= VKF_USE_BLOCK_TABLE;
         p.paging.pageSize = small(call.pageSize);
         p.paging.maxPages = small(call.maxPages);
         p.paging.pages = small(kCache.size() / (call.pageSize * call.n.kvHeads * call.n.dim));
         p.k = p.v = pagedTensor(call.pageSize, call.n.kvHeads, call.n.dim);
         attention.inputs.blockTable = call.blockTable.data();
         if (append.batch != 0) {
-            append.arrays |= VKF_ARRAY_BLOCK_TABLE;
+            append.use |= VKF_USE_BLOCK_TABLE;
             append.paging = p.paging;
             append.k = append.v = p.k;
             buffers.blockTable = call.blockTable.data();
@@ -272,7 +272,7 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
         theirs.terms.causal = true;
         addNewRows(random, theirs);
         ours.appendRows(theirs);
-        ours.attention.problem.causal = 1;
+        ours.attention.problem.use |= VKF_USE_CAUSAL;
     }
     SECTION("rotary_cos, rotary_sin, rotary_interleaved = True, rotation of q") {
         theirs.terms.causal = true;
@@ -280,7 +280,7 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
         addRotation(theirs, 4, true);
         ours.appendRows(theirs);
         ours.rotateRows(theirs, VKF_ROTARY_INTERLEAVED);
-        ours.attention.problem.causal = 1;
+        ours.attention.problem.use |= VKF_USE_CAUSAL;
     }
     SECTION("rotary_cos, rotary_sin, rotary_interleaved = False, with a window") {
         theirs.terms.left = 5;
@@ -289,7 +289,7 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
         addRotation(theirs, theirs.n.dim, false);
         ours.appendRows(theirs);
         ours.rotateRows(theirs, VKF_ROTARY_HALVES);
-        ours.attention.problem.window.enabled = 1;
+        ours.attention.problem.use |= VKF_USE_WINDOW;
         ours.attention.problem.window.left = 5;
         ours.attention.problem.window.right = 1;
     }
@@ -299,9 +299,9 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
         addRotation(theirs, 4, false);
         ours.appendRows(theirs);
         ours.rotateRows(theirs, VKF_ROTARY_HALVES);
-        ours.append.arrays &= ~VkfArrays{VKF_ARRAY_ROTARY_TABLES};
+        ours.append.use &= ~VkfUse{VKF_USE_ROTARY_TABLES};
         ours.append.rotary.tableRows = 0;
-        ours.attention.problem.causal = 1;
+        ours.attention.problem.use |= VKF_USE_CAUSAL;
         bound = fp32Bound;
     }
     SECTION("block_table") {
@@ -334,11 +334,11 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
             }
         }
         theirs.terms.causal = true;
-        ours.attention.problem.arrays |= VKF_ARRAY_MASK;
+        ours.attention.problem.use |= VKF_USE_MASK;
         ours.attention.problem.mask.type = VKF_TYPE_BOOL8;
         ours.attention.problem.mask.batchStride = theirs.keys;
         ours.attention.inputs.mask = mask.data();
-        ours.attention.problem.causal = 1;
+        ours.attention.problem.use |= VKF_USE_CAUSAL;
     }
     SECTION("softmax_scale") {
         theirs.terms.softmaxScale = 0.21F;
@@ -346,20 +346,20 @@ TEST_CASE("calls of flash_attn_with_kvcache give the same as what docs/mapping.m
     }
     SECTION("causal") {
         theirs.terms.causal = true;
-        ours.attention.problem.causal = 1;
+        ours.attention.problem.use |= VKF_USE_CAUSAL;
     }
     SECTION("window_size") {
         theirs.terms.left = 2;
         theirs.terms.right = 0;
-        ours.attention.problem.window.enabled = 1;
+        ours.attention.problem.use |= VKF_USE_WINDOW;
         ours.attention.problem.window.left = 2;
     }
     SECTION("softcap and alibi_slopes") {
         theirs.terms.softcap = 0.4F;
         theirs.terms.alibiSlopes = slopes;
         ours.attention.problem.softcap = 0.4F;
-        ours.attention.problem.alibi = 1;
-        ours.attention.problem.arrays |= VKF_ARRAY_ALIBI_SLOPES;
+        ours.attention.problem.use |= VKF_USE_ALIBI;
+        ours.attention.problem.use |= VKF_USE_ALIBI_SLOPES;
         ours.attention.inputs.alibiSlopes = slopes.data();
     }
     SECTION("num_splits") { ours.attention.problem.kvSplits = 3; }

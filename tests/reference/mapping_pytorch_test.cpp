@@ -202,17 +202,17 @@ TEST_CASE("calls of scaled_dot_product_attention give the same as what docs/mapp
         theirs.takesPart = randomBooleans(random, 1, 1, theirs.rows, theirs.keys);
         theirs.takesPart->stride = {0, 0, theirs.keys, 1};
         bytes = bytesOf(*theirs.takesPart);
-        ours.problem.arrays |= VKF_ARRAY_MASK;
+        ours.problem.use |= VKF_USE_MASK;
         ours.problem.mask.type = VKF_TYPE_BOOL8;
         ours.problem.mask.rowStride = theirs.keys;
         ours.inputs.mask = bytes.data();
-        CHECK(vkfBroadcastBytes(&ours.problem, VKF_ARRAY_MASK) == (bytes.size() + 3) / 4 * 4);
+        CHECK(vkfGetArrayBytes(&ours.problem, VKF_ARRAY_MASK) == (bytes.size() + 3) / 4 * 4);
     }
     SECTION("attn_mask, boolean (N, Hq, 1, S)") {
         theirs.takesPart = randomBooleans(random, theirs.batch, theirs.heads, 1, theirs.keys);
         theirs.takesPart->stride[2] = 0;
         bytes = bytesOf(*theirs.takesPart);
-        ours.problem.arrays |= VKF_ARRAY_MASK;
+        ours.problem.use |= VKF_USE_MASK;
         ours.problem.mask = sameStrides(VKF_TYPE_BOOL8, *theirs.takesPart);
         ours.inputs.mask = bytes.data();
     }
@@ -220,7 +220,7 @@ TEST_CASE("calls of scaled_dot_product_attention give the same as what docs/mapp
         theirs.added = random.dense(theirs.batch, 1, theirs.rows, theirs.keys);
         theirs.added->stride[1] = 0;
         std::fill_n(theirs.added->values.begin(), theirs.keys, static_cast<float>(-infinity)); // masks a row
-        ours.problem.arrays |= VKF_ARRAY_BIAS;
+        ours.problem.use |= VKF_USE_BIAS;
         ours.problem.bias = sameStrides(VKF_TYPE_F32, *theirs.added);
         ours.inputs.bias = theirs.added->values.data();
     }
@@ -229,23 +229,23 @@ TEST_CASE("calls of scaled_dot_product_attention give the same as what docs/mapp
         theirs.added = random.dense(1, theirs.heads, theirs.rows, theirs.keys);
         theirs.added->stride[0] = 0;
         bytes = stored(type, theirs.added->values);
-        ours.problem.arrays |= VKF_ARRAY_BIAS;
+        ours.problem.use |= VKF_USE_BIAS;
         ours.problem.bias = sameStrides(type, *theirs.added);
         ours.inputs.bias = bytes.data();
     }
     SECTION("is_causal") {
         theirs.isCausal = true;
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         ours.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
     }
     SECTION("attn_mask = causal_lower_right(L, S)") {
         theirs.isLowerRight = true;
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         ours.problem.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
     }
     SECTION("attn_mask = causal_upper_left(L, S)") {
         theirs.isUpperLeft = true;
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         ours.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
     }
     SECTION("masks and the bias combine") {
@@ -253,10 +253,10 @@ TEST_CASE("calls of scaled_dot_product_attention give the same as what docs/mapp
         theirs.added = random.dense(theirs.batch, theirs.heads, theirs.rows, theirs.keys);
         theirs.isCausal = true;
         bytes = bytesOf(*theirs.takesPart);
-        ours.problem.arrays |= VKF_ARRAY_MASK | VKF_ARRAY_BIAS;
+        ours.problem.use |= VKF_USE_MASK | VKF_USE_BIAS;
         ours.problem.mask = sameStrides(VKF_TYPE_BOOL8, *theirs.takesPart);
         ours.problem.bias = sameStrides(VKF_TYPE_F32, *theirs.added);
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         ours.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
         ours.inputs.mask = bytes.data();
         ours.inputs.bias = theirs.added->values.data();

@@ -97,7 +97,7 @@ size_t longest(const std::vector<int32_t>& starts) {
 Ours spelled(const Varlen& call) {
     Ours ours;
     VkfProblem& p = ours.problem;
-    p.arrays = VKF_ARRAY_CU_SEQLENS;
+    p.use = VKF_USE_CU_SEQLENS;
     p.batch = small(call.batch());
     p.queryHeads = small(call.n.heads);
     p.kvHeads = small(call.n.kvHeads);
@@ -186,19 +186,19 @@ TEST_CASE("calls of flash_attn_varlen_func give the same as what docs/mapping.md
     }
     SECTION("causal") {
         theirs.terms.causal = true;
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         ours.problem.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
     }
     SECTION("window_size") {
         theirs.terms.left = 3;
         theirs.terms.right = 1;
-        ours.problem.window.enabled = 1;
+        ours.problem.use |= VKF_USE_WINDOW;
         ours.problem.window.left = 3;
         ours.problem.window.right = 1;
     }
     SECTION("window_size without a limit to the left") {
         theirs.terms.right = 2;
-        ours.problem.window.enabled = 1;
+        ours.problem.use |= VKF_USE_WINDOW;
         ours.problem.window.left = -1;
         ours.problem.window.right = 2;
     }
@@ -206,8 +206,8 @@ TEST_CASE("calls of flash_attn_varlen_func give the same as what docs/mapping.md
         theirs.terms.causal = true;
         theirs.terms.left = 2;
         theirs.terms.right = 7;
-        ours.problem.causal = 1;
-        ours.problem.window.enabled = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
+        ours.problem.use |= VKF_USE_WINDOW;
         ours.problem.window.left = 2;
         ours.problem.window.right = 0;
     }
@@ -217,8 +217,8 @@ TEST_CASE("calls of flash_attn_varlen_func give the same as what docs/mapping.md
     }
     SECTION("alibi_slopes") {
         theirs.terms.alibiSlopes = slopes;
-        ours.problem.alibi = 1;
-        ours.problem.arrays |= VKF_ARRAY_ALIBI_SLOPES;
+        ours.problem.use |= VKF_USE_ALIBI;
+        ours.problem.use |= VKF_USE_ALIBI_SLOPES;
         ours.inputs.alibiSlopes = slopes.data();
     }
     SECTION("alibi_slopes with softcap, causal and a left limit") {
@@ -226,30 +226,30 @@ TEST_CASE("calls of flash_attn_varlen_func give the same as what docs/mapping.md
         theirs.terms.softcap = 0.7F;
         theirs.terms.causal = true;
         theirs.terms.left = 4;
-        ours.problem.alibi = 1;
-        ours.problem.arrays |= VKF_ARRAY_ALIBI_SLOPES;
+        ours.problem.use |= VKF_USE_ALIBI;
+        ours.problem.use |= VKF_USE_ALIBI_SLOPES;
         ours.inputs.alibiSlopes = slopes.data();
         ours.problem.softcap = 0.7F;
-        ours.problem.causal = 1;
-        ours.problem.window.enabled = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
+        ours.problem.use |= VKF_USE_WINDOW;
         ours.problem.window.left = 4;
         ours.problem.window.right = -1; // with `causal` as good as 0
     }
     SECTION("alibi_slopes with causal alone, softmax_lse") {
         theirs.terms.alibiSlopes = slopes;
         theirs.terms.causal = true;
-        ours.problem.alibi = 1;
-        ours.problem.arrays |= VKF_ARRAY_ALIBI_SLOPES;
+        ours.problem.use |= VKF_USE_ALIBI;
+        ours.problem.use |= VKF_USE_ALIBI_SLOPES;
         ours.inputs.alibiSlopes = slopes.data();
-        ours.problem.causal = 1;
+        ours.problem.use |= VKF_USE_CAUSAL;
         largerLse = true;
     }
     SECTION("block_table, with causal") {
         theirs.terms.causal = true;
         putIntoPages(random, theirs);
         lengths = lengthsOf(theirs);
-        ours.problem.causal = 1;
-        ours.problem.arrays |= VKF_ARRAY_BLOCK_TABLE | VKF_ARRAY_KEY_LENGTHS;
+        ours.problem.use |= VKF_USE_CAUSAL;
+        ours.problem.use |= VKF_USE_BLOCK_TABLE | VKF_USE_KEY_LENGTHS;
         ours.problem.keys = small(longest(theirs.cuSeqlensK));
         ours.problem.paging.pageSize = small(theirs.pageSize);
         ours.problem.paging.maxPages = small(theirs.maxPages);

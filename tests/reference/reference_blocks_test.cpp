@@ -75,8 +75,8 @@ bool sameFloat(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 std::pair<VkfProblem, Inputs> plainCall(const VkfProblem& problem, const Inputs& inputs) {
     VkfProblem plain = problem;
     plain.paging = {};
-    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
-    vkf::enable(plain, VKF_ARRAY_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
+    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
     plain.k = plain.v = VkfTensor{};
     Inputs to = inputs;
     to.blockTable.clear();
@@ -381,8 +381,8 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_Q5_0}) {
             VkfProblem problem = vkf::test::problemOf({3, 2, 2, 4, 37, 32});
             problem.k.type = type;
-            problem.causal = 1;
-            vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+            problem.use |= VKF_USE_CAUSAL;
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
             vkf::test::setPages(problem, pageSize, 5);
             CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {37, 0, 18}})));
             problem.v.rowStride = 64; // [pages, pageSize, heads, dim]
@@ -395,7 +395,7 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
 
 TEST_CASE("the reference refuses pages that do not exist, where keys lie in them", "[reference]") {
     VkfProblem problem = vkf::test::problemOf({2, 1, 1, 1, 8, 32});
-    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     vkf::test::setPages(problem, 4, 0);
     Inputs inputs = vkf::test::makeInputs(problem, {.keyLengths = {8, 4}});
     VkfReferenceInputs memory = inputs.reference();

@@ -16,7 +16,7 @@ namespace {
 
 using vkf::test::Backward;
 
-bool isEmpty(const VkfProblem& p) { return p.batch == 0 || p.queryHeads == 0 || p.queryRows == 0; }
+bool isEmpty(const VkfProblem& p) { return p.queryHeads == 0 || p.queryRows == 0; }
 
 // Whether a test has time and memory for the problem's tensors.
 bool isSmall(const VkfProblem& p) {
@@ -25,8 +25,8 @@ bool isSmall(const VkfProblem& p) {
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         largest = std::max(largest, vkf::layoutOf(p, role).elements);
     }
-    for (const VkfArrayBits array : {VKF_ARRAY_BIAS, VKF_ARRAY_MASK, VKF_ARRAY_DROPOUT_MASK}) {
-        largest = std::max(largest, vkfBroadcastBytes(&p, array));
+    for (const VkfArray array : {VKF_ARRAY_BIAS, VKF_ARRAY_MASK, VKF_ARRAY_DROPOUT_MASK}) {
+        largest = std::max(largest, vkfGetArrayBytes(&p, array));
     }
     largest = std::max({largest, vkf::blockMaskLayoutOf(p).words, uint64_t{p.batch} * p.paging.maxPages,
                         uint64_t{p.paging.pages}, uint64_t{p.probabilityRowCount}});
@@ -50,7 +50,7 @@ void checkEmpty(const VkfProblem& p) {
     auto verdict = vkf::make<VkfVerdict>();
     checkResult(vkfReferenceVerify(&p, &nothing, nullptr, nullptr, nullptr, &verdict, &message), message);
     CHECK(verdict.passed == 1);
-    if (vkf::has(p, VKF_ARRAY_PROBABILITIES)) {
+    if (vkf::has(p, VKF_USE_PROBABILITIES)) {
         auto judged = vkf::make<VkfProbabilitiesVerdict>();
         checkResult(vkfReferenceVerifyProbabilities(&p, &nothing, nullptr, nullptr, &judged, &message), message);
         CHECK(judged.passed == 1);
@@ -58,15 +58,15 @@ void checkEmpty(const VkfProblem& p) {
 }
 
 // As above. No gradient is wanted in memory.
-void checkEmpty(const VkfGradientProblem& p) {
+void checkEmpty(const VkfBackwardProblem& p) {
     VkfMessage message{};
     const auto nothing = vkf::make<VkfReferenceInputs>();
-    const auto more = vkf::make<VkfReferenceGradientInputs>();
+    const auto more = vkf::make<VkfReferenceBackwardInputs>();
     const auto gradients = vkf::make<VkfReferenceGradients>();
-    checkResult(vkfReferenceGradient(&p, &nothing, &more, nullptr, &gradients, &message), message);
-    const auto outputs = vkf::make<VkfReferenceGradientOutputs>();
-    auto verdict = vkf::make<VkfGradientVerdict>();
-    checkResult(vkfReferenceVerifyGradient(&p, &nothing, &more, nullptr, &outputs, &verdict, &message), message);
+    checkResult(vkfReferenceBackward(&p, &nothing, &more, nullptr, &gradients, &message), message);
+    const auto outputs = vkf::make<VkfBackwardOutputs>();
+    auto verdict = vkf::make<VkfBackwardVerdict>();
+    checkResult(vkfReferenceVerifyBackward(&p, &nothing, &more, nullptr, &outputs, &verdict, &message), message);
     CHECK(verdict.passed == 1);
 }
 
@@ -117,8 +117,8 @@ TEST_CASE("the reference takes any counts of a problem", "[counts]") {
                                                 }
                                                 if (isEmpty(p)) {
                                                     checkEmpty(p);
-                                                } else if (isSmall(p) && !vkf::has(p, VKF_ARRAY_CU_SEQLENS) &&
-                                                           !vkf::has(p, VKF_ARRAY_KEY_LENGTHS) && turn++ % 13 == 0) {
+                                                } else if (isSmall(p) && !vkf::has(p, VKF_USE_CU_SEQLENS) &&
+                                                           !vkf::has(p, VKF_USE_KEY_LENGTHS) && turn++ % 13 == 0) {
                                                     checkSmall(p);
                                                 }
                                             });
@@ -128,7 +128,7 @@ TEST_CASE("the reference takes any counts of a problem", "[counts]") {
 TEST_CASE("the reference's backward pass takes any counts of a problem", "[counts]") {
     std::vector<Backward> bases = vkf::test::gradientBases();
     Backward small{vkf::test::problemOf({2, 2, 1, 3, 5, 8}), {}};
-    vkf::enable(small.forward, VKF_ARRAY_LSE);
+    vkf::enable(small.forward, VKF_USE_LSE);
     small.own = vkf::test::gradientOf(small.forward);
     bases.push_back(small);
     int turn = 0;
@@ -137,15 +137,15 @@ TEST_CASE("the reference's backward pass takes any counts of a problem", "[count
         vkf::test::forEachCount<Backward>(
             base, vkf::test::gradientCounts(), [&](const Backward& b, const std::string& text, uint32_t) {
                 INFO(text);
-                const VkfGradientProblem p = b.problem();
-                const auto elements = [&](VkfGradientRole role) { return vkf::layoutOf(p, role).elements; };
-                const VkfResult result = vkfCheckGradient(&p, nullptr);
+                const VkfBackwardProblem p = b.problem();
+                const auto elements = [&](VkfBackwardRole role) { return vkf::layoutOf(p, role).elements; };
+                const VkfResult result = vkfCheckBackward(&p, nullptr);
                 if (result == VKF_SUCCESS && isEmpty(b.forward)) {
                     checkEmpty(p);
                 }
-                if (result != VKF_SUCCESS || !isSmall(b.forward) || vkf::has(b.forward, VKF_ARRAY_CU_SEQLENS) ||
-                    elements(VKF_GRADIENT_TENSOR_DOUT) > 3000 || elements(VKF_GRADIENT_TENSOR_DQ) > 3000 ||
-                    elements(VKF_GRADIENT_TENSOR_DK) > 3000 || turn++ % 13 != 0) {
+                if (result != VKF_SUCCESS || !isSmall(b.forward) || vkf::has(b.forward, VKF_USE_CU_SEQLENS) ||
+                    elements(VKF_BACKWARD_DOUT) > 3000 || elements(VKF_BACKWARD_DQ) > 3000 ||
+                    elements(VKF_BACKWARD_DK) > 3000 || turn++ % 13 != 0) {
                     return;
                 }
                 const vkf::test::Inputs inputs = vkf::test::makeInputs(b.forward, {});

@@ -24,7 +24,7 @@ using vkf::test::Inputs;
 // A case with its inputs.
 struct Backward {
     VkfProblem forward;
-    VkfGradientProblem problem;
+    VkfBackwardProblem problem;
     Inputs inputs;
     GradientInputs more;
 
@@ -35,7 +35,7 @@ struct Backward {
         Data data;
         c.change(forward, data);
         problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-        problem.hasDlse = c.hasDlse ? 1 : 0;
+        vkf::enable(problem, VKF_USE_DLSE, c.hasDlse);
         inputs = vkf::test::makeInputs(forward, data);
         more = vkf::test::makeGradientInputs(problem);
     }
@@ -72,7 +72,7 @@ void checkNear(const Gradients& a, const Gradients& b, double share) {
 // L = sum of dout o + dlse lse, of the outputs that are finite.
 double objective(const Backward& b) {
     const vkf::test::Result result = reference(b.forward, b.inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
-    const VkfTensorLayout dout = vkf::layoutOf(b.problem, VKF_GRADIENT_TENSOR_DOUT);
+    const VkfTensorLayout dout = vkf::layoutOf(b.problem, VKF_BACKWARD_DOUT);
     double sum = 0.0;
     for (size_t row = 0; row < result.lse.size(); row++) {
         const uint64_t head = row / dout.rows;
@@ -195,7 +195,7 @@ TEST_CASE("gradients are made from the given o and lse", "[reference_gradient]")
 TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[reference_gradient]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 1, 2, 1, 0});
     p.scale = 1.0F;
-    const VkfGradientProblem problem = vkf::test::gradientOf(p);
+    const VkfBackwardProblem problem = vkf::test::gradientOf(p);
     Inputs inputs = vkf::test::makeInputs(p, {});
     GradientInputs more = vkf::test::makeGradientInputs(problem);
     // q = 2, k = (0, ln 3 / 2): probabilities 1/4 and 3/4. v = (8, -4), so o = -1. dout = 3.
@@ -219,13 +219,13 @@ TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[refe
 TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "[reference_gradient]") {
     // Rows 0 to 2 see nothing. Keys 3 and 4 have no row.
     VkfProblem p = vkf::test::problemOf({1, 2, 1, 6, 5, 4, 0});
-    p.causal = 1;
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+    p.use |= VKF_USE_CAUSAL;
+    vkf::enable(p, VKF_USE_KEY_LENGTHS);
     Data data;
     data.keyLengths = {3};
     const Inputs inputs = vkf::test::makeInputs(p, data); // keys that no row sees are NaN
-    VkfGradientProblem problem = vkf::test::gradientOf(p);
-    problem.hasDlse = 1;
+    VkfBackwardProblem problem = vkf::test::gradientOf(p);
+    problem.use |= VKF_USE_DLSE;
     GradientInputs more = vkf::test::makeGradientInputs(problem);
     vkf::test::computeForward(p, inputs, VKF_TYPE_F32, &more);
     constexpr size_t emptyRows = 3;
@@ -259,8 +259,8 @@ TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "
 
 TEST_CASE("numbers that are not finite reach the gradients that depend on them", "[reference_gradient]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 2, 0});
-    p.causal = 1;
-    const VkfGradientProblem problem = vkf::test::gradientOf(p);
+    p.use |= VKF_USE_CAUSAL;
+    const VkfBackwardProblem problem = vkf::test::gradientOf(p);
     Inputs inputs = vkf::test::makeInputs(p, {});
     const GradientInputs more = vkf::test::makeGradientInputs(problem);
     vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 2 * 2 + 1, NAN); // only row 2 sees the key
@@ -306,10 +306,10 @@ TEST_CASE("the backward pass computes the selected rows and keys and no others",
 
 TEST_CASE("gradients do not depend on the number of threads", "[reference_gradient]") {
     VkfProblem p = vkf::test::problemOf({3, 4, 2, 20, 33, 8, 0});
-    p.causal = 1;
-    vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_BIAS);
+    p.use |= VKF_USE_CAUSAL;
+    vkf::enable(p, VKF_USE_SINKS | VKF_USE_BIAS);
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, false, false); // shared by all rows, heads and sequences
-    const VkfGradientProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
+    const VkfBackwardProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const GradientInputs more = vkf::test::makeGradientInputs(problem);
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
@@ -328,9 +328,9 @@ TEST_CASE("gradients do not depend on the number of threads", "[reference_gradie
 
 TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_gradient]") {
     VkfProblem p = vkf::test::problemOf({3, 2, 1, 9, 12, 8, 0});
-    vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_BIAS);
+    vkf::enable(p, VKF_USE_SINKS | VKF_USE_BIAS);
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, true, true, true);
-    VkfGradientProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
+    VkfBackwardProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
     problem.dq.type = VKF_TYPE_F16;
     problem.dk.type = VKF_TYPE_BF16;
     problem.dbiasType = VKF_TYPE_F16;
@@ -353,8 +353,8 @@ TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_grad
 TEST_CASE("a wanted gradient may be left out, and the others do not change", "[reference_gradient]") {
     const Backward b(vkf::test::gradientCases()[1], VKF_TYPE_F32);
     const Gradients all = b.run(VKF_REFERENCE_TILED);
-    const VkfGradientProblem onlyK = vkf::test::gradientOf(b.forward, VKF_GRADIENT_K);
-    VkfGradientProblem k = onlyK;
+    const VkfBackwardProblem onlyK = vkf::test::gradientOf(b.forward, VKF_GRADIENT_K);
+    VkfBackwardProblem k = onlyK;
     k.dq = k.dv = VkfTensor{};
     const Gradients some = referenceGradient(k, b.inputs, b.more, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
     CHECK(some.dk == all.dk);
@@ -371,8 +371,8 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         return of;
     };
     struct Call {
-        VkfGradientProblem problem;
-        VkfReferenceGradientInputs more;
+        VkfBackwardProblem problem;
+        VkfReferenceBackwardInputs more;
         VkfReferenceOptions options;
         VkfReferenceGradients outputs;
     };
@@ -382,7 +382,8 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         VkfResult result;
     } refusals[] = {
         {"gradientInputs.dout is null", [](Call& c, double*) { c.more.dout = nullptr; }, VKF_ERROR_INVALID_ARGUMENT},
-        {"gradientInputs.dlse is null", [](Call& c, double*) { c.problem.hasDlse = 1; }, VKF_ERROR_INVALID_ARGUMENT},
+        {"gradientInputs.dlse is null", [](Call& c, double*) { c.problem.use |= VKF_USE_DLSE; },
+         VKF_ERROR_INVALID_ARGUMENT},
         {"options.algorithm is 4; the backward pass has 0 to 3",
          [](Call& c, double*) { c.options.algorithm = VKF_REFERENCE_BLOCK_SPARSE; }, VKF_ERROR_INVALID_ARGUMENT},
         {"dbias is not null, but gradients of the problem lacks its bit",
@@ -390,7 +391,7 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         {"dsinks is not null", [](Call& c, double* x) { c.outputs.dsinks = x; }, VKF_ERROR_INVALID_ARGUMENT},
         {"structSize of gradientInputs", [](Call& c, double*) { c.more.structSize = 0; }, VKF_ERROR_STRUCT_SIZE},
         {"structSize of gradients", [](Call& c, double*) { c.outputs.structSize = 1; }, VKF_ERROR_STRUCT_SIZE},
-        {"problem of the gradient problem is null", [](Call& c, double*) { c.problem.problem = nullptr; },
+        {"problem of the backward problem is null", [](Call& c, double*) { c.problem.problem = nullptr; },
          VKF_ERROR_INVALID_ARGUMENT},
     };
     for (const auto& refusal : refusals) {
@@ -398,17 +399,17 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         refusal.spoil(call, memory.data());
         VkfMessage message{};
         const VkfResult result =
-            vkfReferenceGradient(&call.problem, &inputs, &call.more, &call.options, &call.outputs, &message);
+            vkfReferenceBackward(&call.problem, &inputs, &call.more, &call.options, &call.outputs, &message);
         INFO(message.text);
         CHECK(result == refusal.result);
         CHECK(std::string(message.text).find(refusal.words) != std::string::npos);
     }
     const auto more = b.more.reference();
-    CHECK(vkfReferenceGradient(&b.problem, &inputs, nullptr, nullptr, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(vkfReferenceGradient(&b.problem, &inputs, &more, nullptr, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfReferenceBackward(&b.problem, &inputs, nullptr, nullptr, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfReferenceBackward(&b.problem, &inputs, &more, nullptr, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::all_of(memory.begin(), memory.end(), [](double x) { return x == 0.0; }));
     const VkfReferenceGradients wanted = outputs();
-    CHECK(vkfReferenceGradient(&b.problem, &inputs, &more, nullptr, &wanted, nullptr) == VKF_SUCCESS);
+    CHECK(vkfReferenceBackward(&b.problem, &inputs, &more, nullptr, &wanted, nullptr) == VKF_SUCCESS);
     CHECK(memory[0] != 0.0);
 
     const auto& cases = vkf::test::gradientCases();
@@ -420,8 +421,8 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
     VkfReferenceGradients bias = outputs();
     bias.dbias = memory.data();
     const VkfReferenceInputs biasInputs = withBias.inputs.reference();
-    const VkfReferenceGradientInputs biasMore = withBias.more.reference();
-    CHECK(vkfReferenceGradient(&withBias.problem, &biasInputs, &biasMore, &some, &bias, nullptr) ==
+    const VkfReferenceBackwardInputs biasMore = withBias.more.reference();
+    CHECK(vkfReferenceBackward(&withBias.problem, &biasInputs, &biasMore, &some, &bias, nullptr) ==
           VKF_ERROR_INVALID_ARGUMENT);
 }
 

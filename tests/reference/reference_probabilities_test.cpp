@@ -57,13 +57,16 @@ const Case cases[] = {
 
 VkfProblem problemOf(const Case& c) {
     VkfProblem p = vkf::test::problemOf(c.shape);
-    p.causal = c.causal ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, c.causal);
     p.alignment = c.alignment;
-    p.window = {c.left != -1 || c.right != -1 ? 1U : 0U, 0, c.left, c.right};
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
+    if (c.left != -1 || c.right != -1) {
+        vkf::enable(p, VKF_USE_WINDOW);
+        p.window = {c.left, c.right, 0};
+    }
+    vkf::enable(p, VKF_USE_KEY_LENGTHS, !c.lengths.empty());
     p.softcap = c.softcap;
     p.blockMask.blockSize = c.maskBlock;
-    vkf::enable(p, VKF_ARRAY_BLOCK_MASK, c.maskBlock != 0);
+    vkf::enable(p, VKF_USE_BLOCK_MASK, c.maskBlock != 0);
     if (c.maskBlock != 0) {
         const VkfBlockMaskLayout blocks = vkf::blockMaskLayoutOf(p);
         p.blockMask.headStride = uint64_t{blocks.rowBlocks} * blocks.rowWords;
@@ -120,7 +123,7 @@ TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to
             const size_t b = head / p.queryHeads;
             const size_t kvHead = head % p.queryHeads / (p.queryHeads / p.kvHeads);
             const int64_t keys =
-                vkf::has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+                vkf::has(p, VKF_USE_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
             double sum = 0.0;
             std::vector<double> o(v.dim);
             int wrong = 0;
@@ -128,7 +131,7 @@ TEST_CASE("probabilities of standard attention are zero for dropped keys, sum to
                 const double probability = standard.probabilities[row * p.keys + j];
                 const auto i = static_cast<int64_t>(row % p.queryRows);
                 const bool open =
-                    !vkf::has(p, VKF_ARRAY_BLOCK_MASK) ||
+                    !vkf::has(p, VKF_USE_BLOCK_MASK) ||
                     vkf::test::isOpenBlock(p, inputs.blockMask, b, head % p.queryHeads,
                                            static_cast<uint64_t>(i) / p.blockMask.blockSize, j / p.blockMask.blockSize);
                 const bool visible = open && vkf::test::isVisible(p, keys, i, j);
@@ -213,7 +216,7 @@ TEST_CASE("an error of lse is a factor of the recomputed probabilities", "[refer
 
 TEST_CASE("a row that is not a number leaves the probabilities of dropped keys at 0", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 1, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     Inputs inputs = vkf::test::makeInputs(p, {});
     for (uint64_t i = 0; i < 3; i++) {
         vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), i, 1.0);
@@ -229,7 +232,7 @@ TEST_CASE("a row that is not a number leaves the probabilities of dropped keys a
 
 TEST_CASE("probabilities are those of the selected rows, side by side", "[reference]") {
     VkfProblem p = vkf::test::problemOf({2, 4, 2, 23, 40, 16, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const Computed all = compute(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_STANDARD));
     for (const VkfReferenceAlgorithm algorithm : {VKF_REFERENCE_STANDARD, VKF_REFERENCE_RECOMPUTE}) {

@@ -36,7 +36,7 @@ Result formula(const VkfProblem& p, const Inputs& inputs, uint32_t b, uint32_t h
     const uint32_t kvHead = h / (p.queryHeads / p.kvHeads);
     const double scale = p.scale != 0.0F ? p.scale : 1.0F / std::sqrt(static_cast<float>(p.headDim));
     const int64_t keys =
-        vkf::has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
+        vkf::has(p, VKF_USE_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[b], 0, p.keys) : p.keys;
 
     std::vector<double> s(p.keys, -infinity);
     for (uint32_t j = 0; j < p.keys; j++) {
@@ -137,12 +137,12 @@ VkfProblem problemOf(const Case& c, VkfType type) {
     Shape shape = c.shape;
     shape.type = type;
     VkfProblem p = vkf::test::problemOf(shape);
-    p.causal = c.causal ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, c.causal);
     p.alignment = c.alignment;
-    p.window.enabled = c.left != -1 || c.right != -1 ? 1 : 0;
-    p.window.left = p.window.enabled != 0 ? c.left : 0;
-    p.window.right = p.window.enabled != 0 ? c.right : 0;
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS, !c.lengths.empty());
+    vkf::enable(p, VKF_USE_WINDOW, c.left != -1 || c.right != -1);
+    p.window.left = vkf::has(p, VKF_USE_WINDOW) ? c.left : 0;
+    p.window.right = vkf::has(p, VKF_USE_WINDOW) ? c.right : 0;
+    vkf::enable(p, VKF_USE_KEY_LENGTHS, !c.lengths.empty());
     p.scale = c.scale;
     p.softcap = c.softcap;
     if (c.rowsOutermost) {
@@ -262,7 +262,7 @@ TEST_CASE("causal masks have the documented corners", "[reference]") {
     };
     for (const Corner& corner : corners) {
         VkfProblem p = vkf::test::problemOf({1, 1, 1, corner.rows, corner.keys, 4, corner.keys});
-        p.causal = 1;
+        p.use |= VKF_USE_CAUSAL;
         p.alignment = corner.alignment;
         Inputs inputs = zeroInputs(p);
         for (uint32_t j = 0; j < corner.keys; j++) {
@@ -289,7 +289,8 @@ TEST_CASE("a window without limits, or as wide as int64, is no window", "[refere
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const Result all = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));
     for (const int64_t limit : {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
-        p.window = {1, 0, limit, limit};
+        p.window = {limit, limit, 0};
+        p.use |= VKF_USE_WINDOW;
         CHECK(reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT)).o == all.o);
     }
 }
@@ -383,7 +384,7 @@ TEST_CASE("numbers that are not finite follow the formula", "[reference]") {
 
 TEST_CASE("the reference computes the selected rows and no others", "[reference]") {
     VkfProblem p = vkf::test::problemOf({2, 4, 2, 23, 40, 16, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     const Inputs inputs = vkf::test::makeInputs(p, {});
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
@@ -402,7 +403,7 @@ TEST_CASE("the reference computes the selected rows and no others", "[reference]
 
 TEST_CASE("the number of threads changes no bit, and progress only grows", "[reference]") {
     VkfProblem p = vkf::test::problemOf({2, 4, 2, 130, 300, 32, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     const Inputs inputs = vkf::test::makeInputs(p, {});
     for (const VkfReferenceAlgorithm algorithm : algorithms) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
@@ -502,7 +503,7 @@ TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
     CHECK(call([](auto& p, auto&, auto&) { p.headDim = 0; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.q = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto& i, auto&) { i.v = nullptr; }) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(call([](auto& p, auto&, auto&) { vkf::enable(p, VKF_ARRAY_KEY_LENGTHS); }) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(call([](auto& p, auto&, auto&) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.rowBegin = 1; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.algorithm = VKF_REFERENCE_FORCE_INT32; }) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(call([](auto&, auto&, auto& c) { c.productType = VKF_TYPE_Q8_0; }) == VKF_ERROR_INVALID_ARGUMENT);
@@ -517,7 +518,7 @@ TEST_CASE("the reference refuses bad calls and writes nothing", "[reference]") {
 }
 
 TEST_CASE("empty outputs succeed without memory", "[reference]") {
-    for (const Shape& shape : {Shape{0, 1, 1, 2, 3, 4, 0}, Shape{1, 1, 1, 0, 3, 4, 0}}) {
+    for (const Shape& shape : {Shape{1, 0, 1, 2, 3, 4, 0}, Shape{1, 1, 1, 0, 3, 4, 0}}) {
         const VkfProblem p = vkf::test::problemOf(shape);
         VkfReferenceInputs inputs{};
         inputs.structSize = sizeof inputs;

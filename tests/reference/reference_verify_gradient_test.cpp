@@ -22,7 +22,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // Gradients that come from an fp32 algorithm, like those of a kernel.
 struct Judged {
     VkfProblem forward;
-    VkfGradientProblem problem{};
+    VkfBackwardProblem problem{};
     Inputs inputs;
     GradientInputs more;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
@@ -37,7 +37,7 @@ struct Judged {
         vkf::test::Data data;
         c.change(forward, data);
         problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-        problem.hasDlse = c.hasDlse ? 1 : 0;
+        vkf::enable(problem, VKF_USE_DLSE, c.hasDlse);
         problem.dbiasType = (problem.gradients & VKF_GRADIENT_BIAS) != 0 ? type : VKF_TYPE_F32;
         if (spread) {
             for (VkfTensor* tensor : {&problem.dout, &problem.dq, &problem.dk, &problem.dv}) {
@@ -62,10 +62,10 @@ struct Judged {
         asKernel.algorithm = VKF_REFERENCE_TILED_FP32;
         asKernel.tileKeys = 4;
         const Gradients g = referenceGradient(problem, inputs, more, asKernel);
-        storeTensor(VKF_GRADIENT_TENSOR_DQ, g.dq, &dq);
-        storeTensor(VKF_GRADIENT_TENSOR_DK, g.dk, &dk);
-        storeTensor(VKF_GRADIENT_TENSOR_DV, g.dv, &dv);
-        dbias.assign(vkfGradientBiasBytes(&problem), std::byte{0xff});
+        storeTensor(VKF_BACKWARD_DQ, g.dq, &dq);
+        storeTensor(VKF_BACKWARD_DK, g.dk, &dk);
+        storeTensor(VKF_BACKWARD_DV, g.dv, &dv);
+        dbias.assign(vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS), std::byte{0xff});
         for (size_t i = 0; i < g.dbias.size(); i++) {
             vkfStoreElement(problem.dbiasType, dbias.data(), i, g.dbias[i]);
         }
@@ -79,7 +79,7 @@ struct Judged {
                row % layout.rows * layout.rowStride + dense % layout.dim;
     }
 
-    void storeTensor(VkfGradientRole role, const std::vector<double>& from, std::vector<std::byte>* to) const {
+    void storeTensor(VkfBackwardRole role, const std::vector<double>& from, std::vector<std::byte>* to) const {
         const VkfTensorLayout layout = vkf::layoutOf(problem, role);
         to->assign(vkfStoredBytes(layout.type, layout.elements), std::byte{0xff});
         for (size_t i = 0; i < from.size(); i++) {
@@ -88,26 +88,26 @@ struct Judged {
     }
 
     // Adds to an element of dq, dk or dv.
-    void add(VkfGradientRole role, uint64_t dense, double x) {
+    void add(VkfBackwardRole role, uint64_t dense, double x) {
         const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-        auto& bytes = role == VKF_GRADIENT_TENSOR_DQ ? dq : role == VKF_GRADIENT_TENSOR_DK ? dk : dv;
+        auto& bytes = role == VKF_BACKWARD_DQ ? dq : role == VKF_BACKWARD_DK ? dk : dv;
         const uint64_t at = place(layout, dense);
         vkfStoreElement(layout.type, bytes.data(), at, vkfLoadElement(layout.type, bytes.data(), at) + x);
     }
 
-    VkfGradientVerdict verdict() const {
+    VkfBackwardVerdict verdict() const {
         const VkfReferenceInputs memory = inputs.reference();
-        const VkfReferenceGradientInputs memoryOfGradient = more.reference();
-        auto outputs = vkf::make<VkfReferenceGradientOutputs>();
+        const VkfReferenceBackwardInputs memoryOfGradient = more.reference();
+        auto outputs = vkf::make<VkfBackwardOutputs>();
         outputs.dq = dq.data();
         outputs.dk = dk.data();
         outputs.dv = dv.data();
         outputs.dbias = dbias.empty() ? nullptr : dbias.data();
         outputs.dsinks = dsinks.empty() ? nullptr : dsinks.data();
-        auto v = vkf::make<VkfGradientVerdict>();
+        auto v = vkf::make<VkfBackwardVerdict>();
         VkfMessage message{};
         const VkfResult result =
-            vkfReferenceVerifyGradient(&problem, &memory, &memoryOfGradient, &options, &outputs, &v, &message);
+            vkfReferenceVerifyBackward(&problem, &memory, &memoryOfGradient, &options, &outputs, &v, &message);
         INFO(message.text);
         REQUIRE(result == VKF_SUCCESS);
         return v;
@@ -116,13 +116,13 @@ struct Judged {
 
 struct Part {
     const char* name;
-    VkfGradientError VkfGradientVerdict::*error;
+    VkfGradientError VkfBackwardVerdict::*error;
 };
-constexpr Part parts[] = {{"dq", &VkfGradientVerdict::dq},
-                          {"dk", &VkfGradientVerdict::dk},
-                          {"dv", &VkfGradientVerdict::dv},
-                          {"dbias", &VkfGradientVerdict::dbias},
-                          {"dsinks", &VkfGradientVerdict::dsinks}};
+constexpr Part parts[] = {{"dq", &VkfBackwardVerdict::dq},
+                          {"dk", &VkfBackwardVerdict::dk},
+                          {"dv", &VkfBackwardVerdict::dv},
+                          {"dbias", &VkfBackwardVerdict::dbias},
+                          {"dsinks", &VkfBackwardVerdict::dsinks}};
 
 // Adds up in four interleaved sums, from the last term to the first.
 template <typename Term> float sumInAnotherOrder(uint32_t count, const Term& term) {
@@ -188,15 +188,15 @@ struct OtherKernel {
                 return p[size_t{row} * keys + i / dim] * load(j.more.dout, row, i % dim);
             })));
         }
-        to->storeTensor(VKF_GRADIENT_TENSOR_DQ, g.dq, &to->dq);
-        to->storeTensor(VKF_GRADIENT_TENSOR_DK, g.dk, &to->dk);
-        to->storeTensor(VKF_GRADIENT_TENSOR_DV, g.dv, &to->dv);
+        to->storeTensor(VKF_BACKWARD_DQ, g.dq, &to->dq);
+        to->storeTensor(VKF_BACKWARD_DK, g.dk, &to->dk);
+        to->storeTensor(VKF_BACKWARD_DV, g.dv, &to->dv);
     }
 };
 
 const GradientCase larger = {"larger", {2, 4, 2, 40, 60, 32}, [](VkfProblem& p, vkf::test::Data&) {
-                                 p.causal = 1;
-                                 vkf::enable(p, VKF_ARRAY_SINKS);
+                                 p.use |= VKF_USE_CAUSAL;
+                                 vkf::enable(p, VKF_USE_SINKS);
                              }};
 
 } // namespace
@@ -206,7 +206,7 @@ TEST_CASE("the verdict accepts the gradients of the fp32 algorithm", "[reference
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
             for (const VkfType productType : {VKF_TYPE_F32, type}) {
                 INFO(c.name << ", " << vkfTypeName(type) << ", products " << vkfTypeName(productType));
-                const VkfGradientVerdict verdict = Judged(c, type, productType).verdict();
+                const VkfBackwardVerdict verdict = Judged(c, type, productType).verdict();
                 CHECK(verdict.passed == 1);
                 for (const Part& part : parts) {
                     const VkfGradientError& of = verdict.*part.error;
@@ -224,10 +224,10 @@ TEST_CASE("the verdict accepts fp32 gradients that are added up in another order
                                        {1, 1, 1, 40, 90, 64}, {1, 1, 1, 100, 100, 128}};
     for (const vkf::test::Shape& shape : shapes) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
-            const GradientCase c = {"causal", shape, [](VkfProblem& p, vkf::test::Data&) { p.causal = 1; }};
+            const GradientCase c = {"causal", shape, [](VkfProblem& p, vkf::test::Data&) { p.use |= VKF_USE_CAUSAL; }};
             Judged judged(c, type, type);
             OtherKernel{judged}.store(&judged);
-            const VkfGradientVerdict verdict = judged.verdict();
+            const VkfBackwardVerdict verdict = judged.verdict();
             INFO(vkfTypeName(type) << ", " << shape.Nq << " rows, " << shape.Nk << " keys, D " << shape.D);
             for (const Part& part : {parts[0], parts[1], parts[2]}) {
                 const VkfGradientError& of = verdict.*part.error;
@@ -246,7 +246,7 @@ TEST_CASE("bounds of gradients are small beside the gradients", "[reference_grad
     } sides[] = {
         {VKF_TYPE_F32, VKF_TYPE_F32, 2e-4}, {VKF_TYPE_F16, VKF_TYPE_F16, 0.1}, {VKF_TYPE_BF16, VKF_TYPE_BF16, 0.8}};
     for (const auto& side : sides) {
-        const VkfGradientVerdict verdict = Judged(larger, side.type, side.productType).verdict();
+        const VkfBackwardVerdict verdict = Judged(larger, side.type, side.productType).verdict();
         for (const Part& part : parts) {
             const VkfGradientError& of = verdict.*part.error;
             INFO(vkfTypeName(side.type) << " " << part.name << ": bound " << of.bound << ", rms " << of.rms);
@@ -259,10 +259,10 @@ TEST_CASE("a bound without the kernel's own o and lse allows for their roundings
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         INFO(vkfTypeName(type));
         Judged judged(larger, type, type);
-        const VkfGradientVerdict given = judged.verdict();
+        const VkfBackwardVerdict given = judged.verdict();
         judged.more.o.clear();
         judged.more.lse.clear();
-        const VkfGradientVerdict computed = judged.verdict();
+        const VkfBackwardVerdict computed = judged.verdict();
         CHECK(computed.passed == 1);
         CHECK(computed.dq.bound >= given.dq.bound);
     }
@@ -275,24 +275,22 @@ TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradien
             if (c.shape.B == 0 || c.shape.H == 0 || c.shape.Nq == 0 || c.shape.Nk == 0) {
                 continue;
             }
-            const VkfGradientVerdict right = Judged(c, type).verdict();
+            const VkfBackwardVerdict right = Judged(c, type).verdict();
             const struct {
-                VkfGradientRole role;
+                VkfBackwardRole role;
                 const VkfGradientError& error;
-            } tensors[] = {{VKF_GRADIENT_TENSOR_DQ, right.dq},
-                           {VKF_GRADIENT_TENSOR_DK, right.dk},
-                           {VKF_GRADIENT_TENSOR_DV, right.dv}};
+            } tensors[] = {{VKF_BACKWARD_DQ, right.dq}, {VKF_BACKWARD_DK, right.dk}, {VKF_BACKWARD_DV, right.dv}};
             for (const auto& tensor : tensors) {
                 for (const double wrong : {2.5 * tensor.error.bound, -2.5 * tensor.error.bound, infinity,
                                            std::numeric_limits<double>::quiet_NaN()}) {
                     INFO(tensor.role << " off by " << wrong);
                     Judged judged(c, type);
                     judged.add(tensor.role, tensor.error.worstElement, wrong);
-                    const VkfGradientVerdict verdict = judged.verdict();
+                    const VkfBackwardVerdict verdict = judged.verdict();
                     CHECK(verdict.passed == 0);
-                    CHECK((verdict.dq.error > verdict.dq.bound) == (tensor.role == VKF_GRADIENT_TENSOR_DQ));
-                    CHECK((verdict.dk.error > verdict.dk.bound) == (tensor.role == VKF_GRADIENT_TENSOR_DK));
-                    CHECK((verdict.dv.error > verdict.dv.bound) == (tensor.role == VKF_GRADIENT_TENSOR_DV));
+                    CHECK((verdict.dq.error > verdict.dq.bound) == (tensor.role == VKF_BACKWARD_DQ));
+                    CHECK((verdict.dk.error > verdict.dk.bound) == (tensor.role == VKF_BACKWARD_DK));
+                    CHECK((verdict.dv.error > verdict.dv.bound) == (tensor.role == VKF_BACKWARD_DV));
                 }
             }
             Judged judged(c, type);
@@ -329,7 +327,7 @@ TEST_CASE("the verdict notices a wrong formula", "[reference_gradient]") {
                                   p.scale = 0.2F;
                                   p.softcap = 4.0F;
                                   p.dropout = {0.3F, 0, 5, {}};
-                                  vkf::enable(p, VKF_ARRAY_SINKS);
+                                  vkf::enable(p, VKF_USE_SINKS);
                               },
                               true};
     for (const auto& error : errors) {
@@ -355,7 +353,7 @@ TEST_CASE("the verdict notices gradients with narrower products", "[reference_gr
         judged.options.productType = narrow;
         judged.store();
         judged.options.productType = VKF_TYPE_F32;
-        const VkfGradientVerdict verdict = judged.verdict();
+        const VkfBackwardVerdict verdict = judged.verdict();
         INFO(vkfTypeName(narrow));
         CHECK(verdict.dq.error > verdict.dq.bound);
         CHECK(verdict.dk.error > verdict.dk.bound);
@@ -366,19 +364,19 @@ TEST_CASE("the verdict notices gradients with narrower products", "[reference_gr
 TEST_CASE("gradients of rows and keys without partner must be exactly 0", "[reference_gradient]") {
     // Rows 0 to 4 of 9 see nothing of 4 keys; dv of a key past a length of 2 has no row.
     const GradientCase c = {"empty rows", {1, 1, 1, 9, 4, 4}, [](VkfProblem& p, vkf::test::Data& data) {
-                                p.causal = 1;
-                                vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+                                p.use |= VKF_USE_CAUSAL;
+                                vkf::enable(p, VKF_USE_KEY_LENGTHS);
                                 data.keyLengths = {2};
                             }};
-    for (const VkfGradientRole role : {VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK, VKF_GRADIENT_TENSOR_DV}) {
+    for (const VkfBackwardRole role : {VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV}) {
         Judged judged(c, VKF_TYPE_F32);
         CHECK(judged.verdict().passed == 1);
-        judged.add(role, role == VKF_GRADIENT_TENSOR_DQ ? 4 : 3 * 4 + 1, 0x1p-60);
-        const VkfGradientVerdict verdict = judged.verdict();
+        judged.add(role, role == VKF_BACKWARD_DQ ? 4 : 3 * 4 + 1, 0x1p-60);
+        const VkfBackwardVerdict verdict = judged.verdict();
         CHECK(verdict.passed == 0);
-        CHECK((role == VKF_GRADIENT_TENSOR_DQ   ? verdict.dq
-               : role == VKF_GRADIENT_TENSOR_DK ? verdict.dk
-                                                : verdict.dv)
+        CHECK((role == VKF_BACKWARD_DQ   ? verdict.dq
+               : role == VKF_BACKWARD_DK ? verdict.dk
+                                         : verdict.dv)
                   .error == infinity);
     }
 }
@@ -387,9 +385,9 @@ TEST_CASE("the verdict on gradients follows strides and names the worst element"
     Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32, VKF_TYPE_F32, true);
     CHECK(judged.verdict().passed == 1);
     constexpr uint64_t element = ((1 * 2 + 1) * 9 + 4) * 5 + 2; // of dk
-    judged.add(VKF_GRADIENT_TENSOR_DK, element, 77.0);
-    judged.add(VKF_GRADIENT_TENSOR_DK, element + 5, 50.0);
-    const VkfGradientVerdict verdict = judged.verdict();
+    judged.add(VKF_BACKWARD_DK, element, 77.0);
+    judged.add(VKF_BACKWARD_DK, element + 5, 50.0);
+    const VkfBackwardVerdict verdict = judged.verdict();
     CHECK(verdict.passed == 0);
     CHECK(verdict.dk.worstElement == element);
     CHECK(std::abs(verdict.dk.worstValue - verdict.dk.worstReference - 77.0) < 1e-4);
@@ -397,9 +395,9 @@ TEST_CASE("the verdict on gradients follows strides and names the worst element"
 
 TEST_CASE("the verdict looks at the selected rows and keys only", "[reference_gradient]") {
     Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32);
-    judged.add(VKF_GRADIENT_TENSOR_DQ, 4 * 5, 77.0); // row 4
-    judged.add(VKF_GRADIENT_TENSOR_DV, 5 * 5, 77.0); // key 5
-    judged.options.rowStride = 3;                    // 0, 3, 6
+    judged.add(VKF_BACKWARD_DQ, 4 * 5, 77.0); // row 4
+    judged.add(VKF_BACKWARD_DV, 5 * 5, 77.0); // key 5
+    judged.options.rowStride = 3;             // 0, 3, 6
     CHECK(judged.verdict().passed == 1);
     judged.options.rowBegin = 1; // 1, 4, 7
     CHECK(judged.verdict().dq.error > 70.0);
@@ -423,11 +421,11 @@ TEST_CASE("a gradient beyond fp16 is judged by the largest fp16", "[reference_gr
 TEST_CASE("the verdict on gradients refuses bad calls", "[reference_gradient]") {
     const Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32);
     const VkfReferenceInputs inputs = judged.inputs.reference();
-    const VkfReferenceGradientInputs more = judged.more.reference();
-    auto outputs = vkf::make<VkfReferenceGradientOutputs>();
-    VkfGradientVerdict v{};
-    const auto verify = [&](const VkfReferenceGradientOutputs* of, VkfGradientVerdict* verdict) {
-        return vkfReferenceVerifyGradient(&judged.problem, &inputs, &more, nullptr, of, verdict, nullptr);
+    const VkfReferenceBackwardInputs more = judged.more.reference();
+    auto outputs = vkf::make<VkfBackwardOutputs>();
+    VkfBackwardVerdict v{};
+    const auto verify = [&](const VkfBackwardOutputs* of, VkfBackwardVerdict* verdict) {
+        return vkfReferenceVerifyBackward(&judged.problem, &inputs, &more, nullptr, of, verdict, nullptr);
     };
     CHECK(verify(&outputs, &v) == VKF_ERROR_STRUCT_SIZE);
     CHECK(verify(&outputs, nullptr) == VKF_ERROR_INVALID_ARGUMENT);

@@ -45,9 +45,9 @@ struct Judged {
 // Two sequences with two heads, 13 rows and 40 keys. The second sequence has 20 keys.
 Judged causalCall(VkfType type, VkfType productType = VKF_TYPE_F32) {
     VkfProblem p = problemOf({2, 2, 1, 13, 40, 16, 0, type});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     p.softcap = 3.0F;
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(p, VKF_USE_KEY_LENGTHS);
     Judged judged(p, {.keyLengths = {40, 20}});
     judged.options.productType = productType;
     return judged;
@@ -77,7 +77,7 @@ TEST_CASE("probabilities that are right pass, with a bound of the size of fp32's
     }
     VkfProblem blocks = problemOf({1, 2, 1, 70, 90, 8, 0});
     blocks.blockMask.blockSize = 32;
-    vkf::enable(blocks, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(blocks, VKF_USE_BLOCK_MASK);
     blocks.blockMask.headStride = uint64_t{3} * vkf::blockMaskLayoutOf(blocks).rowWords;
     blocks.blockMask.batchStride = 2 * blocks.blockMask.headStride;
     CHECK(Judged(blocks, {}).verdict().passed != 0);
@@ -134,7 +134,7 @@ TEST_CASE("a verdict on probabilities in several pieces checks all of them", "[r
 
 TEST_CASE("a NaN in a key makes NaN of the probabilities of the rows that see it", "[reference]") {
     VkfProblem p = problemOf({1, 1, 1, 2, 3, 4, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     Judged judged(p, {.edit = [](auto&, auto& k, auto&) {
                       for (uint64_t d = 0; d < 4; d++) {
                           vkfStoreElement(VKF_TYPE_F32, k.data(), 8 + d, NAN); // the last key, which only row 1 sees

@@ -66,7 +66,7 @@ struct Judged {
 
 Judged causalCall(VkfType type) {
     VkfProblem p = vkf::test::problemOf({2, 4, 2, 20, 13, 24, 0, type}); // rows 0 to 6 see nothing
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     p.o.headStride = 24; // [batch, rows, heads, dim] with a gap
     p.o.rowStride = 100;
     p.o.batchStride = 2000;
@@ -189,7 +189,7 @@ TEST_CASE("a result beyond fp16 is judged by the largest fp16", "[reference]") {
 
 TEST_CASE("NaN belongs where the reference has it", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 4, 0});
-    p.causal = 1;
+    p.use |= VKF_USE_CAUSAL;
     Inputs inputs = vkf::test::makeInputs(p, {});
     vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 2 * 4 + 1, NAN); // only row 2 sees it, in column 1
     Judged judged(p, inputs);
@@ -232,7 +232,7 @@ Judged withMaskedRow() {
     VkfProblem problem = vkf::test::problemOf({1, 2, 1, 8, 16, 64});
     problem.bias.type = VKF_TYPE_F32;
     problem.bias.rowStride = problem.keys;
-    vkf::enable(problem, VKF_ARRAY_BIAS);
+    vkf::enable(problem, VKF_USE_BIAS);
     Inputs inputs = vkf::test::makeInputs(problem, {});
     for (uint64_t key = 0; key < problem.keys; key++) {
         vkfStoreElement(VKF_TYPE_F32, inputs.bias.data(), key, -3.4028235e38);

@@ -45,7 +45,7 @@ std::vector<std::byte> randomTensor(const VkfTensorLayout& layout, double magnit
 }
 
 int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths, uint32_t batch) {
-    if (!has(problem, VKF_ARRAY_KEY_LENGTHS)) {
+    if (!has(problem, VKF_USE_KEY_LENGTHS)) {
         return problem.keys;
     }
     return std::clamp<int64_t>(keyLengths[batch], 0, problem.keys);
@@ -60,10 +60,10 @@ struct Sequence {
 Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeqlensQ,
                     const std::vector<int32_t>& cuSeqlensK, uint32_t batch) {
     Sequence sequence{problem};
-    if (has(problem, VKF_ARRAY_CU_SEQLENS)) {
+    if (has(problem, VKF_USE_CU_SEQLENS)) {
         sequence.problem.queryRows = static_cast<uint32_t>(cuSeqlensQ[batch + 1] - cuSeqlensQ[batch]);
     }
-    if (has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE)) {
+    if (has(problem, VKF_USE_CU_SEQLENS) && !has(problem, VKF_USE_BLOCK_TABLE)) {
         sequence.problem.keys = static_cast<uint32_t>(cuSeqlensK[batch + 1] - cuSeqlensK[batch]);
         sequence.firstKey = static_cast<uint64_t>(cuSeqlensK[batch]);
     }
@@ -73,7 +73,7 @@ Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeq
 // Gives every page of keys of every sequence its own random page.
 std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
                                       std::mt19937_64& random) {
-    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
+    if (!has(problem, VKF_USE_BLOCK_TABLE)) {
         return {};
     }
     std::vector<int32_t> pages(problem.paging.pages);
@@ -144,7 +144,7 @@ double biasInSquares(uint64_t square, uint64_t row, uint64_t key, std::mt19937_6
 
 // The gaps between rows hold NaN.
 std::vector<std::byte> randomBias(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
+    std::vector<std::byte> bytes(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS), std::byte{0xff});
     std::normal_distribution<double> normal(0.0, 2.0);
     if (!bytes.empty()) {
         forEachBroadcast(problem, problem.bias, [&](uint64_t element, uint64_t row, uint64_t key) {
@@ -157,10 +157,10 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, const Data& data, s
 }
 
 // The gaps between rows say "keep".
-std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array, const Data& data,
+std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArray array, const Data& data,
                                   std::mt19937_64& random) {
     const VkfBroadcastArray& mask = array == VKF_ARRAY_MASK ? problem.mask : problem.dropoutMask;
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, array), std::byte{0xff});
+    std::vector<std::byte> bytes(vkfGetArrayBytes(&problem, array), std::byte{0xff});
     const auto keeps = [&random, &data](uint64_t row, uint64_t key) {
         double density = data.maskDensity;
         if (data.maskSquare != 0) { // a third of the squares drops everything, a third keeps everything
@@ -186,8 +186,8 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array,
 // Runs of random lengths. A number may occur in several runs.
 std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data, std::mt19937_64& random) {
     const uint64_t sequences =
-        has(problem, VKF_ARRAY_CU_SEQLENS) && !has(problem, VKF_ARRAY_BLOCK_TABLE) ? 1 : problem.batch;
-    std::vector<int32_t> ids(has(problem, VKF_ARRAY_DOCUMENT_IDS) ? sequences * problem.keys : 0);
+        has(problem, VKF_USE_CU_SEQLENS) && !has(problem, VKF_USE_BLOCK_TABLE) ? 1 : problem.batch;
+    std::vector<int32_t> ids(has(problem, VKF_USE_DOCUMENT_IDS) ? sequences * problem.keys : 0);
     int32_t document = 0;
     for (int32_t& id : ids) {
         document = random() % data.documentKeys == 0 ? static_cast<int32_t>(random() % 5) - 2 : document;
@@ -215,18 +215,17 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
                   int64_t key) {
     const int64_t position = row + keys - problem.queryRows;
     const auto idOf = [&](int64_t at) { return ids[first + static_cast<uint64_t>(at)]; };
-    return !has(problem, VKF_ARRAY_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
+    return !has(problem, VKF_USE_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
 }
 
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
     const VkfProblem& problem = sequence.problem;
-    const uint64_t firstId = has(all, VKF_ARRAY_CU_SEQLENS) && !has(all, VKF_ARRAY_BLOCK_TABLE)
-                                 ? sequence.firstKey
-                                 : batch * uint64_t{all.keys};
+    const uint64_t firstId =
+        has(all, VKF_USE_CU_SEQLENS) && !has(all, VKF_USE_BLOCK_TABLE) ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
-    const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
+    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
     std::vector<bool> seen(problem.keys, false);
     for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
@@ -235,7 +234,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
                 seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
                                       isUnmaskedTile(problem.mask, inputs.mask, batch, h, i, j) &&
                                       isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
-                                      (!has(problem, VKF_ARRAY_BLOCK_MASK) ||
+                                      (!has(problem, VKF_USE_BLOCK_MASK) ||
                                        isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
                                                    j / problem.blockMask.blockSize)));
             }
@@ -247,7 +246,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-    const bool differ = has(problem, VKF_ARRAY_BLOCK_MASK) || has(problem, VKF_ARRAY_MASK);
+    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // a key that one row does not see may be visible to another
@@ -283,7 +282,7 @@ VkfProbabilitiesVerdict verdictOnProbabilities(const VkfProblem& problem, const 
     verdict.structSize = sizeof verdict;
     verdict.passed = 1;
     VkfMessage message{};
-    if (has(problem, VKF_ARRAY_PROBABILITIES)) {
+    if (has(problem, VKF_USE_PROBABILITIES)) {
         const VkfResult result =
             vkfReferenceVerifyProbabilities(&problem, &inputs, &options, p.data(), &verdict, &message);
         if (result != VKF_SUCCESS) {
@@ -307,10 +306,10 @@ bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>&
 
 bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key) {
     const int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
-    if (key >= keys || (problem.causal != 0 && key > diagonal)) {
+    if (key >= keys || (vkf::has(problem, VKF_USE_CAUSAL) && key > diagonal)) {
         return false;
     }
-    if (problem.window.enabled == 0) {
+    if (!vkf::has(problem, VKF_USE_WINDOW)) {
         return true;
     }
     return key < problem.window.firstKeys || ((problem.window.left < 0 || key >= diagonal - problem.window.left) &&
@@ -347,12 +346,12 @@ VkfProblem problemOf(const Shape& shape) {
     problem.headDim = shape.D;
     problem.valueDim = shape.Dv;
     problem.q.type = problem.k.type = problem.v.type = problem.o.type = shape.type;
-    enable(problem, VKF_ARRAY_LSE);
+    enable(problem, VKF_USE_LSE);
     return problem;
 }
 
 void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
-    enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    enable(problem, VKF_USE_BLOCK_TABLE);
     problem.paging.pageSize = pageSize;
     problem.paging.maxPages = (problem.keys + pageSize - 1) / pageSize + 1;
     problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
@@ -364,12 +363,12 @@ void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows
         std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
         return sums;
     };
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    enable(problem, VKF_USE_CU_SEQLENS);
     problem.batch = static_cast<uint32_t>(rows.size());
     data.cuSeqlensQ = starts(rows);
     problem.queryRows = static_cast<uint32_t>(data.cuSeqlensQ.back());
     problem.longestRows = static_cast<uint32_t>(*std::max_element(rows.begin(), rows.end()));
-    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
+    if (!has(problem, VKF_USE_BLOCK_TABLE)) {
         data.cuSeqlensK = starts(keys);
         problem.keys = static_cast<uint32_t>(data.cuSeqlensK.back());
         problem.longestKeys = static_cast<uint32_t>(*std::max_element(keys.begin(), keys.end()));
@@ -401,10 +400,10 @@ VkfReferenceInputs Inputs::reference() const {
 
 std::pair<uint64_t, uint64_t> Inputs::placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const {
     const VkfPaging& paging = problem.paging;
-    if (!has(problem, VKF_ARRAY_BLOCK_TABLE) && has(problem, VKF_ARRAY_CU_SEQLENS)) {
+    if (!has(problem, VKF_USE_BLOCK_TABLE) && has(problem, VKF_USE_CU_SEQLENS)) {
         return {0, static_cast<uint64_t>(cuSeqlensK[batch]) + key};
     }
-    if (!has(problem, VKF_ARRAY_BLOCK_TABLE)) {
+    if (!has(problem, VKF_USE_BLOCK_TABLE)) {
         return {batch, key};
     }
     const int32_t page = blockTable[batch * paging.maxPages + key / paging.pageSize];
@@ -422,17 +421,17 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.cuSeqlensK = data.cuSeqlensK;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
-    inputs.sinks = randomHeads(has(problem, VKF_ARRAY_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
+    inputs.sinks = randomHeads(has(problem, VKF_USE_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes =
-        randomHeads(has(problem, VKF_ARRAY_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
+        randomHeads(has(problem, VKF_USE_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);
     inputs.bias = randomBias(problem, data, random);
     inputs.mask = randomMask(problem, VKF_ARRAY_MASK, data, random);
     inputs.documentIds = randomDocuments(problem, data, random);
     inputs.dropoutMask = randomMask(problem, VKF_ARRAY_DROPOUT_MASK, data, random);
-    inputs.dropoutSeed.resize(has(problem, VKF_ARRAY_DROPOUT_SEED) ? 1 : 0, random());
+    inputs.dropoutSeed.resize(has(problem, VKF_USE_DROPOUT_SEED) ? 1 : 0, random());
     inputs.probabilityRows = randomProbabilityRows(problem, data.seed);
     inputs.biasFactors =
-        randomHeads(has(problem, VKF_ARRAY_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
+        randomHeads(has(problem, VKF_USE_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -486,27 +485,27 @@ DeviceInputs::DeviceInputs(host::Device& device, const Inputs& inputs)
       vInK(inputs.vInK) {}
 
 VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
-    const auto bound = [&problem](VkfArrayBits array, const Guarded& memory) {
+    const auto bound = [&problem](VkfUseBits array, const Guarded& memory) {
         return has(problem, array) ? memory.binding() : VkfBinding{};
     };
     auto bindings = make<VkfBindings>();
     bindings.q = q.binding();
     bindings.k = k.binding();
     bindings.v = vInK ? k.binding() : v.binding();
-    bindings.keyLengths = bound(VKF_ARRAY_KEY_LENGTHS, keyLengths);
-    bindings.blockMask = bound(VKF_ARRAY_BLOCK_MASK, blockMask);
-    bindings.blockTable = bound(VKF_ARRAY_BLOCK_TABLE, blockTable);
-    bindings.sinks = bound(VKF_ARRAY_SINKS, sinks);
-    bindings.alibiSlopes = bound(VKF_ARRAY_ALIBI_SLOPES, alibiSlopes);
-    bindings.bias = bound(VKF_ARRAY_BIAS, bias);
-    bindings.mask = bound(VKF_ARRAY_MASK, mask);
-    bindings.documentIds = bound(VKF_ARRAY_DOCUMENT_IDS, documentIds);
-    bindings.cuSeqlensQ = bound(VKF_ARRAY_CU_SEQLENS, cuSeqlensQ);
-    bindings.cuSeqlensK = bound(VKF_ARRAY_CU_SEQLENS, cuSeqlensK);
-    bindings.dropoutMask = bound(VKF_ARRAY_DROPOUT_MASK, dropoutMask);
-    bindings.dropoutSeed = bound(VKF_ARRAY_DROPOUT_SEED, dropoutSeed);
-    bindings.probabilityRows = bound(VKF_ARRAY_PROBABILITY_ROWS, probabilityRows);
-    bindings.biasFactors = bound(VKF_ARRAY_BIAS_FACTORS, biasFactors);
+    bindings.keyLengths = bound(VKF_USE_KEY_LENGTHS, keyLengths);
+    bindings.blockMask = bound(VKF_USE_BLOCK_MASK, blockMask);
+    bindings.blockTable = bound(VKF_USE_BLOCK_TABLE, blockTable);
+    bindings.sinks = bound(VKF_USE_SINKS, sinks);
+    bindings.alibiSlopes = bound(VKF_USE_ALIBI_SLOPES, alibiSlopes);
+    bindings.bias = bound(VKF_USE_BIAS, bias);
+    bindings.mask = bound(VKF_USE_MASK, mask);
+    bindings.documentIds = bound(VKF_USE_DOCUMENT_IDS, documentIds);
+    bindings.cuSeqlensQ = bound(VKF_USE_CU_SEQLENS, cuSeqlensQ);
+    bindings.cuSeqlensK = bound(VKF_USE_CU_SEQLENS, cuSeqlensK);
+    bindings.dropoutMask = bound(VKF_USE_DROPOUT_MASK, dropoutMask);
+    bindings.dropoutSeed = bound(VKF_USE_DROPOUT_SEED, dropoutSeed);
+    bindings.probabilityRows = bound(VKF_USE_PROBABILITY_ROWS, probabilityRows);
+    bindings.biasFactors = bound(VKF_USE_BIAS_FACTORS, biasFactors);
     return bindings;
 }
 
@@ -533,14 +532,13 @@ Outcome runUnjudged(host::Device& device, const VkfProblem& problem, const Input
     needSupport(device, problem);
     const host::Plan plan(device, problem);
     const VkfTensorLayout oLayout = vkf::layoutOf(problem, VKF_TENSOR_O);
-    const uint64_t lseCount = has(problem, VKF_ARRAY_LSE) ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
+    const uint64_t lseCount = has(problem, VKF_USE_LSE) ? uint64_t{oLayout.batch} * oLayout.heads * oLayout.rows : 0;
     const DeviceInputs memory(device, inputs);
     const Guarded o(device, oLayout.elements * vkfTypeBytes(oLayout.type), oOffset * vkfTypeBytes(oLayout.type));
     const Guarded lse(device, lseCount * sizeof(float));
-    const uint64_t rowsOfP = has(problem, VKF_ARRAY_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
-    const uint64_t floats = has(problem, VKF_ARRAY_PROBABILITIES)
-                                ? uint64_t{problem.batch} * problem.queryHeads * rowsOfP * problem.keys
-                                : 0;
+    const uint64_t rowsOfP = has(problem, VKF_USE_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
+    const uint64_t floats =
+        has(problem, VKF_USE_PROBABILITIES) ? uint64_t{problem.batch} * problem.queryHeads * rowsOfP * problem.keys : 0;
     const Guarded probabilities(device, floats * sizeof(float));
     const Guarded scratch(device, plan.info().scratchBytes);
 
@@ -583,7 +581,7 @@ Outcome runCall(host::Device& device, const VkfProblem& problem, const Inputs& i
     outcome.verdict.structSize = sizeof outcome.verdict;
     const VkfResult result =
         vkfReferenceVerify(&problem, &reference, &options, outcome.o.data(),
-                           has(problem, VKF_ARRAY_LSE) ? outcome.lse.data() : nullptr, &outcome.verdict, &message);
+                           has(problem, VKF_USE_LSE) ? outcome.lse.data() : nullptr, &outcome.verdict, &message);
     if (result != VKF_SUCCESS) {
         throw host::Error(result, message.text);
     }

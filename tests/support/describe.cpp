@@ -13,48 +13,48 @@ std::string describe(const VkfProblem& p) {
     text << vkfPathName(p.path) << " B" << p.batch << " H" << p.queryHeads << "/" << p.kvHeads << " N" << p.queryRows
          << "x" << p.keys << " D" << p.headDim << "/" << p.valueDim << " " << vkfTypeName(p.q.type) << ","
          << vkfTypeName(p.k.type) << "," << vkfTypeName(p.v.type) << "->" << vkfTypeName(p.o.type) << " scale "
-         << p.scale << " softcap " << p.softcap << (p.causal != 0 ? " causal" : "")
+         << p.scale << " softcap " << p.softcap << (vkf::has(p, VKF_USE_CAUSAL) ? " causal" : "")
          << (p.alignment == VKF_ALIGNMENT_TOP_LEFT ? " top-left" : "");
-    if (p.window.enabled != 0) {
+    if (vkf::has(p, VKF_USE_WINDOW)) {
         text << " window " << p.window.left << "," << p.window.right << " first " << p.window.firstKeys;
     }
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
     }
-    if (has(p, VKF_ARRAY_BLOCK_TABLE)) {
+    if (has(p, VKF_USE_BLOCK_TABLE)) {
         text << " pages of " << p.paging.pageSize << ", " << p.paging.maxPages << " of " << p.paging.pages;
     }
-    if (has(p, VKF_ARRAY_BLOCK_MASK)) {
+    if (has(p, VKF_USE_BLOCK_MASK)) {
         text << " blocks of " << p.blockMask.blockSize << " [" << p.blockMask.batchStride << ","
              << p.blockMask.headStride << "]";
     }
-    if (p.alibi != 0) {
-        text << (has(p, VKF_ARRAY_ALIBI_SLOPES) ? " custom alibi" : " alibi");
+    if (vkf::has(p, VKF_USE_ALIBI)) {
+        text << (has(p, VKF_USE_ALIBI_SLOPES) ? " custom alibi" : " alibi");
     }
-    text << (has(p, VKF_ARRAY_SINKS) ? " sinks" : "") << (has(p, VKF_ARRAY_DOCUMENT_IDS) ? " documents" : "");
+    text << (has(p, VKF_USE_SINKS) ? " sinks" : "") << (has(p, VKF_USE_DOCUMENT_IDS) ? " documents" : "");
     if (p.dropout.probability != 0.0F) {
         text << " dropout " << p.dropout.probability << " seed " << p.dropout.seed
-             << (has(p, VKF_ARRAY_DROPOUT_SEED) ? " on the device" : "");
+             << (has(p, VKF_USE_DROPOUT_SEED) ? " on the device" : "");
     }
-    const std::tuple<VkfArrayBits, const VkfBroadcastArray&, const char*> arrays[] = {
-        {VKF_ARRAY_BIAS, p.bias, " bias "},
-        {VKF_ARRAY_MASK, p.mask, " mask "},
-        {VKF_ARRAY_DROPOUT_MASK, p.dropoutMask, " dropout mask "}};
+    const std::tuple<VkfUseBits, const VkfBroadcastArray&, const char*> arrays[] = {
+        {VKF_USE_BIAS, p.bias, " bias "},
+        {VKF_USE_MASK, p.mask, " mask "},
+        {VKF_USE_DROPOUT_MASK, p.dropoutMask, " dropout mask "}};
     for (const auto& [bit, array, name] : arrays) {
         if (has(p, bit)) {
             text << name << vkfTypeName(array.type) << " [" << array.batchStride << "," << array.headStride << ","
                  << array.rowStride << "]";
         }
     }
-    text << (has(p, VKF_ARRAY_BIAS_FACTORS) ? " factors" : "");
-    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+    text << (has(p, VKF_USE_BIAS_FACTORS) ? " factors" : "");
+    if (has(p, VKF_USE_CU_SEQLENS)) {
         text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
     }
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
     }
-    text << (has(p, VKF_ARRAY_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_ARRAY_LSE) ? " lse" : "")
-         << (has(p, VKF_ARRAY_PROBABILITIES) ? " probabilities" : "");
+    text << (has(p, VKF_USE_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_USE_LSE) ? " lse" : "")
+         << (has(p, VKF_USE_PROBABILITIES) ? " probabilities" : "");
     if (p.probabilityRowCount != 0) {
         text << " of " << p.probabilityRowCount << " rows";
     }

@@ -9,13 +9,13 @@ namespace vkf::test {
 
 // With a causal mask, a window may not reach past the diagonal.
 inline void endAtDiagonal(VkfProblem& p) {
-    if (p.causal != 0 && p.window.right > 0) {
+    if (vkf::has(p, VKF_USE_CAUSAL) && p.window.right > 0) {
         p.window.right = 0;
     }
 }
 
 inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t firstKeys = 0) {
-    p.window.enabled = 1;
+    p.use |= VKF_USE_WINDOW;
     p.window.left = left;
     p.window.right = right;
     p.window.firstKeys = firstKeys;
@@ -25,8 +25,8 @@ inline void setWindow(VkfProblem& p, int64_t left, int64_t right, uint32_t first
 // dimension repeats or not.
 inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batches, bool heads, bool rows,
                                    uint64_t gap = 0) {
-    const uint64_t row = (has(p, VKF_ARRAY_CU_SEQLENS) && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
-    const uint64_t head = row * (has(p, VKF_ARRAY_CU_SEQLENS) ? p.longestRows : p.queryRows);
+    const uint64_t row = (has(p, VKF_USE_CU_SEQLENS) && p.longestKeys != 0 ? p.longestKeys : p.keys) + gap;
+    const uint64_t head = row * (has(p, VKF_USE_CU_SEQLENS) ? p.longestRows : p.queryRows);
     VkfBroadcastArray bias{};
     bias.type = type;
     bias.rowStride = rows ? row : 0;

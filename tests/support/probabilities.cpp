@@ -40,7 +40,7 @@ Real scoreOf(const VkfProblem& p, const Inputs& inputs, const Row& row, uint32_t
 template <typename Real, bool twoRoundings>
 std::vector<Real> rowProbabilities(const VkfProblem& p, const Inputs& inputs, const Row& row) {
     const int64_t keys =
-        has(p, VKF_ARRAY_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
+        has(p, VKF_USE_KEY_LENGTHS) ? std::clamp<int64_t>(inputs.keyLengths[row.batch], 0, p.keys) : int64_t{p.keys};
     std::vector<Real> probabilities(p.keys, 0);
     Real m = -std::numeric_limits<Real>::infinity();
     for (uint32_t j = 0; j < p.keys; j++) {

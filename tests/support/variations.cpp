@@ -39,8 +39,8 @@ namespace {
 
 // By per-key masks.
 bool isMaskedByKey(const VkfProblem& problem) {
-    const bool firstKeys = problem.window.enabled != 0 && problem.window.firstKeys != 0;
-    return has(problem, VKF_ARRAY_MASK) || has(problem, VKF_ARRAY_DOCUMENT_IDS) || firstKeys;
+    const bool firstKeys = vkf::has(problem, VKF_USE_WINDOW) && problem.window.firstKeys != 0;
+    return has(problem, VKF_USE_MASK) || has(problem, VKF_USE_DOCUMENT_IDS) || firstKeys;
 }
 
 // The variations by number. Three neighbours are of three paths.
@@ -68,8 +68,8 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
         const bool knowsPacked = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
-        return (knowsPacked || !has(problem, VKF_ARRAY_CU_SEQLENS)) &&
-               (knowsBlocks || !has(problem, VKF_ARRAY_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
+        return (knowsPacked || !has(problem, VKF_USE_CU_SEQLENS)) &&
+               (knowsBlocks || !has(problem, VKF_USE_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
     }
     VkfProblem onMatrices = problem;
     onMatrices.path = variation.path;

@@ -65,9 +65,9 @@ std::vector<std::string> chosenTiles(const vkf::Caps& caps) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_Q8_0}) {
             for (const uint32_t dim : {64U, 80U, 128U, 256U, 576U}) {
                 for (const Size& size : sizes) {
-                    for (const VkfBool causal : {0U, 1U}) {
+                    for (const bool causal : {false, true}) {
                         VkfProblem problem = problemOf(path, type, dim, size);
-                        problem.causal = causal;
+                        vkf::enable(problem, VKF_USE_CAUSAL, causal);
                         vkf::CheckedProblem checked{};
                         vkf::AttentionPlan made;
                         if (vkf::checkProblem(&problem, &checked, nullptr) != VKF_SUCCESS ||

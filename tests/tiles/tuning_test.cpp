@@ -89,7 +89,7 @@ vkf::AttentionPlan planOf(const Tuned& tuned, const VkfProblem& problem) {
 
 vkf::GradientPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
                                    VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
-    VkfGradientProblem problem = vkf::test::gradientOf(forward, gradients);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward, gradients);
     const auto typeOf = [&](VkfGradients bit, const VkfTensor& wanted) {
         return (gradients & bit) != 0 ? wanted.type : VKF_TYPE_F32;
     };
@@ -282,11 +282,11 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
         CHECK(planOf(tunedBy(both), problem).tileText == scalarTile);
     }
     VkfProblem causal = problem;
-    causal.causal = 1;
+    causal.use |= VKF_USE_CAUSAL;
     CHECK_FALSE(takesEntry(scalar, causal));
     CHECK(takesEntry(with(scalar, "masked=no", "masked=yes"), causal));
     // Keys are the keys that a row may see.
-    causal.window.enabled = 1;
+    causal.use |= VKF_USE_WINDOW;
     causal.window.left = 99;
     CHECK(takesEntry(with(with(scalar, "masked=no", "masked=yes"), "keys=0..4294967295", "keys=100"), causal));
     VkfProblem mixed = problem;
@@ -327,7 +327,7 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
     // The forward pass has its own entries.
     CHECK_FALSE(planOf(tunedBy(head + gradient("dq")), problem).tuned);
     // Packed sequences have one list of tile sequences, so both kernels own the same keys.
-    vkf::enable(problem, VKF_ARRAY_CU_SEQLENS);
+    vkf::enable(problem, VKF_USE_CU_SEQLENS);
     CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + gradientTile);
 }
 
@@ -430,8 +430,8 @@ TEST_CASE("results are right with tiles that nobody would choose", "[library]") 
                 for (const auto& [rows, keys, dim] : {std::tuple{117U, 211U, 72U}, std::tuple{37U, 38U, 63U}}) {
                     VkfProblem problem = problemOf({2, 2, 1, rows, keys, dim, 0, type});
                     problem.path = path;
-                    problem.causal = causal ? 1 : 0;
-                    vkf::enable(problem, VKF_ARRAY_LSE);
+                    vkf::enable(problem, VKF_USE_CAUSAL, causal);
+                    vkf::enable(problem, VKF_USE_LSE);
                     if (path == VKF_PATH_COOPMAT &&
                         (type == VKF_TYPE_F32 || vkfCheckSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS)) {
                         continue;
@@ -474,10 +474,10 @@ TEST_CASE("gradients are right with tiles that nobody would choose", "[library]"
         VkfProblem forward = causal ? problemOf({2, 2, 1, 117, 211, 32, 0, VKF_TYPE_F16})
                                     : problemOf({2, 2, 1, 37, 38, 23, 0, VKF_TYPE_F16});
         forward.path = VKF_PATH_COOPMAT;
-        forward.causal = causal ? 1 : 0;
-        const VkfGradientProblem problem =
+        vkf::enable(forward, VKF_USE_CAUSAL, causal);
+        const VkfBackwardProblem problem =
             vkf::test::gradientOf(forward, VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V);
-        if (vkfCheckGradientSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS) {
+        if (vkfCheckBackwardSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS) {
             SKIP("the device has no cooperative matrices");
         }
         const vkf::test::GradientOutcome outcome = runGradient(

@@ -31,7 +31,7 @@ VkfPlanInfo planOf(VkfPath path, uint32_t rows, uint32_t keys, const char* tile 
 
 // From the top left, rows 0 to 3 see keys 0 to 3, rows 4 to 7 and 8 to 9 all 7.
 VkfProblem causalOf(VkfProblem problem) {
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
     return problem;
 }
@@ -41,7 +41,7 @@ VkfProblem causalOf(VkfProblem problem) {
 TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // 10 rows in tiles of 4, 7 keys in tiles of 3; q, k, v in fp16, two query heads on one KV head.
     VkfProblem problem = problemOf({1, 2, 1, 10, 7, 8, 16, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     const VkfPlanInfo plan = planOf(VKF_PATH_SCALAR, 4, 3);
     const Traffic dense = planTraffic(problem, plan);
     CHECK(moved(dense, "q") == Moved{2.0 * 10 * 8 * 2, 0});
@@ -54,7 +54,7 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     // Causal from the top left: rows 0 to 3 see keys 0 to 3, which touch two tiles of 3; rows 4 to 7 and 8 to 9 see
     // all 7.
     VkfProblem causal = problem;
-    causal.causal = 1;
+    causal.use |= VKF_USE_CAUSAL;
     causal.alignment = VKF_ALIGNMENT_TOP_LEFT;
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (6 + 7 + 7) * 8 * 2, 0});
     // From the bottom right, offset -3: rows 0 to 3 see key 0, rows 4 to 7 keys 0 to 4.
@@ -62,7 +62,8 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 7) * 8 * 2, 0});
     // A window of one key, the row's own position. Rows 0 to 3 are at keys -3 to 0, rows 4 to 7 at 1 to 4, the last at
     // 5 and 6.
-    causal.window = {1, 0, 0, 0};
+    causal.window = {0, 0, 0};
+    causal.use |= VKF_USE_WINDOW;
     CHECK(moved(planTraffic(causal, plan), "k") == Moved{2.0 * (3 + 6 + 4) * 8 * 2, 0});
 
     // Both heads in one tile: five tiles of two rows.
@@ -70,10 +71,10 @@ TEST_CASE("a plan's traffic follows its tiles, mask and splits", "[traffic]") {
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{5.0 * 7 * 8 * 2, 0});
     CHECK(moved(planTraffic(causalOf(problem), packed), "k") == Moved{(3.0 + 6 + 6 + 7 + 7) * 8 * 2, 0});
     problem.blockMask.blockSize = 16;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK); // may be another for each head
+    vkf::enable(problem, VKF_USE_BLOCK_MASK); // may be another for each head
     CHECK(moved(planTraffic(problem, packed), "k") == Moved{2.0 * 3 * 7 * 8 * 2, 0});
     problem.blockMask.blockSize = 0;
-    vkf::enable(problem, VKF_ARRAY_BLOCK_MASK, false);
+    vkf::enable(problem, VKF_USE_BLOCK_MASK, false);
 
     VkfPlanInfo split = plan;
     split.kvSplits = 3;
@@ -133,7 +134,8 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
     CHECK(moved(causal, "v") == Moved{2.0 * (4 + 7 + 7) * 6 * 4, 0});
     // Only rows 8 and 9 see a key each. The others have no P, but they have m and l.
     VkfProblem away = problem;
-    away.window = {1, 0, 0, 0};
+    away.window = {0, 0, 0};
+    away.use |= VKF_USE_WINDOW;
     away.keys = 2;
     CHECK(moved(planTraffic(away, plan), "P") == Moved{2.0 * 2 * 2 * 4, 2.0 * 2 * 2 * 4});
     CHECK(moved(planTraffic(away, plan), "m, l") == Moved{2.0 * 10 * 8, 2.0 * 10 * 8});
@@ -145,7 +147,7 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
 
     // The caller wants the probabilities of every key, so P has every key too.
     VkfProblem probabilities = causalOf(problem);
-    vkf::enable(probabilities, VKF_ARRAY_PROBABILITIES);
+    vkf::enable(probabilities, VKF_USE_PROBABILITIES);
     const Traffic shown = planTraffic(probabilities, plan);
     CHECK(moved(shown, "probabilities") == Moved{0, 2.0 * 10 * 7 * 4});
     CHECK(moved(shown, "P") == Moved{2.0 * (4 * 4 + 6 * 8) * 4, 2.0 * 10 * 8 * 4});
@@ -153,12 +155,12 @@ TEST_CASE("a plan of path standard moves S in fp32 and P in chunks of keys", "[t
     // Probabilities of chosen rows come from lse, and q and k are read once more. On other paths this holds for all
     // rows.
     probabilities.probabilityRowCount = 3;
-    vkf::enable(probabilities, VKF_ARRAY_PROBABILITY_ROWS);
+    vkf::enable(probabilities, VKF_USE_PROBABILITY_ROWS);
     const Traffic chosen = planTraffic(probabilities, plan);
     CHECK(moved(chosen, "probabilities") == Moved{2.0 * 3 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 3 * 7 * 4});
     CHECK(moved(chosen, "P").written == moved(causal, "P").written);
     probabilities.probabilityRowCount = 0;
-    vkf::enable(probabilities, VKF_ARRAY_PROBABILITY_ROWS, false);
+    vkf::enable(probabilities, VKF_USE_PROBABILITY_ROWS, false);
     CHECK(moved(planTraffic(probabilities, planOf(VKF_PATH_SCALAR, 4, 3)), "probabilities") ==
           Moved{2.0 * 10 * (40 * 4 + 4) + 7 * 40 * 4, 2.0 * 10 * 7 * 4});
 }

@@ -26,14 +26,14 @@ std::map<std::string, int> featuresOf(const RandomCase& random) {
     const VkfProblem& p = random.problem;
     std::map<std::string, int> features;
     for (uint32_t bit = 0; bit < 15; bit++) {
-        features["array " + std::to_string(bit)] = (p.arrays >> bit & 1) != 0 ? 1 : 0;
+        features["array " + std::to_string(bit)] = (p.use >> bit & 1) != 0 ? 1 : 0;
     }
     features[std::string("path ") + vkfPathName(p.path)] = 1;
     features[std::string("q ") + vkfTypeName(p.q.type)] = 1;
     features[std::string("k ") + vkfTypeName(p.k.type)] = 1;
     features["strides"] = p.q.rowStride != 0 || p.k.rowStride != 0 ? 1 : 0;
-    features["causal"] = p.causal != 0 ? 1 : 0;
-    features["window"] = p.window.enabled != 0 ? 1 : 0;
+    features["causal"] = vkf::has(p, VKF_USE_CAUSAL) ? 1 : 0;
+    features["window"] = vkf::has(p, VKF_USE_WINDOW) ? 1 : 0;
     features["softcap"] = p.softcap != 0 ? 1 : 0;
     features["dropout"] = p.dropout.probability != 0 ? 1 : 0;
     features[std::string("backward ") + vkfPathName(random.backwardPath)] = random.backward ? 1 : 0;
@@ -79,7 +79,7 @@ TEST_CASE("a seed gives the same call and the same tensors", "[files]") {
         CaseInputs second(other, seed);
         const VkfTensorLayout q = vkf::layoutOf(one.problem, VKF_TENSOR_Q);
         CHECK(std::memcmp(first.pointers().q, second.pointers().q, vkfStoredBytes(q.type, q.elements)) == 0);
-        const uint64_t bias = vkfBroadcastBytes(&one.problem, VKF_ARRAY_BIAS);
+        const uint64_t bias = vkfGetArrayBytes(&one.problem, VKF_ARRAY_BIAS);
         CHECK((bias == 0 || std::memcmp(first.pointers().bias, second.pointers().bias, bias) == 0));
     }
 }

@@ -126,7 +126,7 @@ class Names:
         return path in self.foreign or any(("/" + file).endswith("/" + path) for file in self.tree)
 
     def has_name(self, word, is_beginning):
-        """`LSE` stands for VKF_ARRAY_LSE, and VKF_ARRAY_ for all names that begin so."""
+        """`LSE` stands for VKF_USE_LSE, and VKF_USE_ for all names that begin so."""
         return word in self.words or FOREIGN.match(word) or any(
             name.endswith("_" + word) or is_beginning and name.startswith(word) for name in self.words)
 

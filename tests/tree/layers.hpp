@@ -29,8 +29,9 @@ inline constexpr std::array sourceRooms = {
                   "<vkflash/problem.h> <vulkan/*>"},
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},
     Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
-    Room{"problem", "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append.h> <vkflash/merge.h> "
-                    "<vkflash/gradient.h> <vkflash/types.h>"},
+    Room{"problem",
+         "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append_problem.h> <vkflash/merge_problem.h> "
+         "<vkflash/backward_problem.h> <vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
     Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> "
                  "<vkflash/inspect.h> <vkflash/tuning.h> <vulkan/*> pipelines/shader_table.hpp"},

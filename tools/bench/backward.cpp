@@ -51,8 +51,8 @@ void printBackwardHeading() {
 
 void printBackwardShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim,
-               problem.queryRows, problem.batch, problem.queryHeads, problem.kvHeads, problem.causal ? "yes" : "no",
-               vkfPathName(path));
+               problem.queryRows, problem.batch, problem.queryHeads, problem.kvHeads,
+               has(problem, VKF_USE_CAUSAL) ? "yes" : "no", vkfPathName(path));
 }
 
 void printBackward(const GradientResult& result, const std::vector<Peer>& peers) {

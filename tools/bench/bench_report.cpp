@@ -102,25 +102,25 @@ Json problemJson(const VkfProblem& problem) {
                  {"headDim", problem.headDim},
                  {"valueDim", problem.valueDim != 0 ? problem.valueDim : problem.headDim},
                  {"type", vkfTypeName(problem.q.type)},
-                 {"causal", problem.causal != 0},
+                 {"causal", has(problem, VKF_USE_CAUSAL)},
                  {"precision", precisionName(problem.precision)}};
     if (problem.k.type != problem.q.type)
         json["kvType"] = vkfTypeName(problem.k.type);
     if (problem.v.type != problem.k.type)
         json["vType"] = vkfTypeName(problem.v.type);
-    if (problem.window.enabled != 0)
+    if (vkf::has(problem, VKF_USE_WINDOW))
         json["window"] = fmt::format("{},{}", problem.window.left, problem.window.right);
     if (problem.window.firstKeys != 0)
         json["firstKeys"] = problem.window.firstKeys;
     if (problem.softcap != 0)
         json["softcap"] = problem.softcap;
-    if (problem.alibi != 0)
+    if (vkf::has(problem, VKF_USE_ALIBI))
         json["alibi"] = true;
-    if (has(problem, VKF_ARRAY_LSE))
+    if (has(problem, VKF_USE_LSE))
         json["lse"] = true;
-    if (has(problem, VKF_ARRAY_BLOCK_TABLE))
+    if (has(problem, VKF_USE_BLOCK_TABLE))
         json["pageSize"] = problem.paging.pageSize;
-    if (has(problem, VKF_ARRAY_BLOCK_MASK))
+    if (has(problem, VKF_USE_BLOCK_MASK))
         json["maskBlock"] = problem.blockMask.blockSize;
     return json;
 }
@@ -143,7 +143,7 @@ Json resultJson(const BenchResult& result) {
                  {"teraflops", result.teraflops()},
                  {"error", result.verdict.oError},
                  {"bound", result.verdict.oBound}});
-    if (has(result.problem, VKF_ARRAY_BLOCK_MASK))
+    if (has(result.problem, VKF_USE_BLOCK_MASK))
         json["blockDensity"] = result.blockDensity;
     json.update(clockJson(result.timing));
     return json;

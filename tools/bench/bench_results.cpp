@@ -38,7 +38,7 @@ void BenchResults::add(Json result, const VkfVerdict& verdict, const VkfPlanInfo
     addJudged(std::move(result), faultOf(verdict, plan.description));
 }
 
-void BenchResults::add(Json result, const VkfGradientVerdict& verdict, const VkfGradientInfo& info) {
+void BenchResults::add(Json result, const VkfBackwardVerdict& verdict, const VkfBackwardInfo& info) {
     addJudged(std::move(result), faultOf(verdict, info.description));
 }
 

@@ -23,7 +23,7 @@ public:
     // Adds the result of a measured problem. A wrong one becomes an entry of the problems that were left out, and the
     // bench goes on.
     void add(Json result, const VkfVerdict& verdict, const VkfPlanInfo& plan);
-    void add(Json result, const VkfGradientVerdict& verdict, const VkfGradientInfo& info);
+    void add(Json result, const VkfBackwardVerdict& verdict, const VkfBackwardInfo& info);
     // Records a problem that was not measured. `more` has further members for its entry in the report.
     void leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more = Json::object());
     size_t size() const { return results_.size(); } // number of measured problems

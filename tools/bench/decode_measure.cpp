@@ -37,7 +37,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     part.batch = 1;
     part.kvHeads = 1;
     part.queryHeads = problem.queryHeads / problem.kvHeads;
-    const bool paged = has(problem, VKF_ARRAY_BLOCK_TABLE);
+    const bool paged = has(problem, VKF_USE_BLOCK_TABLE);
     const uint64_t sequence = head / problem.kvHeads;
     const uint64_t rows = head * part.queryHeads * problem.queryRows;
     const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_O).dim;

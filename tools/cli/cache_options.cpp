@@ -38,7 +38,7 @@ void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {
         return;
     const uint32_t pages = problem.keys / options.pageSize + (problem.keys % options.pageSize != 0 ? 1 : 0);
     problem.paging = {options.pageSize, pages, problem.batch * pages, 0};
-    enable(problem, VKF_ARRAY_BLOCK_TABLE);
+    enable(problem, VKF_USE_BLOCK_TABLE);
 }
 
 } // namespace vkf::tools

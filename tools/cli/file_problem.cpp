@@ -11,7 +11,7 @@ VkfProblem fileProblem(const Inputs& inputs, const MathOptions& math, const Drop
         failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
-    if (math.alibi && has(problem, VKF_ARRAY_ALIBI_SLOPES))
+    if (math.alibi && has(problem, VKF_USE_ALIBI_SLOPES))
         failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
     applyMathOptions(math, problem);
     applyDropoutOptions(dropout, problem);

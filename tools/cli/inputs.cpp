@@ -124,7 +124,7 @@ void setRowsFirst(const Inputs& inputs, VkfProblem& problem) {
 void setPacked(const Inputs& inputs, VkfProblem& problem) {
     if (inputs.cuSeqlensQ.empty())
         return;
-    enable(problem, VKF_ARRAY_CU_SEQLENS);
+    enable(problem, VKF_USE_CU_SEQLENS);
     problem.batch = static_cast<uint32_t>(inputs.cuSeqlensQ.size() - 1);
     problem.longestRows = longest(inputs.cuSeqlensQ);
     problem.longestKeys = longest(inputs.cuSeqlensK);

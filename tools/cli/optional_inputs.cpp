@@ -191,26 +191,26 @@ VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {
 // How a table row describes its input in the problem.
 using P = VkfProblem;
 
-template <VkfArrayBits array> void hasArray(const Inputs& /*inputs*/, P& problem) { enable(problem, array); }
+template <VkfUseBits array> void hasArray(const Inputs& /*inputs*/, P& problem) { enable(problem, array); }
 
-template <auto tensor, auto field, VkfArrayBits array> void isMask(const Inputs& inputs, P& problem) {
+template <auto tensor, auto field, VkfUseBits array> void isMask(const Inputs& inputs, P& problem) {
     problem.*field = broadcastOf(*(inputs.*tensor), VKF_TYPE_BOOL8);
     enable(problem, array);
 }
 
 void isBias(const Inputs& inputs, P& problem) {
     problem.bias = broadcastOf(*inputs.bias, vkfTypeOf(inputs.bias->type));
-    enable(problem, VKF_ARRAY_BIAS);
+    enable(problem, VKF_USE_BIAS);
 }
 
 void isAlibi(const Inputs& /*inputs*/, P& problem) {
-    problem.alibi = 1;
-    enable(problem, VKF_ARRAY_ALIBI_SLOPES);
+    problem.use |= VKF_USE_ALIBI;
+    enable(problem, VKF_USE_ALIBI_SLOPES);
 }
 
 void isProbabilityRows(const Inputs& inputs, P& problem) {
     problem.probabilityRowCount = static_cast<uint32_t>(inputs.probabilityRows.size());
-    enable(problem, VKF_ARRAY_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
+    enable(problem, VKF_USE_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
 }
 
 // Where host attention and the reference take an input.
@@ -245,14 +245,14 @@ const std::array tableRows = {
                   ".npy file of [B + 1]: the first key of each sequence, and the end of the last one", loadKeyStarts,
                   nullptr, numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
     OptionalInput{"--lengths", &F::lengths, ".npy file of [B], int32 or int64: number of keys of each sequence",
-                  loadLengths, hasArray<VKF_ARRAY_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
+                  loadLengths, hasArray<VKF_USE_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
                   same<&T::keyLengths, &R::keyLengths>},
     OptionalInput{"--block-mask", &F::blockMask,
                   ".npy file of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: the open blocks; a block has "
                   "--mask-block rows and keys",
                   loadBlockMask, nullptr, nullptr, same<&T::blockMask, &R::blockMask>},
     OptionalInput{"--sinks", &F::sinks, ".npy file of [H], float32: one more logit for each query head",
-                  loadHeads<&I::sinks>, hasArray<VKF_ARRAY_SINKS>, floats<&I::sinks, &T::sinks>,
+                  loadHeads<&I::sinks>, hasArray<VKF_USE_SINKS>, floats<&I::sinks, &T::sinks>,
                   same<&T::sinks, &R::sinks>},
     OptionalInput{"--alibi-slopes", &F::alibiSlopes, ".npy file of [H], float32: the ALiBi slope of each query head",
                   loadHeads<&I::alibiSlopes>, isAlibi, floats<&I::alibiSlopes, &T::alibiSlopes>,
@@ -263,22 +263,22 @@ const std::array tableRows = {
         loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
     OptionalInput{"--bias-factors", &F::biasFactors,
                   ".npy file of [H], float32: one factor of --bias for each query head", loadBiasFactors,
-                  hasArray<VKF_ARRAY_BIAS_FACTORS>, floats<&I::biasFactors, &T::biasFactors>,
+                  hasArray<VKF_USE_BIAS_FACTORS>, floats<&I::biasFactors, &T::biasFactors>,
                   same<&T::biasFactors, &R::biasFactors>},
     OptionalInput{
         "--mask", &F::mask,
         ".npy file of [B, H, N, K], bool or uint8: the keys that each row sees; dimensions repeat as in --bias",
-        loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_ARRAY_MASK>, bytes<&I::mask, &T::mask>,
+        loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_USE_MASK>, bytes<&I::mask, &T::mask>,
         same<&T::mask, &R::mask>},
     OptionalInput{"--documents", &F::documents,
                   ".npy file of [B, K] or [K], int32 or int64: the document of each key; a row sees only the keys of "
                   "its document",
-                  loadDocuments, hasArray<VKF_ARRAY_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>,
+                  loadDocuments, hasArray<VKF_USE_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>,
                   same<&T::documentIds, &R::documentIds>},
     OptionalInput{"--dropout-mask", &F::dropoutMask,
                   ".npy file of [B, H, N, K], bool or uint8: the probabilities that --dropout keeps, in place of its "
                   "generator; dimensions repeat as in --bias",
-                  loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_ARRAY_DROPOUT_MASK>,
+                  loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_USE_DROPOUT_MASK>,
                   bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
     OptionalInput{"--weight-rows", &F::probabilityRows,
                   ".npy file of [W], int32 or int64: the rows of --weights in any order; a number outside of the rows "

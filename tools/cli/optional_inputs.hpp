@@ -3,7 +3,7 @@
 // The optional inputs of a call as the program sees them. Each input has one table row. It has the flag, the reader of
 // the file, the fields of the problem, and the place in host attention and in the CPU reference.
 // The program knows only the public headers. Therefore this table is separate from the library's table
-// (src/problem/optional_inputs.hpp).
+// (src/problem/arrays.hpp).
 #ifndef VKFLASH_TOOLS_OPTIONAL_INPUTS_HPP
 #define VKFLASH_TOOLS_OPTIONAL_INPUTS_HPP
 

@@ -82,7 +82,6 @@ float parseFactor(const char* flag, const std::string& text) {
 
 VkfWindow parseWindow(const std::string& text) {
     VkfWindow window{};
-    window.enabled = 1;
     const char* const end = text.data() + text.size();
     const auto left = std::from_chars(text.data(), end, window.left);
     bool valid = left.ec == std::errc() && left.ptr != end && *left.ptr == ',';
@@ -134,18 +133,20 @@ void addMathOptions(CLI::App& command, MathOptions& options) {
 
 void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     if (!options.causal.empty()) {
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         problem.alignment = parseChoice<VkfAlignment>("--causal", options.causal, alignments);
     }
     if (!options.alignment.empty()) {
         const auto alignment = parseChoice<VkfAlignment>("--alignment", options.alignment, alignments);
-        if (problem.causal && alignment != problem.alignment)
+        if (has(problem, VKF_USE_CAUSAL) && alignment != problem.alignment)
             failInput("--alignment {}: differs from --causal {}", options.alignment, options.causal);
         problem.alignment = alignment;
     }
-    if (!options.window.empty())
+    if (!options.window.empty()) {
         problem.window = parseWindow(options.window);
-    if (problem.causal != 0 && problem.window.right > 0)
+        enable(problem, VKF_USE_WINDOW);
+    }
+    if (has(problem, VKF_USE_CAUSAL) && problem.window.right > 0)
         failInput("--window {}: RIGHT must be 0 or -1 with --causal", options.window);
     if (options.firstKeys != 0 && options.window.empty())
         failInput("--first-keys {}: needs a --window", options.firstKeys);
@@ -160,9 +161,10 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
         if (problem.softcap < 0)
             failInput("--softcap {}: takes a number of at least 0 (0 = off)", options.softcap);
     }
-    problem.alibi = problem.alibi | (options.alibi ? 1 : 0);
+    if (options.alibi)
+        enable(problem, VKF_USE_ALIBI);
     problem.blockMask.blockSize = options.maskBlock;
-    enable(problem, VKF_ARRAY_BLOCK_MASK, options.maskBlock != 0);
+    enable(problem, VKF_USE_BLOCK_MASK, options.maskBlock != 0);
     problem.path = parsePath("--path", options.path);
     problem.precision = parseChoice<VkfPrecision>("--precision", options.precision, precisions);
 }
@@ -216,9 +218,9 @@ VkfProblem describeProblem(const ShapeOptions& shape, const MathOptions& math) {
     problem.valueDim = shape.valueDim;
     problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", shape.type));
     applyCacheOptions(shape.cache, problem);
-    enable(problem, VKF_ARRAY_LSE, shape.lse);
+    enable(problem, VKF_USE_LSE, shape.lse);
     applyMathOptions(math, problem);
-    if (has(problem, VKF_ARRAY_BLOCK_MASK) && vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
+    if (has(problem, VKF_USE_BLOCK_MASK) && vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
         separateBlockMasks(problem);
     return problem;
 }

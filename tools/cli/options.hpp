@@ -79,7 +79,7 @@ void addTuningOption(CLI::App& command, std::string& file);
 // --scratch: MiB of scratch memory that a call may use to save work. Nothing = as the library sees fit.
 void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes);
 
-// VkfProblem::maxScratchBytes and VkfGradientProblem::maxScratchBytes.
+// VkfProblem::maxScratchBytes and VkfBackwardProblem::maxScratchBytes.
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes);
 // The content of the file given to --tuning. "" if the flag was not given.
 std::string loadTuning(const std::string& file);

@@ -12,10 +12,10 @@ namespace vkf::tools {
 
 // The backward pass of a problem: random gradients of o and lse, and memory for the gradients of q, k and v.
 struct RandomGradients {
-    VkfGradientProblem problem;
+    VkfBackwardProblem problem;
     std::vector<std::byte> dout, dlse, dq, dk, dv;
 
-    // `forward` must outlive this object. `scratchBytes`: VkfGradientProblem::maxScratchBytes. Throws host::Error if
+    // `forward` must outlive this object. `scratchBytes`: VkfBackwardProblem::maxScratchBytes. Throws host::Error if
     // the library refuses the backward pass.
     RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes);
 
@@ -23,7 +23,7 @@ struct RandomGradients {
     host::HostGradients pointers();
 
 private:
-    std::vector<std::byte> poisoned(VkfGradientRole role) const;
+    std::vector<std::byte> poisoned(VkfBackwardRole role) const;
 };
 
 } // namespace vkf::tools

@@ -48,7 +48,7 @@ struct NamedGradientError {
     const VkfGradientError& error;
 };
 
-std::array<NamedGradientError, 5> errorsOf(const VkfGradientVerdict& verdict) {
+std::array<NamedGradientError, 5> errorsOf(const VkfBackwardVerdict& verdict) {
     return {{{"dq", verdict.dq},
              {"dk", verdict.dk},
              {"dv", verdict.dv},
@@ -88,28 +88,28 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
     return verdict;
 }
 
-VkfGradientVerdict verifyGradients(const VkfGradientProblem& problem, const host::HostTensors& tensors,
-                                   const host::HostGradients& gradients, const VkfGradientInfo& info,
+VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host::HostTensors& tensors,
+                                   const host::HostGradients& gradients, const VkfBackwardInfo& info,
                                    uint32_t sampleRows) {
     Progress progress("checking gradients on the CPU");
     VkfReferenceOptions options = referenceOptions(info.productType, progress);
     if (sampleRows != 0)
         sampleEvenly(options, problem.problem->queryRows, sampleRows);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
-    auto gradientInputs = make<VkfReferenceGradientInputs>();
+    auto gradientInputs = make<VkfReferenceBackwardInputs>();
     gradientInputs.dout = gradients.dout;
     gradientInputs.o = tensors.o;
     gradientInputs.lse = tensors.lse;
     gradientInputs.dlse = gradients.dlse;
-    auto outputs = make<VkfReferenceGradientOutputs>();
+    auto outputs = make<VkfBackwardOutputs>();
     outputs.dq = gradients.dq;
     outputs.dk = gradients.dk;
     outputs.dv = gradients.dv;
     outputs.dbias = options.rowStride > 1 ? nullptr : gradients.dbias;
     outputs.dsinks = gradients.dsinks;
-    auto verdict = make<VkfGradientVerdict>();
+    auto verdict = make<VkfBackwardVerdict>();
     VkfMessage message{};
-    check(vkfReferenceVerifyGradient(&problem, &inputs, &gradientInputs, &options, &outputs, &verdict, &message),
+    check(vkfReferenceVerifyBackward(&problem, &inputs, &gradientInputs, &options, &outputs, &verdict, &message),
           message);
     return verdict;
 }
@@ -124,7 +124,7 @@ std::string verdictText(const VkfVerdict& verdict, bool lse) {
     return text;
 }
 
-std::string verdictText(const VkfGradientVerdict& verdict, const host::HostGradients& gradients) {
+std::string verdictText(const VkfBackwardVerdict& verdict, const host::HostGradients& gradients) {
     const std::array<const void*, 5> outputs = {gradients.dq, gradients.dk, gradients.dv, gradients.dbias,
                                                 gradients.dsinks};
     const auto errors = errorsOf(verdict);
@@ -154,7 +154,7 @@ void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& wh
              what, verdict.error, verdict.bound, verdict.worstElement, verdict.worstValue, verdict.worstReference);
 }
 
-void requirePassed(const VkfGradientVerdict& verdict, const std::string& what) {
+void requirePassed(const VkfBackwardVerdict& verdict, const std::string& what) {
     for (const auto& [name, error] : errorsOf(verdict))
         if (!verdict.passed && !(error.error <= error.bound))
             fail("{}: wrong result: {} differs from the reference by {:.3g}, the bound is {:.3g} (element {}: {:.9g}, "

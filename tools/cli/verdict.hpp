@@ -22,8 +22,8 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
 // Compares the wanted gradients with the fp64 reference. With sampleRows = 0 it checks everything, else about that many
 // evenly spread rows of dq of each head and as many keys of dk and dv, and no dbias. `tensors` has o and lse of the
 // forward pass.
-VkfGradientVerdict verifyGradients(const VkfGradientProblem& problem, const host::HostTensors& tensors,
-                                   const host::HostGradients& gradients, const VkfGradientInfo& info,
+VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host::HostTensors& tensors,
+                                   const host::HostGradients& gradients, const VkfBackwardInfo& info,
                                    uint32_t sampleRows = 0);
 
 // "error 1.2e-05, bound 3.0e-05"
@@ -33,12 +33,12 @@ std::string errorText(double error, double bound);
 std::string verdictText(const VkfVerdict& verdict, bool lse);
 
 // Error and bound of each gradient that was compared. One line each.
-std::string verdictText(const VkfGradientVerdict& verdict, const host::HostGradients& gradients);
+std::string verdictText(const VkfBackwardVerdict& verdict, const host::HostGradients& gradients);
 
 // Throws ProgramError with the worst element if the verdict is not passed.
 void requirePassed(const VkfVerdict& verdict, const std::string& what);
 void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& what);
-void requirePassed(const VkfGradientVerdict& verdict, const std::string& what);
+void requirePassed(const VkfBackwardVerdict& verdict, const std::string& what);
 
 } // namespace vkf::tools
 

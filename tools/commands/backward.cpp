@@ -55,7 +55,7 @@ struct BackwardOptions {
 // The problems of both passes. They stay in one place, because one points to the other.
 struct BackwardProblem {
     VkfProblem forward{};
-    VkfGradientProblem gradient{};
+    VkfBackwardProblem gradient{};
 
     BackwardProblem() = default;
     BackwardProblem(const BackwardProblem&) = delete;
@@ -74,11 +74,11 @@ void describe(const BackwardOptions& options, const Inputs& inputs, const Gradie
     VkfProblem& forward = problem.forward;
     forward = fileProblem(inputs, options.math, options.dropout);
     forward.o.type = more.o ? vkfTypeOf(more.o->type) : forward.o.type;
-    enable(forward, VKF_ARRAY_LSE);
-    VkfGradientProblem& gradient = problem.gradient;
-    gradient = make<VkfGradientProblem>();
+    enable(forward, VKF_USE_LSE);
+    VkfBackwardProblem& gradient = problem.gradient;
+    gradient = make<VkfBackwardProblem>();
     gradient.problem = &forward;
-    gradient.hasDlse = more.dlse ? 1 : 0;
+    enable(gradient, VKF_USE_DLSE, more.dlse.has_value());
     gradient.maxScratchBytes = mostScratchBytes(options.scratch);
     gradient.dout = withType(forward.o, vkfTypeOf(more.dout.type));
     const auto outputType = [&](VkfType type) {
@@ -102,17 +102,17 @@ void requireSupported(const BackwardOptions& options, const Inputs& inputs, Back
     const VkfPath path = problem.forward.path;
     problem.forward.path = VKF_PATH_AUTO;
     VkfMessage message{};
-    if (vkfCheckGradient(&problem.gradient, &message) != VKF_SUCCESS)
+    if (vkfCheckBackward(&problem.gradient, &message) != VKF_SUCCESS)
         failInput("{}: {}", inputs.source, message.text);
     problem.forward.path = path;
-    if (vkfCheckGradient(&problem.gradient, &message) != VKF_SUCCESS)
+    if (vkfCheckBackward(&problem.gradient, &message) != VKF_SUCCESS)
         failInput("--path {}: {}", options.math.path, message.text);
 }
 
 // ---- Files -----------------------------------------------------------------------------------------
 
 std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& options, const Inputs& inputs,
-                                                     const VkfGradientProblem& problem) {
+                                                     const VkfBackwardProblem& problem) {
     const std::array<VkfType, gradientFlags.size()> types = {problem.dq.type, problem.dk.type, problem.dv.type,
                                                              problem.dbiasType, VKF_TYPE_F32};
     std::array<Output, gradientFlags.size()> outputs;
@@ -215,7 +215,7 @@ void backward(const BackwardOptions& options) {
     gradients.dv = memoryOf(outputs[2]);
     gradients.dbias = memoryOf(outputs[3]);
     gradients.dsinks = static_cast<float*>(memoryOf(outputs[4]));
-    host::Gradient pass(device, problem.gradient);
+    host::Backward pass(device, problem.gradient);
     pass.upload(tensors, gradients);
     const RunTimes times =
         runRepeatedly("backward pass", options.repeat, [&](const auto& progress) { return pass.run(progress); });
@@ -224,7 +224,7 @@ void backward(const BackwardOptions& options) {
         checkValidation(device);
     text += fmt::format("plan    {}\n{}", pass.info().description, timesText(times));
     if (options.verify) {
-        const VkfGradientVerdict verdict = verifyGradients(problem.gradient, tensors, gradients, pass.info());
+        const VkfBackwardVerdict verdict = verifyGradients(problem.gradient, tensors, gradients, pass.info());
         requirePassed(verdict, "nothing is written, --verify");
         text += verdictText(verdict, gradients);
     }

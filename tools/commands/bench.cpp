@@ -61,7 +61,7 @@ void printRow(const BenchResult& result) {
                timeText(result.timing.least), timeText(result.timing.most), result.timing.runs, result.teraflops(),
                result.verdict.oError, result.verdict.oBound, clockText(result.timing),
                result.verdict.passed ? "" : "  WRONG");
-    if (has(result.problem, VKF_ARRAY_BLOCK_MASK))
+    if (has(result.problem, VKF_USE_BLOCK_MASK))
         fmt::print("        {:.4g} of the blocks of {} open\n", result.blockDensity,
                    result.problem.blockMask.blockSize);
     std::fflush(stdout);

@@ -51,7 +51,7 @@ std::string problemText(const VkfProblem& problem) {
     if (problem.kvHeads != problem.queryHeads)
         heads += fmt::format(" over {} KV heads", problem.kvHeads);
     return fmt::format("{}, {} rows, {} keys, D = {}, {}{}", heads, problem.queryRows, problem.keys, problem.headDim,
-                       vkfTypeName(problem.q.type), problem.causal ? ", causal" : "");
+                       vkfTypeName(problem.q.type), has(problem, VKF_USE_CAUSAL) ? ", causal" : "");
 }
 
 struct Measured {
@@ -131,7 +131,7 @@ void showSamples(DemoDevice& on, const std::string& folder) {
         for (Tensor* tensor : {&inputs.q, &inputs.k, &inputs.v})
             convertToF32(*tensor);
     DemoSubject subject{"Sample tensors of the repository", problemOf(inputs), {}, 0};
-    subject.problem.causal = 1;
+    subject.problem.use |= VKF_USE_CAUSAL;
     std::vector<std::byte> o(tensorBytes(outputShape(inputs), elementBytes(inputs.q.type)).value());
     subject.tensors.q = inputs.q.bytes.data();
     subject.tensors.k = inputs.k.bytes.data();

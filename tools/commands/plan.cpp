@@ -47,7 +47,7 @@ Json planJson(const VkfPlanInfo& info) {
             {"description", info.description}};
 }
 
-Json planJson(const VkfGradientInfo& info) {
+Json planJson(const VkfBackwardInfo& info) {
     return {{"path", vkfPathName(info.path)},
             {"rowTile", info.rowTile},
             {"keyTile", info.keyTile},
@@ -87,7 +87,7 @@ std::string planText(const VkfPlanInfo& info) {
     return text + fmt::format("in short    {}\n", info.description);
 }
 
-std::string planText(const VkfGradientInfo& info) {
+std::string planText(const VkfBackwardInfo& info) {
     std::string text = fmt::format("path        {}, backward pass\n", vkfPathName(info.path));
     for (const auto& [what, tile] : {std::pair{"dq", info.rowTile}, std::pair{"dk, dv", info.keyTile}})
         if (tile[0] != 0)
@@ -102,9 +102,9 @@ std::string planText(const VkfGradientInfo& info) {
 }
 
 // The backward pass with gradients of q, k and v.
-VkfGradientInfo backwardInfo(const host::Device& device, const VkfProblem& forward,
+VkfBackwardInfo backwardInfo(const host::Device& device, const VkfProblem& forward,
                              const std::optional<uint32_t>& scratch) {
-    auto problem = make<VkfGradientProblem>();
+    auto problem = make<VkfBackwardProblem>();
     problem.problem = &forward;
     problem.maxScratchBytes = mostScratchBytes(scratch);
     problem.dout = forward.o;
@@ -112,15 +112,15 @@ VkfGradientInfo backwardInfo(const host::Device& device, const VkfProblem& forwa
     problem.dk = forward.k;
     problem.dv = forward.v;
     VkfMessage message{};
-    if (vkfCheckGradient(&problem, &message) != VKF_SUCCESS)
+    if (vkfCheckBackward(&problem, &message) != VKF_SUCCESS)
         failInput("--backward: {}", message.text);
-    VkfGradient handle = nullptr;
-    if (const VkfResult result = vkfCreateGradient(device.context(), &problem, &handle, &message);
+    VkfBackward handle = nullptr;
+    if (const VkfResult result = vkfCreateBackward(device.context(), &problem, &handle, &message);
         result != VKF_SUCCESS)
         throw host::Error(result, message.text);
-    const std::unique_ptr<VkfGradient_T, decltype(&vkfDestroyGradient)> owner(handle, &vkfDestroyGradient);
-    auto info = make<VkfGradientInfo>();
-    static_cast<void>(vkfGetGradientInfo(handle, &info, nullptr)); // the handle and structSize are valid
+    const std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)> owner(handle, &vkfDestroyBackward);
+    auto info = make<VkfBackwardInfo>();
+    static_cast<void>(vkfGetBackwardInfo(handle, &info, nullptr)); // the handle and structSize are valid
     return info;
 }
 
@@ -141,9 +141,9 @@ void planBackward(const PlanOptions& options) {
     if (options.explain)
         failInput("--explain: explains the plan of the forward pass; do not give it with --backward");
     VkfProblem problem = makeProblem(options.shape, options.math);
-    enable(problem, VKF_ARRAY_LSE);
+    enable(problem, VKF_USE_LSE);
     const host::Device device = openDevice(options.device);
-    const VkfGradientInfo info = backwardInfo(device, problem, options.shape.cache.scratch);
+    const VkfBackwardInfo info = backwardInfo(device, problem, options.shape.cache.scratch);
     show(options, device, problem, planJson(info), planText(info));
 }
 

@@ -48,20 +48,20 @@ bool isInOtherTypes(const VkfProblem& problem, const VkfProblem& ofFiles) {
 VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const VkfProblem& ofFiles) {
     VkfProblem problem = ofFiles;
     applyCacheOptions(options.cache, problem);
-    const bool inCache = has(problem, VKF_ARRAY_BLOCK_TABLE) || isInOtherTypes(problem, ofFiles);
+    const bool inCache = has(problem, VKF_USE_BLOCK_TABLE) || isInOtherTypes(problem, ofFiles);
     if (inCache) {
         problem.k = dense(problem.k.type);
         problem.v = dense(problem.v.type);
     }
-    if (has(problem, VKF_ARRAY_CU_SEQLENS) && inCache)
+    if (has(problem, VKF_USE_CU_SEQLENS) && inCache)
         failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
                   "other types",
                   options.inputs.cuSeqlensQ);
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
-    enable(problem, VKF_ARRAY_LSE, !options.outputs.lse.empty());
-    enable(problem, VKF_ARRAY_PROBABILITIES, !options.outputs.probabilities.empty());
-    if (!has(problem, VKF_ARRAY_PROBABILITIES) && problem.probabilityRowCount != 0)
+    enable(problem, VKF_USE_LSE, !options.outputs.lse.empty());
+    enable(problem, VKF_USE_PROBABILITIES, !options.outputs.probabilities.empty());
+    if (!has(problem, VKF_USE_PROBABILITIES) && problem.probabilityRowCount != 0)
         failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.probabilityRows);
     // If any path accepts the problem, --path is at fault. Otherwise the files are.
     VkfProblem anyPath = problem;
@@ -106,9 +106,9 @@ std::string storedTypesText(const VkfProblem& problem, const VkfProblem& ofFiles
                             host::HostTensors tensors, const VkfPlanInfo& plan) {
     VkfProblem exact = ofFiles;
     exact.o = problem.o;
-    enable(exact, VKF_ARRAY_PROBABILITY_ROWS, false);
+    enable(exact, VKF_USE_PROBABILITY_ROWS, false);
     exact.probabilityRowCount = 0;
-    enable(exact, VKF_ARRAY_LSE, has(problem, VKF_ARRAY_LSE));
+    enable(exact, VKF_USE_LSE, has(problem, VKF_USE_LSE));
     tensors.k = inputs.k.bytes.data();
     tensors.v = inputs.v.bytes.data();
     tensors.probabilities = nullptr;
@@ -126,8 +126,8 @@ std::string verify(const RunOptions& options, const VkfProblem& problem, const h
     };
     const VkfVerdict verdict = verifyResult(problem, tensors, plan);
     requirePassed(verdict, what("-o", options.outputs.o));
-    std::string text = verdictText(verdict, has(problem, VKF_ARRAY_LSE));
-    if (has(problem, VKF_ARRAY_PROBABILITIES)) {
+    std::string text = verdictText(verdict, has(problem, VKF_USE_LSE));
+    if (has(problem, VKF_USE_PROBABILITIES)) {
         const VkfProbabilitiesVerdict ofProbabilities = verifyProbabilities(problem, tensors, plan);
         requirePassed(ofProbabilities, what("--weights", options.outputs.probabilities));
         text += fmt::format("probabilities {}\n", errorText(ofProbabilities.error, ofProbabilities.bound));
@@ -157,9 +157,9 @@ void run(const RunOptions& options) {
     auto& [o, lse, probabilities] = outputs;
     checkOutputs(outputs, filesGiven(options.inputs));
     allocate(o, outputShape(inputs)); // the call writes o in any case
-    if (has(problem, VKF_ARRAY_LSE))
+    if (has(problem, VKF_USE_LSE))
         allocate(lse, lseShape(inputs));
-    if (has(problem, VKF_ARRAY_PROBABILITIES))
+    if (has(problem, VKF_USE_PROBABILITIES))
         allocate(probabilities, probabilitiesShape(inputs));
     const Cache cache(problem, ofFiles, inputs);
     host::HostTensors tensors;

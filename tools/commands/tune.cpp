@@ -67,7 +67,7 @@ void printTuneHeading(bool backward) {
 
 void printTuneShape(const VkfProblem& problem, VkfPath path) {
     fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}", vkfTypeName(problem.q.type), problem.headDim, problem.queryRows,
-               problem.batch, problem.queryHeads, problem.causal ? "yes" : "no", vkfPathName(path));
+               problem.batch, problem.queryHeads, has(problem, VKF_USE_CAUSAL) ? "yes" : "no", vkfPathName(path));
 }
 
 template <typename Result> const char* decision(const Result& result) {

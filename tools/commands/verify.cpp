@@ -42,13 +42,13 @@ void makeGradients(const VerifyOptions& options, const VkfProblem& problem, std:
 std::string verifyBackward(const VerifyOptions& options, host::Device& device, RandomGradients& random,
                            const host::HostTensors& tensors) {
     const host::HostGradients gradients = random.pointers();
-    host::GradientReport report;
+    host::BackwardReport report;
     {
         Progress progress("backward pass");
-        report = host::gradient(device, random.problem, tensors, gradients,
+        report = host::backward(device, random.problem, tensors, gradients,
                                 [&progress](double share) { progress.update(share); });
     }
-    const VkfGradientVerdict verdict =
+    const VkfBackwardVerdict verdict =
         verifyGradients(random.problem, tensors, gradients, report.info, options.sampleRows);
     requirePassed(verdict, fmt::format("--seed {}", options.seed));
     return fmt::format("plan    {}\ntime    {:.3f} ms on the device (first run)\n{}", report.info.description,
@@ -59,8 +59,8 @@ void verify(const VerifyOptions& options) {
     if (options.blockDensity)
         checkDensity(*options.blockDensity, options.math.maskBlock);
     VkfProblem problem = makeProblem(options.shape, options.math);
-    enable(problem, VKF_ARRAY_KEY_LENGTHS, options.randomLengths);
-    enable(problem, VKF_ARRAY_LSE, options.shape.lse || options.backward);
+    enable(problem, VKF_USE_KEY_LENGTHS, options.randomLengths);
+    enable(problem, VKF_USE_LSE, options.shape.lse || options.backward);
     VkfProblem forward = problem;
     std::optional<RandomGradients> gradients;
     if (options.backward) {
@@ -79,7 +79,7 @@ void verify(const VerifyOptions& options) {
     requirePassed(verdict, fmt::format("--seed {}", options.seed));
     std::string text =
         fmt::format("device  {}\nplan    {}\ntime    {:.3f} ms on the device (first run)\n{}", device.summary().name,
-                    report.plan.description, report.seconds * 1e3, verdictText(verdict, has(problem, VKF_ARRAY_LSE)));
+                    report.plan.description, report.seconds * 1e3, verdictText(verdict, has(problem, VKF_USE_LSE)));
     if (gradients)
         text += verifyBackward(options, device, *gradients, tensors);
     if (options.device.validation)

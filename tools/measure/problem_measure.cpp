@@ -80,7 +80,7 @@ BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& m
     result.problem = problem;
     result.plan = plan.info();
     result.operations = result.plan.operations;
-    if (has(problem, VKF_ARRAY_BLOCK_MASK))
+    if (has(problem, VKF_USE_BLOCK_MASK))
         result.operations = visiblePairs(problem, memory.blockMask()) * 2.0 *
                             (static_cast<double>(problem.headDim) + vkf::layoutOf(problem, VKF_TENSOR_V).dim);
     result.blockDensity = options.blockDensity;

@@ -22,7 +22,7 @@ constexpr std::array<VkfTensorRole, 3> inputRoles = {VKF_TENSOR_Q, VKF_TENSOR_K,
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
 uint64_t lseElements(const VkfProblem& problem) {
-    return has(problem, VKF_ARRAY_LSE) ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
+    return has(problem, VKF_USE_LSE) ? uint64_t{problem.batch} * problem.queryHeads * problem.queryRows : 0;
 }
 
 } // namespace

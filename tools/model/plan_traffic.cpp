@@ -54,8 +54,8 @@ struct Reach {
 Reach reachOf(const VkfProblem& p, int64_t firstRow, int64_t lastRow) {
     const int64_t keys = p.keys;
     const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{p.queryRows};
-    const int64_t left = p.window.enabled != 0 ? p.window.left : -1;
-    const int64_t right = p.causal != 0 ? 0 : p.window.enabled != 0 ? p.window.right : -1;
+    const int64_t left = has(p, VKF_USE_WINDOW) ? p.window.left : -1;
+    const int64_t right = has(p, VKF_USE_CAUSAL) ? 0 : has(p, VKF_USE_WINDOW) ? p.window.right : -1;
     const int64_t begin = left < 0 || left > keys ? 0 : std::max<int64_t>(firstRow + offset - left, 0);
     const int64_t end = right < 0 || right > keys ? keys : std::min(lastRow + offset + right + 1, keys);
     return {begin, end};
@@ -126,7 +126,7 @@ StandardSums sumStandard(const VkfProblem& problem, const VkfPlanInfo& plan) {
         const Reach reach = reachOf(problem, first, end - 1);
         const Reach tiles = reach.inChunks(plan.tileKeys, problem.keys);
         const Reach chunks = reach.inChunks(tile.chunkKeys, tile.keysOfP);
-        const bool wanted = has(problem, VKF_ARRAY_PROBABILITIES) && !has(problem, VKF_ARRAY_PROBABILITY_ROWS);
+        const bool wanted = has(problem, VKF_USE_PROBABILITIES) && !has(problem, VKF_USE_PROBABILITY_ROWS);
         const Reach written = wanted ? Reach{0, tile.keysOfP} : chunks;
         const auto count = static_cast<double>(end - first);
         sums.scoresWritten += static_cast<double>(roundUp(end - first, tile.matrixRows)) *
@@ -165,18 +165,18 @@ double valuesRead(const Counted& c, double rows) {
 void addOutputs(const Counted& c, Traffic& traffic) {
     const double rows = c.heads * c.sums.rows;
     traffic.entries.push_back({"o", 0, rows * valueDimOf(c.problem) * bytesOf(c.problem.o.type)});
-    if (has(c.problem, VKF_ARRAY_LSE))
+    if (has(c.problem, VKF_USE_LSE))
         traffic.entries.push_back({"lse", 0, rows * floatBytes});
 }
 
 // If the probabilities come from lse, q and k are read at least once more.
 void addProbabilities(const VkfProblem& p, VkfPath path, Traffic& traffic) {
-    const bool fromLse = path != VKF_PATH_STANDARD || has(p, VKF_ARRAY_PROBABILITY_ROWS);
+    const bool fromLse = path != VKF_PATH_STANDARD || has(p, VKF_USE_PROBABILITY_ROWS);
     const double rows = static_cast<double>(p.batch) * p.queryHeads *
-                        (has(p, VKF_ARRAY_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows);
+                        (has(p, VKF_USE_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows);
     const double read = rows * (p.headDim * bytesOf(p.q.type) + floatBytes) +
                         static_cast<double>(p.batch) * p.kvHeads * p.keys * p.headDim * bytesOf(p.k.type);
-    if (has(p, VKF_ARRAY_PROBABILITIES))
+    if (has(p, VKF_USE_PROBABILITIES))
         traffic.entries.push_back({"probabilities", fromLse ? read : 0, rows * p.keys * floatBytes});
 }
 
@@ -231,7 +231,7 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
         return {};
     // Where the query heads of a KV head are rows of one tile.
     const bool packed =
-        plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && !has(problem, VKF_ARRAY_BLOCK_MASK));
+        plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && !has(problem, VKF_USE_BLOCK_MASK));
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
                           sumTiles(problem, group, plan.tileRows, plan.tileKeys)};

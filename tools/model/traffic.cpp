@@ -38,7 +38,7 @@ TrafficShape trafficShape(const VkfProblem& problem) {
             element,
             element,
             4.0,
-            has(problem, VKF_ARRAY_LSE) ? 4.0 : 0.0};
+            has(problem, VKF_USE_LSE) ? 4.0 : 0.0};
 }
 
 Traffic standardTraffic(const TrafficShape& shape) {

@@ -41,7 +41,7 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
         const VkfTensorLayout k = vkf::layoutOf(problem, VKF_TENSOR_K);
         problem.v = {problem.k.type, 0, k.batchStride, k.headStride, k.rowStride};
     }
-    problem.causal = shapes.causal == "yes" ? 1 : 0;
+    enable(problem, VKF_USE_CAUSAL, shapes.causal == "yes");
     problem.kvSplits = shapes.splits;
     return problem;
 }

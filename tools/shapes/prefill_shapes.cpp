@@ -84,7 +84,7 @@ std::vector<VkfProblem> prefillProblems(const PrefillShapes& shapes) {
                         problem.headDim = dim;
                         problem.q = problem.k = problem.v = problem.o = dense(parseType("--types", type));
                         applyCacheOptions(shapes.cache, problem);
-                        problem.causal = causal ? 1 : 0;
+                        enable(problem, VKF_USE_CAUSAL, causal);
                         addProblems(shapes, problem, problems);
                     }
     if (problems.empty())

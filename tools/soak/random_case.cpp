@@ -87,41 +87,42 @@ VkfBroadcastArray broadcast(Dice& dice, const VkfProblem& p, VkfType type) {
 }
 
 void chooseMasks(Dice& dice, VkfProblem& p) {
-    p.causal = dice.oneIn(3) ? 1 : 0;
+    enable(p, VKF_USE_CAUSAL, dice.oneIn(3));
     p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(5)) {
-        p.window.enabled = 1;
+        p.use |= VKF_USE_WINDOW;
         p.window.left = static_cast<int64_t>(dice.below(120)) - 1;
-        p.window.right = p.causal != 0 ? 0 : static_cast<int64_t>(dice.below(120)) - 1; // causal rows end there
+        p.window.right =
+            has(p, VKF_USE_CAUSAL) ? 0 : static_cast<int64_t>(dice.below(120)) - 1; // causal rows end there
         p.window.firstKeys = dice.oneIn(3) ? dice.below(40) : 0;
     }
     if (dice.oneIn(6)) {
         p.mask = broadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
-        enable(p, VKF_ARRAY_MASK);
+        enable(p, VKF_USE_MASK);
     }
-    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(8));
-    enable(p, VKF_ARRAY_BLOCK_MASK, dice.oneIn(10));
-    p.blockMask.blockSize = has(p, VKF_ARRAY_BLOCK_MASK) ? 16U << dice.below(4) : 0;
+    enable(p, VKF_USE_DOCUMENT_IDS, dice.oneIn(8));
+    enable(p, VKF_USE_BLOCK_MASK, dice.oneIn(10));
+    p.blockMask.blockSize = has(p, VKF_USE_BLOCK_MASK) ? 16U << dice.below(4) : 0;
 }
 
 void chooseScoreTerms(Dice& dice, VkfProblem& p) {
     p.scale = dice.oneIn(4) ? 0.01F * static_cast<float>(1 + dice.below(100)) : 0.0F;
     p.softcap = dice.oneIn(6) ? 0.5F * static_cast<float>(1 + dice.below(100)) : 0.0F;
-    p.alibi = dice.oneIn(8) ? 1 : 0;
-    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
-    enable(p, VKF_ARRAY_SINKS, dice.oneIn(6));
+    enable(p, VKF_USE_ALIBI, dice.oneIn(8));
+    enable(p, VKF_USE_ALIBI_SLOPES, has(p, VKF_USE_ALIBI) && dice.oneIn(2));
+    enable(p, VKF_USE_SINKS, dice.oneIn(6));
     if (dice.oneIn(6)) {
         p.bias = broadcast(dice, p, dice.of(types));
-        enable(p, VKF_ARRAY_BIAS);
-        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(2));
+        enable(p, VKF_USE_BIAS);
+        enable(p, VKF_USE_BIAS_FACTORS, dice.oneIn(2));
     }
     if (dice.oneIn(8)) {
         p.dropout.probability = 0.01F * static_cast<float>(1 + dice.below(70));
         p.dropout.seed = dice.below(1000) * 0x1234567890123ULL;
-        enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(2));
+        enable(p, VKF_USE_DROPOUT_SEED, dice.oneIn(2));
         if (dice.oneIn(3)) {
             p.dropoutMask = broadcast(dice, p, VKF_TYPE_BOOL8);
-            enable(p, VKF_ARRAY_DROPOUT_MASK);
+            enable(p, VKF_USE_DROPOUT_MASK);
         }
     }
 }
@@ -130,7 +131,7 @@ void choosePages(Dice& dice, VkfProblem& p) {
     p.paging.pageSize = 1U << dice.below(7);
     p.paging.maxPages = (p.keys + p.paging.pageSize - 1) / p.paging.pageSize;
     p.paging.pages = p.batch * p.paging.maxPages;
-    enable(p, VKF_ARRAY_BLOCK_TABLE);
+    enable(p, VKF_USE_BLOCK_TABLE);
 }
 
 // Turns the sequences into packed ones of random lengths.
@@ -145,7 +146,7 @@ std::vector<int32_t> pack(Dice& dice, VkfProblem& p) {
     p.batch = static_cast<uint32_t>(starts.size() - 1);
     p.queryRows = p.keys = static_cast<uint32_t>(starts.back());
     p.longestRows = p.longestKeys = static_cast<uint32_t>(longest);
-    enable(p, VKF_ARRAY_CU_SEQLENS);
+    enable(p, VKF_USE_CU_SEQLENS);
     return starts;
 }
 
@@ -157,8 +158,8 @@ std::vector<float> uniform(bool wanted, uint32_t count, float least, float most,
 }
 
 // Bits of a BOOL1 mask, or bytes that are 0 or 1.
-std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array, VkfType type, Dice& dice) {
-    std::vector<std::byte> bytes(vkfBroadcastBytes(&problem, array));
+std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArray array, VkfType type, Dice& dice) {
+    std::vector<std::byte> bytes(vkfGetArrayBytes(&problem, array));
     for (std::byte& byte : bytes)
         byte = std::byte{static_cast<unsigned char>(dice.below(type == VKF_TYPE_BOOL1 ? 256 : 2))};
     return bytes;
@@ -166,8 +167,8 @@ std::vector<std::byte> randomMask(const VkfProblem& problem, VkfArrayBits array,
 
 std::vector<std::byte> randomBias(const VkfProblem& problem, uint64_t seed) {
     std::vector<std::byte> bytes = normalBlock(
-        problem.bias.type, vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS) / vkfTypeBytes(problem.bias.type), seed);
-    bytes.resize(vkfBroadcastBytes(&problem, VKF_ARRAY_BIAS));
+        problem.bias.type, vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) / vkfTypeBytes(problem.bias.type), seed);
+    bytes.resize(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS));
     return bytes;
 }
 
@@ -245,13 +246,13 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
         scatter(dice, problem.k, problem.kvHeads, problem.keys, problem.headDim);
         scatter(dice, problem.v, problem.kvHeads, problem.keys, problem.valueDim);
     }
-    enable(problem, VKF_ARRAY_KEY_LENGTHS, !packed && dice.oneIn(4));
+    enable(problem, VKF_USE_KEY_LENGTHS, !packed && dice.oneIn(4));
     chooseMasks(dice, problem);
     chooseScoreTerms(dice, problem);
-    enable(problem, VKF_ARRAY_LSE, dice.oneIn(2));
-    enable(problem, VKF_ARRAY_PROBABILITIES, !packed && dice.oneIn(8));
+    enable(problem, VKF_USE_LSE, dice.oneIn(2));
+    enable(problem, VKF_USE_PROBABILITIES, !packed && dice.oneIn(8));
     backward = dice.oneIn(4);
-    enable(problem, VKF_ARRAY_LSE, backward || has(problem, VKF_ARRAY_LSE));
+    enable(problem, VKF_USE_LSE, backward || has(problem, VKF_USE_LSE));
     backwardPath = dice.of(backwardPaths);
     extreme = dice.oneIn(casesPerExtreme);
     if (extreme && problem.softcap > 0.0F)
@@ -263,14 +264,14 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     : problem_(random.problem), starts_(random.starts), tensors_(problem_, seed, 0.5) {
     Dice dice(seed ^ 0x50414bULL);
-    const auto wants = [this](VkfArrayBits array) { return has(problem_, array); };
-    if (wants(VKF_ARRAY_PROBABILITIES))
+    const auto wants = [this](VkfUseBits array) { return has(problem_, array); };
+    if (wants(VKF_USE_PROBABILITIES))
         probabilities_.assign(size_t{problem_.batch} * problem_.queryHeads * problem_.queryRows * problem_.keys,
                               std::numeric_limits<float>::quiet_NaN());
-    sinks_ = uniform(wants(VKF_ARRAY_SINKS), problem_.queryHeads, -6, 6, dice);
-    slopes_ = uniform(wants(VKF_ARRAY_ALIBI_SLOPES), problem_.queryHeads, -0.1F, 0.5F, dice);
-    factors_ = uniform(wants(VKF_ARRAY_BIAS_FACTORS), problem_.queryHeads, -1, 2, dice);
-    if (wants(VKF_ARRAY_BIAS))
+    sinks_ = uniform(wants(VKF_USE_SINKS), problem_.queryHeads, -6, 6, dice);
+    slopes_ = uniform(wants(VKF_USE_ALIBI_SLOPES), problem_.queryHeads, -0.1F, 0.5F, dice);
+    factors_ = uniform(wants(VKF_USE_BIAS_FACTORS), problem_.queryHeads, -1, 2, dice);
+    if (wants(VKF_USE_BIAS))
         bias_ = randomBias(problem_, seed + 1);
     if (random.extreme) {
         grow(problem_.q.type, tensors_.q, random.growth.q, seed + 2);
@@ -287,7 +288,7 @@ CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     mask_ = randomMask(problem_, VKF_ARRAY_MASK, problem_.mask.type, dice);
     dropoutMask_ = randomMask(problem_, VKF_ARRAY_DROPOUT_MASK, problem_.dropoutMask.type, dice);
     const uint64_t sequences = starts_.empty() ? problem_.batch : 1;
-    for (uint64_t i = 0; wants(VKF_ARRAY_DOCUMENT_IDS) && i < sequences * problem_.keys; ++i)
+    for (uint64_t i = 0; wants(VKF_USE_DOCUMENT_IDS) && i < sequences * problem_.keys; ++i)
         documents_.push_back(i % problem_.keys == 0 || dice.oneIn(16) ? static_cast<int32_t>(dice.below(1000))
                                                                       : documents_.back());
     dropoutSeed_ = dice.below(1U << 30);

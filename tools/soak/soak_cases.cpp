@@ -37,12 +37,12 @@ bool checkGradients(host::Device& device, const RandomCase& random, VkfPath path
     VkfProblem problem = random.problem;
     problem.path = path;
     std::optional<RandomGradients> gradients;
-    host::GradientReport report;
+    host::BackwardReport report;
     try {
         gradients.emplace(problem, seed, seed % 2 == 0 ? bandScratchBytes : 0);
         grow(gradients->problem.dout.type, gradients->dout, random.growth.dout, seed + 5);
         grow(VKF_TYPE_F32, gradients->dlse, random.growth.dlse, seed + 6);
-        report = host::gradient(device, gradients->problem, tensors, gradients->pointers());
+        report = host::backward(device, gradients->problem, tensors, gradients->pointers());
     } catch (const host::Error& error) {
         if (error.result() == VKF_ERROR_UNSUPPORTED)
             return false;

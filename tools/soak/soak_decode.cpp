@@ -39,7 +39,7 @@ VkfProblem decodeProblem(const host::Device& device) {
     problem.keys = 1024;
     problem.headDim = 64;
     problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F16);
-    enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    enable(problem, VKF_USE_KEY_LENGTHS);
     if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS)
         problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F32); // the device stores no 16-bit types
     return problem;

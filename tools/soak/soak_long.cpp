@@ -30,7 +30,7 @@ VkfProblem longProblem(const host::Device& device, uint32_t rows) {
     problem.queryHeads = problem.kvHeads = 1;
     problem.queryRows = problem.keys = rows;
     problem.headDim = 128;
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F16);
     if (vkfCheckSupport(device.context(), &problem, nullptr) != VKF_SUCCESS)
         problem.q = problem.k = problem.v = problem.o = dense(VKF_TYPE_F32); // the device stores no 16-bit types

@@ -37,11 +37,11 @@ StudyInputs::StudyInputs(const StudyInputOptions& options) {
         if (options.blockDensity)
             checkDensity(*options.blockDensity, options.math.maskBlock);
         problem_ = makeProblem(options.shape, options.math);
-        enable(problem_, VKF_ARRAY_KEY_LENGTHS, options.randomLengths);
+        enable(problem_, VKF_USE_KEY_LENGTHS, options.randomLengths);
     } else {
         load(options);
     }
-    enable(problem_, VKF_ARRAY_LSE);
+    enable(problem_, VKF_USE_LSE);
     if (files_) {
         const VkfTensorLayout layout = vkf::layoutOf(problem_, VKF_TENSOR_O);
         o_.resize(layout.elements * vkfTypeBytes(layout.type));
@@ -100,7 +100,7 @@ std::string StudyInputs::text() const {
         valueDim() == p.headDim ? std::to_string(p.headDim) : fmt::format("{}/{}", p.headDim, valueDim());
     return fmt::format("{}{} head{}, {} rows, {} keys, D = {}, {}{}", sequences, p.queryHeads,
                        p.queryHeads == 1 ? "" : "s", p.queryRows, p.keys, dims, vkfTypeName(p.q.type),
-                       p.causal != 0 ? ", causal" : "");
+                       has(p, VKF_USE_CAUSAL) ? ", causal" : "");
 }
 
 ReferenceResult runReference(StudyInputs& inputs, VkfReferenceOptions options, const std::string& label) {

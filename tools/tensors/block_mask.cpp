@@ -23,11 +23,11 @@ Keys visibleKeys(const VkfProblem& problem, int64_t row) {
     const int64_t keys = problem.keys;
     const int64_t place = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows});
     Keys visible{0, keys};
-    if (problem.window.enabled && problem.window.left >= 0 && problem.window.left < place)
+    if (has(problem, VKF_USE_WINDOW) && problem.window.left >= 0 && problem.window.left < place)
         visible.begin = place - problem.window.left;
-    if (problem.causal)
+    if (has(problem, VKF_USE_CAUSAL))
         visible.end = place + 1;
-    else if (problem.window.enabled && problem.window.right >= 0 && problem.window.right < keys - place)
+    else if (has(problem, VKF_USE_WINDOW) && problem.window.right >= 0 && problem.window.right < keys - place)
         visible.end = place + problem.window.right + 1;
     return {visible.begin, std::min(visible.end, keys)};
 }

@@ -22,7 +22,7 @@ void storeRow(VkfType type, const std::vector<float>& row, std::byte* to) {
 } // namespace
 
 std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
-    if (!has(problem, VKF_ARRAY_BLOCK_TABLE))
+    if (!has(problem, VKF_USE_BLOCK_TABLE))
         return {};
     std::vector<int32_t> table(size_t{problem.batch} * problem.paging.maxPages);
     std::iota(table.begin(), table.end(), 0);
@@ -44,7 +44,7 @@ std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, co
                 uint64_t index = batch * from.batchStride + head * from.headStride + key * from.rowStride;
                 for (float& x : row)
                     x = static_cast<float>(vkfLoadElement(from.type, elements, index++));
-                const bool paged = has(problem, VKF_ARRAY_BLOCK_TABLE);
+                const bool paged = has(problem, VKF_USE_BLOCK_TABLE);
                 const uint64_t page =
                     paged ? static_cast<uint64_t>(blockTable[batch * paging.maxPages + key / paging.pageSize]) : batch;
                 const uint64_t first = page * layout.batchStride + head * layout.headStride +

@@ -59,10 +59,10 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
     v = normal(problem, VKF_TENSOR_V, generator);
     const VkfTensorLayout output = vkf::layoutOf(problem, VKF_TENSOR_O);
     o.assign(output.elements * vkfTypeBytes(output.type), std::byte{0xff}); // NaN in every type
-    if (has(problem, VKF_ARRAY_LSE))
+    if (has(problem, VKF_USE_LSE))
         lse.assign(size_t{problem.batch} * problem.queryHeads * problem.queryRows,
                    std::numeric_limits<float>::quiet_NaN());
-    if (has(problem, VKF_ARRAY_KEY_LENGTHS))
+    if (has(problem, VKF_USE_KEY_LENGTHS))
         for (uint32_t i = 0; i < problem.batch; ++i)
             keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
     blockMask = randomBlockMask(problem, blockDensity, generator.next());
@@ -75,10 +75,10 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     tensors.k = k.data();
     tensors.v = v.data();
     tensors.o = o.data();
-    tensors.lse = has(problem, VKF_ARRAY_LSE) ? lse.data() : nullptr;
-    tensors.keyLengths = has(problem, VKF_ARRAY_KEY_LENGTHS) ? keyLengths.data() : nullptr;
-    tensors.blockMask = has(problem, VKF_ARRAY_BLOCK_MASK) ? blockMask.data() : nullptr;
-    tensors.blockTable = has(problem, VKF_ARRAY_BLOCK_TABLE) ? blockTable.data() : nullptr;
+    tensors.lse = has(problem, VKF_USE_LSE) ? lse.data() : nullptr;
+    tensors.keyLengths = has(problem, VKF_USE_KEY_LENGTHS) ? keyLengths.data() : nullptr;
+    tensors.blockMask = has(problem, VKF_USE_BLOCK_MASK) ? blockMask.data() : nullptr;
+    tensors.blockTable = has(problem, VKF_USE_BLOCK_TABLE) ? blockTable.data() : nullptr;
     return tensors;
 }
 

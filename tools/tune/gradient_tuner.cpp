@@ -14,8 +14,8 @@ namespace vkf::tools {
 namespace {
 
 // The problem of the kernels that write these gradients.
-VkfGradientProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
-    auto problem = make<VkfGradientProblem>();
+VkfBackwardProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
+    auto problem = make<VkfBackwardProblem>();
     problem.problem = &forward;
     problem.gradients = gradients;
     problem.dout = forward.o;
@@ -42,12 +42,12 @@ template <typename Outputs> void keepWanted(VkfGradients wanted, Outputs& output
 }
 
 VkfProblem withLse(VkfProblem forward) {
-    enable(forward, VKF_ARRAY_LSE);
+    enable(forward, VKF_USE_LSE);
     return forward;
 }
 
 // The tiles of all kernels.
-bool haveEqualTiles(const VkfGradientInfo& a, const VkfGradientInfo& b) {
+bool haveEqualTiles(const VkfBackwardInfo& a, const VkfBackwardInfo& b) {
     return std::string_view(a.rowTile) == b.rowTile && std::string_view(a.keyTile) == b.keyTile;
 }
 
@@ -60,11 +60,11 @@ GradientTuner::GradientTuner(host::Device& device, const TunerOptions& options, 
 
 // Makes the gradient of a contestant, in its context.
 void GradientTuner::plan(const VkfProblem& forward, GradientContestant& contestant) {
-    const VkfGradientProblem problem = gradientProblem(forward, gradients_);
+    const VkfBackwardProblem problem = gradientProblem(forward, gradients_);
     VkfMessage message{};
-    check(vkfCreateGradient(contestant.context.get(), &problem, contestant.gradient.put(), &message), message);
-    contestant.info = make<VkfGradientInfo>();
-    check(vkfGetGradientInfo(contestant.gradient.get(), &contestant.info, &message), message);
+    check(vkfCreateBackward(contestant.context.get(), &problem, contestant.gradient.put(), &message), message);
+    contestant.info = make<VkfBackwardInfo>();
+    check(vkfGetBackwardInfo(contestant.gradient.get(), &contestant.info, &message), message);
     contestant.runs.emplace(clock_, contestant.info.stepCount);
 }
 
@@ -79,7 +79,7 @@ GradientTuner::contestant(const VkfProblem& forward, std::vector<KernelTileText>
 
 // Makes gradients for the tiles that fit and differ from the built-in ones.
 std::vector<GradientTuner::GradientContestant>
-GradientTuner::contestants(const VkfProblem& forward, const ProblemClass& like, const VkfGradientInfo& builtIn) {
+GradientTuner::contestants(const VkfProblem& forward, const ProblemClass& like, const VkfBackwardInfo& builtIn) {
     const std::vector<std::vector<KernelTileText>> tiles = gradientCandidates(forward, gradients_);
     std::vector<std::optional<GradientContestant>> made(tiles.size());
     makeAll(tiles.size(), [&](size_t i) {
@@ -104,11 +104,11 @@ void GradientTuner::prepare(const VkfProblem& forward, const std::vector<const G
 
 ClockSample GradientTuner::runOnce(GradientContestant& contestant) {
     set_ = (set_ + 1) % memory_.sets();
-    VkfGradientBindings bindings = memory_.bindings(set_);
+    VkfBackwardBindings bindings = memory_.bindings(set_);
     keepWanted(gradients_, bindings);
     VkfMessage message{};
     const ClockSample sample = contestant.runs->run([&](VkCommandBuffer commands, uint32_t first, uint32_t count) {
-        check(vkfCmdGradientSteps(commands, contestant.gradient.get(), &bindings, first, count, &message), message);
+        check(vkfCmdBackwardSteps(commands, contestant.gradient.get(), &bindings, first, count, &message), message);
     });
     afterRun_();
     return sample;

@@ -22,9 +22,9 @@ namespace vkf::tools {
 struct GradientTuneResult {
     VkfProblem problem{}; // of the forward pass
     VkfGradients gradients = 0;
-    VkfGradientInfo builtIn{};
+    VkfBackwardInfo builtIn{};
     // The best candidate, or the built-in choice if there is no candidate.
-    VkfGradientInfo best{};
+    VkfBackwardInfo best{};
     double builtInSeconds = 0;
     double bestSeconds = 0;
     bool taken = false; // the best is faster by the margin
@@ -50,8 +50,8 @@ private:
     struct GradientContestant : Contestant {
         std::vector<KernelTileText> tiles; // empty for the built-in choice
         Context context;
-        Gradient gradient;
-        VkfGradientInfo info{};
+        vkf::Backward gradient;
+        VkfBackwardInfo info{};
         std::optional<StepRuns> runs;
     };
 
@@ -60,7 +60,7 @@ private:
                                   const std::string& tuning);
     void plan(const VkfProblem& forward, GradientContestant& contestant);
     std::vector<GradientContestant> contestants(const VkfProblem& forward, const ProblemClass& like,
-                                                const VkfGradientInfo& builtIn);
+                                                const VkfBackwardInfo& builtIn);
     void prepare(const VkfProblem& forward, const std::vector<const GradientContestant*>& contestants);
     ClockSample runOnce(GradientContestant& contestant);
     bool isFasterAlike(const ProblemClass& like, GradientContestant& candidate, GradientContestant& builtIn);

@@ -72,8 +72,8 @@ std::string ProblemClass::gradientEntry(const std::string& kernel, const std::st
 std::string ProblemClass::line(const std::string& firstWord, const std::string& tile, const std::string& remark) const {
     const uint32_t valueDim = measured_.valueDim != 0 ? measured_.valueDim : measured_.headDim;
     return fmt::format("{} type={} masked={} headDim={} valueDim={} rows={} keys={} heads={} {}{}{}", firstWord,
-                       vkfTypeName(measured_.q.type), measured_.causal ? "yes" : "no", measured_.headDim, valueDim,
-                       rangeText(rows_.least, rows_.most), rangeText(keys_.least, keys_.most),
+                       vkfTypeName(measured_.q.type), has(measured_, VKF_USE_CAUSAL) ? "yes" : "no", measured_.headDim,
+                       valueDim, rangeText(rows_.least, rows_.most), rangeText(keys_.least, keys_.most),
                        rangeText(heads_.least, heads_.most), tile, remark.empty() ? "" : " # ", remark);
 }
 

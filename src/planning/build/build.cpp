@@ -64,7 +64,7 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
     if (const VkfResult result = buildPhases(builder, &phases, &plan->scratch, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (has(problem.given, VKF_ARRAY_CU_SEQLENS)) {
+    if (has(problem.given, VKF_USE_CU_SEQLENS)) {
         buildSequenceList(problem.given, plan, &phases);
     }
     if (plan->hasTable) {

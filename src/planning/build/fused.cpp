@@ -42,8 +42,8 @@ VkfResult buildMerge(const PhaseBuilder& builder, AttentionPhases* phases, VkfMe
         constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
-        constants[VKF_MERGE_ID_SINKS] = has(p, VKF_ARRAY_SINKS) ? 1 : 0;
-        constants[VKF_MERGE_ID_NATURAL] = has(p, VKF_ARRAY_BIAS) ? 1 : 0;
+        constants[VKF_MERGE_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
+        constants[VKF_MERGE_ID_NATURAL] = has(p, VKF_USE_BIAS) ? 1 : 0;
         builder.writeLse(&merge);
     }
     return result;

@@ -31,7 +31,7 @@ VkfResult buildProbabilities(const PhaseBuilder& builder, AttentionPhases* phase
     if (builder.decision().lse == Operand::scratchLse) {
         scratch->reserve(ScratchRange::lse, builder.rows() * sizeof(float), sizeof(float));
     }
-    const bool chosenRows = has(p, VKF_ARRAY_PROBABILITY_ROWS);
+    const bool chosenRows = has(p, VKF_USE_PROBABILITY_ROWS);
     const uint64_t rowTiles = (uint64_t{rows} + tile.rows() - 1) / tile.rows();
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys() - 1) / tile.keys();
     Phase& phase = phases->probabilities.emplace();

@@ -26,7 +26,7 @@ VkfResult makeSoftmax(const PhaseBuilder& builder, Phase* softmax, VkfMessage* m
     const VkfProblem& p = builder.problem().given;
     const StandardKernels& kernels = *builder.decision().standard;
     const bool probabilities =
-        has(p, VKF_ARRAY_PROBABILITIES) && !has(p, VKF_ARRAY_PROBABILITY_ROWS); // chosen rows have a phase of their own
+        has(p, VKF_USE_PROBABILITIES) && !has(p, VKF_USE_PROBABILITY_ROWS); // chosen rows have a phase of their own
     const VkfResult result = builder.make(Kernel::standardSoftmax, {},
                                           {Operand::none, Operand::scratchState,
                                            probabilities ? Operand::probabilities : Operand::none, Operand::scratch},

@@ -28,9 +28,9 @@ bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layo
 bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     constexpr uint32_t mostColumns = 64;
     const VkfProblem& p = problem.given;
-    const bool hasTerms = p.softcap > 0.0F || p.alibi != 0 || has(p, VKF_ARRAY_BIAS);
-    const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_ARRAY_BLOCK_MASK);
-    const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_ARRAY_BLOCK_TABLE);
+    const bool hasTerms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI) || has(p, VKF_USE_BIAS);
+    const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_USE_BLOCK_MASK);
+    const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE);
     return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
 }
 

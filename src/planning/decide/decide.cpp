@@ -11,7 +11,7 @@
 #include "planning/decide/storage16.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "problem/mask_layout.hpp"
-#include "problem/optional_inputs.hpp"
+#include "problem/arrays.hpp"
 #include "problem/strides.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -38,12 +38,12 @@ VkfResult decidePath(const TunedDevice& device, const CheckedProblem& problem, c
 // Whether a phase makes the probabilities from lse. The softmax of path standard writes those of all rows.
 bool hasProbabilityPhase(const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.given;
-    const bool writtenBySoftmax = path == VKF_PATH_STANDARD && !has(p, VKF_ARRAY_PROBABILITY_ROWS);
-    return has(p, VKF_ARRAY_PROBABILITIES) && !problem.empty && p.keys != 0 && !writtenBySoftmax;
+    const bool writtenBySoftmax = path == VKF_PATH_STANDARD && !has(p, VKF_USE_PROBABILITY_ROWS);
+    return has(p, VKF_USE_PROBABILITIES) && !problem.empty && p.keys != 0 && !writtenBySoftmax;
 }
 
 Operand lseOf(const VkfProblem& p, bool probabilities) {
-    return has(p, VKF_ARRAY_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
+    return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
 } // namespace

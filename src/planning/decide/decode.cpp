@@ -36,7 +36,7 @@ bool hasNearKeys(const CheckedProblem& problem) {
         const VkfTensorLayout& layout = problem.layout(role);
         return byteStrides(layout).row * layout.rows <= mostBytes;
     };
-    return loadsWords(problem) && !has(problem.given, VKF_ARRAY_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
+    return loadsWords(problem) && !has(problem.given, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
            isNear(VKF_TENSOR_V);
 }
 
@@ -51,7 +51,7 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
             blockUnit(problem),
             hasNearKeys(problem),
-            has(p, VKF_ARRAY_CU_SEQLENS) && p.longestRows == 0};
+            has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0};
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.

@@ -62,7 +62,7 @@ bool fitsStrides(const CheckedProblem& problem) {
 
 bool dequantizesKeys(const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    if (problem.empty || p.keys == 0 || has(p, VKF_ARRAY_CU_SEQLENS)) {
+    if (problem.empty || p.keys == 0 || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
     // The attention kernel loads k and v in words of 16 bytes only if rows of q consist of such words too. Otherwise it
@@ -81,7 +81,7 @@ CheckedProblem dequantizedProblem(const CheckedProblem& problem) {
     p.k = {};
     p.k.type = dequantized.layout(VKF_TENSOR_K).type;
     p.v = p.k;
-    p.arrays &= ~static_cast<VkfArrays>(VKF_ARRAY_BLOCK_TABLE);
+    p.use &= ~static_cast<VkfUse>(VKF_USE_BLOCK_TABLE);
     p.paging = {};
     return dequantized;
 }

@@ -24,7 +24,7 @@ uint64_t keyBytes(const CheckedProblem& problem, const std::optional<Dequantized
 
 uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
     const VkfProblem& p = problem.given;
-    if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_ARRAY_CU_SEQLENS) || p.keys == 0 ||
+    if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) || p.keys == 0 ||
         problem.empty) {
         return 1;
     }

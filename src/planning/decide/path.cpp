@@ -41,7 +41,7 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
         return {p.path, {}};
     }
     const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
-    const bool few = caps.storage16() && typicalRows(p) <= chip.mostDecodeRows && !has(p, VKF_ARRAY_BLOCK_MASK);
+    const bool few = caps.storage16() && typicalRows(p) <= chip.mostDecodeRows && !has(p, VKF_USE_BLOCK_MASK);
     if (wide || (few && (!isCrowded(chip, problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
         return {VKF_PATH_DECODE, {}};
     }

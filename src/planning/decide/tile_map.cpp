@@ -15,7 +15,7 @@ namespace {
 // about every key then.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.given;
-    return walksTiles(path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) && !has(p, VKF_ARRAY_CU_SEQLENS) &&
+    return walksTiles(path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
            p.keys != 0 && !problem.empty;
 }
 
@@ -25,8 +25,8 @@ bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
 
 // Whether each head needs its own map. `bias`: the map looks at the bias.
 bool needsHeads(const VkfProblem& p, bool bias) {
-    return (has(p, VKF_ARRAY_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
-           (has(p, VKF_ARRAY_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
+    return (has(p, VKF_USE_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
+           (has(p, VKF_USE_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
 }
 
 // The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
@@ -56,7 +56,7 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    if (!has(p, VKF_ARRAY_BIAS) || has(p, VKF_ARRAY_CU_SEQLENS)) {
+    if (!has(p, VKF_USE_BIAS) || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
     const Chip::TileMap& chip = chipOf(caps).tileMap;

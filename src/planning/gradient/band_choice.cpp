@@ -40,7 +40,7 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& sto
     const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : static_cast<int64_t>(p.keys) - rows;
     int64_t begin = 0;
     int64_t end = rows;
-    if (!has(p, VKF_ARRAY_KEY_LENGTHS)) {
+    if (!has(p, VKF_USE_KEY_LENGTHS)) {
         const auto firstKey = static_cast<int64_t>(tile * store.keys());
         const auto endKey = std::min<int64_t>(firstKey + store.keys(), p.keys);
         begin = std::max<int64_t>(firstKey - offset - windowReach(forward.windowRight, VKF_UNLIMITED_RIGHT), 0);
@@ -130,8 +130,8 @@ GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& s
 // Whether the kernel that owns keys stores ds for all rows that may see one of them, in matrices that can be
 // transposed.
 bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
-    return store.layout.rows == store.layout.depth && !has(forward.given, VKF_ARRAY_CU_SEQLENS) &&
-           !has(forward.given, VKF_ARRAY_BLOCK_MASK) && forward.firstKeys() == 0;
+    return store.layout.rows == store.layout.depth && !has(forward.given, VKF_USE_CU_SEQLENS) &&
+           !has(forward.given, VKF_USE_BLOCK_MASK) && forward.firstKeys() == 0;
 }
 
 // Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where lab/log-0.4.md
@@ -145,7 +145,7 @@ uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
         return std::min(gradient.given.maxScratchBytes, mostBytes);
     }
     const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
-    return pays ? VKF_DEFAULT_GRADIENT_SCRATCH_BYTES : 0;
+    return pays ? VKF_DEFAULT_BACKWARD_SCRATCH_BYTES : 0;
 }
 
 } // namespace

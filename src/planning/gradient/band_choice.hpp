@@ -22,7 +22,7 @@ struct GradientBands {
     uint64_t sumBytes = 0;  // of sums of dq; 0 if a band has all keys
 };
 
-// The bands that fit VkfGradientProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
+// The bands that fit VkfBackwardProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
 // device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
 GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
                                   const GradientSumTile& sum);

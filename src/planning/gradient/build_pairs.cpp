@@ -30,7 +30,7 @@ VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileS
         return result;
     }
     const uint64_t tiles = tilesOfRows(builder.forward(), 1, tile.rows());
-    if (has(p, VKF_ARRAY_CU_SEQLENS)) {
+    if (has(p, VKF_USE_CU_SEQLENS)) {
         *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.rows()};
     }
     const double operations =
@@ -45,7 +45,7 @@ VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileS
         return result;
     }
     const VkfProblem& p = builder.forward().given;
-    const bool packed = has(p, VKF_ARRAY_CU_SEQLENS);
+    const bool packed = has(p, VKF_USE_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {
         *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.keys()};

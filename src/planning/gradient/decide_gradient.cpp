@@ -12,12 +12,12 @@ namespace vkf {
 namespace {
 
 // Whether a gradient is wanted and has elements.
-bool writes(const CheckedGradient& gradient, VkfGradientBits bit, VkfGradientRole role) {
+bool writes(const CheckedGradient& gradient, VkfGradientBits bit, VkfBackwardRole role) {
     return gradient.wants(bit) && gradient.layout(role).elements != 0;
 }
-bool writesDq(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ); }
-bool writesDk(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK); }
-bool writesDv(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV); }
+bool writesDq(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_Q, VKF_BACKWARD_DQ); }
+bool writesDk(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
+bool writesDv(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
 bool needsStorage16(const CheckedGradient& g) {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
@@ -52,7 +52,7 @@ const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
     if (const char* whyNot = whyNoMatrices(caps, gradient.forward); whyNot != nullptr) {
         return whyNot;
     }
-    const VkfType dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT).type;
+    const VkfType dout = gradient.layout(VKF_BACKWARD_DOUT).type;
     return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
 }
 
@@ -69,7 +69,7 @@ bool hasMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, 
 bool readsWholeWords(const CheckedGradient& gradient) {
     const CheckedProblem& forward = gradient.forward;
     return inWholeWords(forward.layout(VKF_TENSOR_Q)) && inWholeWords(forward.layout(VKF_TENSOR_K)) &&
-           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_GRADIENT_TENSOR_DOUT));
+           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_BACKWARD_DOUT));
 }
 
 // AUTO avoids rows that are not whole words, because NVIDIA's compiler (580.159.04) lost sums of such calls.
@@ -122,7 +122,7 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradien
             chooseGradientMatrixTile(device, decision->matrix, problemOf(gradient, GradientOwner::rows, true, false));
     }
     if (dk || dv) {
-        const bool packed = has(gradient.forward.given, VKF_ARRAY_CU_SEQLENS); // all phases share the tile sequences
+        const bool packed = has(gradient.forward.given, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
         decision->coopmat.keys =
             chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, GradientOwner::keys, dk, dv), packed);
     }
@@ -156,7 +156,7 @@ bool hasAllSums(const CheckedGradient& gradient, const BandChoice& tiles) {
            (tiles.dk.workgroupSize() != 0 && (!writesDv(gradient) || tiles.dv.workgroupSize() != 0));
 }
 
-// Bands of keys, if VkfGradientProblem::maxScratchBytes has room for enough keys.
+// Bands of keys, if VkfBackwardProblem::maxScratchBytes has room for enough keys.
 std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedGradient& gradient,
                                       const GradientDecision& decision) {
     if (!writesDq(gradient) || !writesDk(gradient) || decision.coopmat.keys[0].workgroupSize() == 0) {
@@ -167,7 +167,7 @@ std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedGr
     return chosen.bands.heads != 0 && hasAllSums(gradient, chosen) ? std::optional(chosen) : std::nullopt;
 }
 
-// ---- What vkfGetGradientInfo shows -----------------------------------------------------------------------------
+// ---- What vkfGetBackwardInfo shows -----------------------------------------------------------------------------
 
 template <KernelTile Tile> void showTile(const Tile& tile, GradientDecision* decision) {
     TileShape& shown = decision->tile;

@@ -34,9 +34,9 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 void fillTable(const CheckedGradient& gradient, GradientPlan* plan) {
     const VkfProblem& p = gradient.forward.given;
     shared::BackwardTable& table = plan->table;
-    table.dq = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DQ));
-    table.dk = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DK));
-    table.dv = stridesOf(gradient.layout(VKF_GRADIENT_TENSOR_DV));
+    table.dq = stridesOf(gradient.layout(VKF_BACKWARD_DQ));
+    table.dk = stridesOf(gradient.layout(VKF_BACKWARD_DK));
+    table.dv = stridesOf(gradient.layout(VKF_BACKWARD_DV));
     table.kv_heads = p.kvHeads;
     table.scale = p.scale;
     if (gradient.biasElements != 0) {
@@ -71,7 +71,7 @@ VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, Gr
     const VkfResult result =
         builder.make(Kernel::backwardRows, constants,
                      {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-                       {Operand::dout, &builder.gradient().layout(VKF_GRADIENT_TENSOR_DOUT), "dout"},
+                       {Operand::dout, &builder.gradient().layout(VKF_BACKWARD_DOUT), "dout"},
                        {Operand::dlse, nullptr, "dlse"},
                        {Operand::scratchState, nullptr, "scratch"}}},
                      tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);

@@ -62,7 +62,7 @@ VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradi
 
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
 template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
-    const VkfTensorLayout& dout = gradient.layout(VKF_GRADIENT_TENSOR_DOUT);
+    const VkfTensorLayout& dout = gradient.layout(VKF_BACKWARD_DOUT);
     return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
            byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
 }

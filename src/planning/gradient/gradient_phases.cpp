@@ -96,7 +96,7 @@ std::array<GradientPhaseBuilder::Tensor, 4> GradientPhaseBuilder::pairTensors() 
     return {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
              {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
              {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
-             {Operand::dout, &gradient_.layout(VKF_GRADIENT_TENSOR_DOUT), "dout"}}};
+             {Operand::dout, &gradient_.layout(VKF_BACKWARD_DOUT), "dout"}}};
 }
 
 template <KernelTile Tile>

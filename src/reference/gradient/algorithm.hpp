@@ -73,7 +73,7 @@ void computeGradients(const GradientCall& call, GradientOutput output, GradientO
 
 // Whether the softmax of the rows of a query head has a sink.
 inline bool hasSink(const Call& call, uint32_t queryHead) {
-    return has(call.problem, VKF_ARRAY_SINKS) && call.inputs.sinks[queryHead] != -INFINITY;
+    return has(call.problem, VKF_USE_SINKS) && call.inputs.sinks[queryHead] != -INFINITY;
 }
 
 } // namespace vkf::reference

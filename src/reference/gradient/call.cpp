@@ -6,7 +6,7 @@
 namespace vkf {
 
 // The last field of version 0.4.
-VKF_FIRST_SIZE(VkfReferenceGradientInputs, dlse);
+VKF_FIRST_SIZE(VkfReferenceBackwardInputs, dlse);
 
 } // namespace vkf
 
@@ -20,7 +20,7 @@ VkfResult checkMemory(const GradientCall& call, VkfMessage* message) {
     if (call.inputs.dout == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradientInputs.dout is null");
     }
-    if (call.problem.hasDlse != 0 && call.inputs.dlse == nullptr) {
+    if (has(call.problem, VKF_USE_DLSE) && call.inputs.dlse == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradientInputs.dlse is null");
     }
     return VKF_SUCCESS;
@@ -28,10 +28,10 @@ VkfResult checkMemory(const GradientCall& call, VkfMessage* message) {
 
 } // namespace
 
-VkfResult checkGradientCall(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                            const VkfReferenceGradientInputs* gradientInputs, const VkfReferenceOptions* options,
+VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                            const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
                             GradientCall* call, VkfMessage* message) {
-    if (const VkfResult result = vkfCheckGradient(problem, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = vkfCheckBackward(problem, message); result != VKF_SUCCESS) {
         return result;
     }
     if (const VkfResult result = readVersioned(problem, &call->problem, "problem", message); result != VKF_SUCCESS) {
@@ -42,7 +42,7 @@ VkfResult checkGradientCall(const VkfGradientProblem* problem, const VkfReferenc
         result != VKF_SUCCESS) {
         return result;
     }
-    enable(forward, VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS, false);
+    enable(forward, VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS, false);
     forward.probabilityRowCount = 0;
     if (const VkfResult result = checkCall(&forward, inputs, options, &call->forward, message); result != VKF_SUCCESS) {
         return result;
@@ -61,7 +61,7 @@ VkfResult checkGradientCall(const VkfGradientProblem* problem, const VkfReferenc
         return result;
     }
     for (size_t role = 0; role < call->layouts.size(); role++) {
-        call->layouts[role] = layoutOf(*problem, static_cast<VkfGradientRole>(role));
+        call->layouts[role] = layoutOf(*problem, static_cast<VkfBackwardRole>(role));
     }
     call->first = checkedOptions.rowBegin;
     call->stride = checkedOptions.rowStride;

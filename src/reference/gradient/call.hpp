@@ -12,9 +12,9 @@ namespace vkf::reference {
 
 struct GradientCall {
     Call forward; // selects all rows
-    VkfGradientProblem problem;
+    VkfBackwardProblem problem;
     std::array<VkfTensorLayout, 4> layouts;
-    VkfReferenceGradientInputs inputs;
+    VkfReferenceBackwardInputs inputs;
     // Rows of dq, and keys of dk and dv, that the options select: first, first + stride, ...
     uint32_t first;
     uint32_t stride;
@@ -22,7 +22,7 @@ struct GradientCall {
     std::vector<double> o;
     std::vector<double> lse;
 
-    const VkfTensorLayout& layout(VkfGradientRole role) const { return layouts[static_cast<size_t>(role)]; }
+    const VkfTensorLayout& layout(VkfBackwardRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool selects(uint64_t number) const { return number >= first && (number - first) % stride == 0; }
     bool selectsAll() const { return first == 0 && stride == 1; }
     VkfReferenceAlgorithm algorithm() const { return forward.options.algorithm; }
@@ -33,18 +33,18 @@ struct GradientCall {
     }
     // Index of a key among all keys of all KV heads, likewise.
     uint64_t keyNumber(uint32_t batch, uint32_t kvHead, uint32_t key) const {
-        const uint64_t sequence = has(forward.problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch;
+        const uint64_t sequence = has(forward.problem, VKF_USE_CU_SEQLENS) ? 0 : batch;
         return (sequence * forward.problem.kvHeads + kvHead) * forward.problem.keys + key;
     }
     double lseOf(uint64_t rowNumber) const {
         return inputs.lse != nullptr ? static_cast<double>(inputs.lse[rowNumber]) : lse[rowNumber];
     }
     double dlseOf(uint64_t rowNumber) const {
-        return problem.hasDlse != 0 ? static_cast<double>(inputs.dlse[rowNumber]) : 0.0;
+        return has(problem, VKF_USE_DLSE) ? static_cast<double>(inputs.dlse[rowNumber]) : 0.0;
     }
     // Read one row of dout or o.
     void loadDout(uint32_t batch, uint32_t queryHead, uint32_t row, double* to) const {
-        const VkfTensorLayout& tensor = layout(VKF_GRADIENT_TENSOR_DOUT);
+        const VkfTensorLayout& tensor = layout(VKF_BACKWARD_DOUT);
         loadElements(tensor.type, inputs.dout, elementOf(tensor, tensorBatch(batch), queryHead, row), tensor.dim, to,
                      1);
     }
@@ -59,8 +59,8 @@ struct GradientCall {
     }
     // The factor of the bias of a query head.
     double biasFactor(uint32_t queryHead) const {
-        return has(forward.problem, VKF_ARRAY_BIAS_FACTORS) ? static_cast<double>(forward.inputs.biasFactors[queryHead])
-                                                            : 1.0;
+        return has(forward.problem, VKF_USE_BIAS_FACTORS) ? static_cast<double>(forward.inputs.biasFactors[queryHead])
+                                                          : 1.0;
     }
     // The element of the bias of key 0. `row` counts the rows of the sequence.
     uint64_t biasElement(uint32_t batch, uint32_t queryHead, uint64_t row) const {
@@ -78,7 +78,7 @@ struct GradientCall {
 
 private:
     // Packed sequences lie in a tensor with a batch of 1.
-    uint64_t tensorBatch(uint32_t batch) const { return has(forward.problem, VKF_ARRAY_CU_SEQLENS) ? 0 : batch; }
+    uint64_t tensorBatch(uint32_t batch) const { return has(forward.problem, VKF_USE_CU_SEQLENS) ? 0 : batch; }
 };
 
 // Calls visit(KeyRange) for the keys of a range that the call needs with one row: all of them if dq of the row is
@@ -97,8 +97,8 @@ void forEachWanted(const GradientCall& call, KeyRange keys, uint32_t firstKey, b
 }
 
 // Checks a call, and fills *call on success. `options` may be null. Does not compute o and lse.
-VkfResult checkGradientCall(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                            const VkfReferenceGradientInputs* gradientInputs, const VkfReferenceOptions* options,
+VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                            const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
                             GradientCall* call, VkfMessage* message);
 
 } // namespace vkf::reference

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The formulas of gradient.h, row by row in fp64. On request it also estimates what the roundings of a kernel may
-// change; docs/semantics.md derives the estimate.
+// The formulas of backward_problem.h, row by row in fp64. On request it also estimates what the roundings of a kernel
+// may change; docs/semantics.md derives the estimate.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,8 +29,8 @@ class DirectGradient final : public GradientAlgorithm {
 public:
     DirectGradient(const GradientCall& call, const GradientOutput& output, const GradientOutput& errors)
         : call_(call), output_(output), head_(call), scores_(call.forward), d_(call.forward.problem.headDim),
-          dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim), s_(call.forward.problem.keys), slopes_(s_.size()),
-          dp_(s_.size()), dq_(padded(d_)), dout_(dv_), o_(dv_), errors_(call, errors) {}
+          dv_(call.layout(VKF_BACKWARD_DV).dim), s_(call.forward.problem.keys), slopes_(s_.size()), dp_(s_.size()),
+          dq_(padded(d_)), dout_(dv_), o_(dv_), errors_(call, errors) {}
 
     void compute(uint32_t batch, uint32_t kvHead) override {
         const uint32_t group = call_.forward.problem.queryHeads / call_.forward.problem.kvHeads;

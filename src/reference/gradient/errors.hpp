@@ -43,7 +43,7 @@ public:
         normsOfV_.clear();
         for (int64_t key = 0; key < keys; key++) {
             normsOfK_.push_back(norm(head.k(key), call_.forward.problem.headDim));
-            normsOfV_.push_back(norm(head.v(key), call_.layout(VKF_GRADIENT_TENSOR_DV).dim));
+            normsOfV_.push_back(norm(head.v(key), call_.layout(VKF_BACKWARD_DV).dim));
         }
     }
 
@@ -109,7 +109,7 @@ public:
             }
         }
         if (errors_.dv != nullptr) {
-            const uint32_t columns = call_.layout(VKF_GRADIENT_TENSOR_DV).dim;
+            const uint32_t columns = call_.layout(VKF_BACKWARD_DV).dim;
             double* dv = &errors_.dv[keyNumber * columns];
             for (uint32_t d = 0; d < columns; d++) {
                 dv[d] += square(pair_.kept * (ofP_ + halfUlp(pair_.p)) * dout_[d]);

@@ -39,7 +39,7 @@ bool isFp32(const GradientCall& call) {
     return call.algorithm() == VKF_REFERENCE_TILED_FP32 || call.algorithm() == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS;
 }
 
-void clearTensor(const GradientCall& call, VkfGradientRole role, double* to) {
+void clearTensor(const GradientCall& call, VkfBackwardRole role, double* to) {
     const VkfTensorLayout& layout = call.layout(role);
     for (uint64_t row = 0; to != nullptr && row < uint64_t{layout.batch} * layout.heads * layout.rows; row++) {
         if (call.selects(row % layout.rows)) {
@@ -87,9 +87,9 @@ VkfResult checkGradientOutputs(const GradientCall& call, const std::array<const 
 }
 
 void clearGradients(const GradientCall& call, const GradientOutput& output) {
-    clearTensor(call, VKF_GRADIENT_TENSOR_DQ, output.dq);
-    clearTensor(call, VKF_GRADIENT_TENSOR_DK, output.dk);
-    clearTensor(call, VKF_GRADIENT_TENSOR_DV, output.dv);
+    clearTensor(call, VKF_BACKWARD_DQ, output.dq);
+    clearTensor(call, VKF_BACKWARD_DK, output.dk);
+    clearTensor(call, VKF_BACKWARD_DV, output.dv);
     if (output.dbias != nullptr) {
         forEachBiasElement(call.forward.problem, [&](uint64_t element) { output.dbias[element] = 0.0; });
     }
@@ -158,8 +158,8 @@ void computeGradients(const GradientCall& call, GradientOutput output, GradientO
 
 } // namespace vkf::reference
 
-VkfResult vkfReferenceGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                               const VkfReferenceGradientInputs* gradientInputs, const VkfReferenceOptions* options,
+VkfResult vkfReferenceBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                               const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
                                const VkfReferenceGradients* gradients, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {

@@ -32,8 +32,7 @@ public:
         : call_(call), output_(output), head_(call), unit_(call.forward.problem),
           finalScore_(call.forward.problem, unit_.factor()), terms_(call.forward, unit_.factor()),
           dropout_(call.forward), productType_(isFp32 ? call.forward.options.productType : VKF_TYPE_F32),
-          roundProbability_(productType_), d_(call.forward.problem.headDim),
-          dv_(call.layout(VKF_GRADIENT_TENSOR_DV).dim),
+          roundProbability_(productType_), d_(call.forward.problem.headDim), dv_(call.layout(VKF_BACKWARD_DV).dim),
           tileKeys_(std::min<int64_t>(call.forward.options.tileKeys, std::max(call.forward.problem.keys, 1U))),
           tileRows_(call.forward.options.tileRows), q_(d_), dout_(dv_), o_(dv_), doutInProduct_(dv_),
           s_(static_cast<size_t>(tileKeys_)), dp_(s_.size()), dkOfTile_(s_.size() * d_), dvOfTile_(s_.size() * dv_) {}
@@ -97,7 +96,7 @@ private:
             delta = addProduct<Real, twoRoundings>(dout_[d], o_[d], delta);
         }
         doutInProduct_ = dout_;
-        roundOperand(call_.layout(VKF_GRADIENT_TENSOR_DOUT).type, &doutInProduct_);
+        roundOperand(call_.layout(VKF_BACKWARD_DOUT).type, &doutInProduct_);
         return {unit_.fromNatural(static_cast<Real>(lse)), delta - static_cast<Real>(call_.dlseOf(number)), false};
     }
 
@@ -193,7 +192,7 @@ private:
         output_.dsinks[uint64_t{batch_} * call_.forward.problem.queryHeads + queryHead] = static_cast<double>(sum);
     }
 
-    double stored(VkfGradientRole role, Real x) const {
+    double stored(VkfBackwardRole role, Real x) const {
         return isFp32 ? roundElement(call_.layout(role).type, static_cast<double>(x)) : static_cast<double>(x);
     }
 
@@ -208,10 +207,10 @@ private:
                 continue;
             }
             for (uint32_t d = 0; output_.dk != nullptr && d < d_; d++) {
-                output_.dk[number * d_ + d] = stored(VKF_GRADIENT_TENSOR_DK, dkOfTile_[inTile * d_ + d] * scale);
+                output_.dk[number * d_ + d] = stored(VKF_BACKWARD_DK, dkOfTile_[inTile * d_ + d] * scale);
             }
             for (uint32_t d = 0; output_.dv != nullptr && d < dv_; d++) {
-                output_.dv[number * dv_ + d] = stored(VKF_GRADIENT_TENSOR_DV, dvOfTile_[inTile * dv_ + d] * keptScale);
+                output_.dv[number * dv_ + d] = stored(VKF_BACKWARD_DV, dvOfTile_[inTile * dv_ + d] * keptScale);
             }
         }
     }
@@ -224,7 +223,7 @@ private:
                 continue;
             }
             for (uint32_t d = 0; d < d_; d++) {
-                output_.dq[number * d_ + d] = stored(VKF_GRADIENT_TENSOR_DQ, dqOfHead[row * padded(d_) + d] * scale);
+                output_.dq[number * d_ + d] = stored(VKF_BACKWARD_DQ, dqOfHead[row * padded(d_) + d] * scale);
             }
         }
     }

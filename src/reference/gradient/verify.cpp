@@ -17,8 +17,8 @@
 namespace vkf {
 
 // The last fields of version 0.4.
-VKF_FIRST_SIZE(VkfReferenceGradientOutputs, dsinks);
-VKF_FIRST_SIZE(VkfGradientVerdict, dsinks);
+VKF_FIRST_SIZE(VkfBackwardOutputs, dsinks);
+VKF_FIRST_SIZE(VkfBackwardVerdict, dsinks);
 
 } // namespace vkf
 
@@ -33,16 +33,17 @@ struct Gradients {
     std::vector<double> dbias;
     std::vector<double> dsinks;
 
-    Gradients(const GradientCall& call, const VkfReferenceGradientOutputs& outputs) {
-        const auto sizeOf = [&](VkfGradientRole role) {
+    Gradients(const GradientCall& call, const VkfBackwardOutputs& outputs) {
+        const auto sizeOf = [&](VkfBackwardRole role) {
             const VkfTensorLayout& layout = call.layout(role);
             return uint64_t{layout.batch} * layout.heads * layout.rows * layout.dim;
         };
-        dq.resize(outputs.dq != nullptr ? sizeOf(VKF_GRADIENT_TENSOR_DQ) : 0);
-        dk.resize(outputs.dk != nullptr ? sizeOf(VKF_GRADIENT_TENSOR_DK) : 0);
-        dv.resize(outputs.dv != nullptr ? sizeOf(VKF_GRADIENT_TENSOR_DV) : 0);
-        dbias.resize(
-            outputs.dbias != nullptr ? vkfGradientBiasBytes(&call.problem) / vkfTypeBytes(call.problem.dbiasType) : 0);
+        dq.resize(outputs.dq != nullptr ? sizeOf(VKF_BACKWARD_DQ) : 0);
+        dk.resize(outputs.dk != nullptr ? sizeOf(VKF_BACKWARD_DK) : 0);
+        dv.resize(outputs.dv != nullptr ? sizeOf(VKF_BACKWARD_DV) : 0);
+        dbias.resize(outputs.dbias != nullptr ? vkfGetBackwardArrayBytes(&call.problem, VKF_ARRAY_DBIAS) /
+                                                    vkfTypeBytes(call.problem.dbiasType)
+                                              : 0);
         dsinks.resize(outputs.dsinks != nullptr ? call.forward.problem.queryHeads : 0);
     }
 
@@ -110,7 +111,7 @@ struct Compared {
 };
 
 VkfGradientError compareTensor(const GradientCall& call, const Runs& runs, std::vector<double> Gradients::*values,
-                               VkfGradientRole role, const void* memory, bool mayOverflow) {
+                               VkfBackwardRole role, const void* memory, bool mayOverflow) {
     const VkfTensorLayout& layout = call.layout(role);
     Compared compared{runs, values, layout.type, mayOverflow};
     std::vector<double> row(layout.dim);
@@ -158,7 +159,7 @@ bool mayOverflow(const GradientCall& call) {
     const VkfProblem& p = forward.problem;
     const Promise promise(forward);
     const double q = largestFinite(forward.layout(VKF_TENSOR_Q), forward.inputs.q);
-    const double dout = largestFinite(call.layout(VKF_GRADIENT_TENSOR_DOUT), call.inputs.dout);
+    const double dout = largestFinite(call.layout(VKF_BACKWARD_DOUT), call.inputs.dout);
     const double dim = forward.layout(VKF_TENSOR_V).dim;
     const double ds = 2.0 * dout * promise.largestV() * dim; // o is at most as large as v
     const double pairs = std::max<double>(p.keys, static_cast<double>(p.queryRows) * (p.queryHeads / p.kvHeads));
@@ -167,7 +168,7 @@ bool mayOverflow(const GradientCall& call) {
            (forward.options.productType == VKF_TYPE_F16 && dout > formatOf(VKF_TYPE_F16).largest);
 }
 
-VkfGradientVerdict judge(const GradientCall& call, const VkfReferenceGradientOutputs& outputs) {
+VkfBackwardVerdict judge(const GradientCall& call, const VkfBackwardOutputs& outputs) {
     const Gradients zeros(call, outputs);
     Runs runs{zeros, zeros, zeros, zeros};
     run(call, VKF_REFERENCE_DIRECT, &runs.exact, &runs.errors, 0.0, 0.4);
@@ -175,10 +176,10 @@ VkfGradientVerdict judge(const GradientCall& call, const VkfReferenceGradientOut
     run(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, &runs.twoRoundings, nullptr, 0.7, 1.0);
 
     const bool overflows = mayOverflow(call);
-    VkfGradientVerdict verdict{};
-    verdict.dq = compareTensor(call, runs, &Gradients::dq, VKF_GRADIENT_TENSOR_DQ, outputs.dq, overflows);
-    verdict.dk = compareTensor(call, runs, &Gradients::dk, VKF_GRADIENT_TENSOR_DK, outputs.dk, overflows);
-    verdict.dv = compareTensor(call, runs, &Gradients::dv, VKF_GRADIENT_TENSOR_DV, outputs.dv, overflows);
+    VkfBackwardVerdict verdict{};
+    verdict.dq = compareTensor(call, runs, &Gradients::dq, VKF_BACKWARD_DQ, outputs.dq, overflows);
+    verdict.dk = compareTensor(call, runs, &Gradients::dk, VKF_BACKWARD_DK, outputs.dk, overflows);
+    verdict.dv = compareTensor(call, runs, &Gradients::dv, VKF_BACKWARD_DV, outputs.dv, overflows);
     verdict.dbias = compareBias(call, runs, outputs.dbias, overflows);
     verdict.dsinks = compareSinks(runs, outputs.dsinks, overflows);
     verdict.passed = 1;
@@ -191,10 +192,10 @@ VkfGradientVerdict judge(const GradientCall& call, const VkfReferenceGradientOut
 } // namespace
 } // namespace vkf::reference
 
-VkfResult vkfReferenceVerifyGradient(const VkfGradientProblem* problem, const VkfReferenceInputs* inputs,
-                                     const VkfReferenceGradientInputs* gradientInputs,
-                                     const VkfReferenceOptions* options, const VkfReferenceGradientOutputs* outputs,
-                                     VkfGradientVerdict* verdict, VkfMessage* message) {
+VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                                     const VkfReferenceBackwardInputs* gradientInputs,
+                                     const VkfReferenceOptions* options, const VkfBackwardOutputs* outputs,
+                                     VkfBackwardVerdict* verdict, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
         if (const VkfResult result = vkf::checkStructSize(verdict, "verdict", message); result != VKF_SUCCESS) {
@@ -205,7 +206,7 @@ VkfResult vkfReferenceVerifyGradient(const VkfGradientProblem* problem, const Vk
             result != VKF_SUCCESS) {
             return result;
         }
-        VkfReferenceGradientOutputs given{};
+        VkfBackwardOutputs given{};
         if (const VkfResult result = vkf::readVersioned(outputs, &given, "outputs", message); result != VKF_SUCCESS) {
             return result;
         }

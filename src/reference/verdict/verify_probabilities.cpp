@@ -35,7 +35,7 @@ using Runs = std::array<std::vector<double>, algorithms.size()>; // [heads, sele
 
 // Whether the plan makes probabilities from lse, not in its softmax.
 bool areFromLse(const VkfProblem& problem) {
-    return problem.path != VKF_PATH_STANDARD || has(problem, VKF_ARRAY_PROBABILITY_ROWS);
+    return problem.path != VKF_PATH_STANDARD || has(problem, VKF_USE_PROBABILITY_ROWS);
 }
 
 // Returns the call for every `parts`-th of its rows, from row number `part` on.

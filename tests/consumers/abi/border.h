@@ -40,9 +40,9 @@ void appendRow(const Gpu* gpu, VkfContext context);
 VkfMergeProblem smallMerge(void);
 VkfAppendProblem smallAppend(void);
 VkfProblem smallForward(void);
-VkfGradientProblem smallGradient(const VkfProblem* forward);
+VkfBackwardProblem smallGradient(const VkfProblem* forward);
 VkfReferenceInputs smallInputs(void);
-VkfReferenceGradientInputs smallGradientInputs(void);
+VkfReferenceBackwardInputs smallGradientInputs(void);
 
 #ifdef VKFLASH_LATER
 /* Each function that takes a struct refuses one with a later field that is not 0, and writes nothing. */

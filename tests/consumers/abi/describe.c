@@ -21,7 +21,7 @@ static void describeAttention(const VkfProblem* problem) {
     printTensorLayout("k", k);
 
     VkfProblem blocks = *problem;
-    blocks.arrays |= VKF_ARRAY_BLOCK_MASK;
+    blocks.use |= VKF_USE_BLOCK_MASK;
     blocks.blockMask.blockSize = 16;
     VkfBlockMaskLayout* mask = poisonedOutput(sizeof *mask);
     checkVkflash(vkfGetBlockMaskLayout(&blocks, mask, &message), &message);
@@ -59,11 +59,11 @@ static void describeMerge(void) {
 
 static void describeGradient(void) {
     const VkfProblem forward = smallForward();
-    const VkfGradientProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallGradient(&forward);
     VkfMessage message;
     VkfTensorLayout* dk = poisonedOutput(sizeof *dk);
-    checkVkflash(vkfCheckGradient(&problem, &message), &message);
-    checkVkflash(vkfGetGradientTensorLayout(&problem, VKF_GRADIENT_TENSOR_DK, dk, &message), &message);
+    checkVkflash(vkfCheckBackward(&problem, &message), &message);
+    checkVkflash(vkfGetBackwardTensorLayout(&problem, VKF_BACKWARD_DK, dk, &message), &message);
     checkOutput(dk, sizeof *dk);
     printTensorLayout("dk", dk);
 }

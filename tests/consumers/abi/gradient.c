@@ -22,12 +22,12 @@ VkfProblem smallForward(void) {
                                 .queryRows = rows,
                                 .keys = rows,
                                 .headDim = dim,
-                                .arrays = VKF_ARRAY_LSE};
+                                .use = VKF_USE_LSE};
     return problem;
 }
 
-VkfGradientProblem smallGradient(const VkfProblem* forward) {
-    const VkfGradientProblem problem = {.structSize = sizeof problem, .problem = forward};
+VkfBackwardProblem smallGradient(const VkfProblem* forward) {
+    const VkfBackwardProblem problem = {.structSize = sizeof problem, .problem = forward};
     return problem;
 }
 
@@ -36,8 +36,8 @@ VkfReferenceInputs smallInputs(void) {
     return inputs;
 }
 
-VkfReferenceGradientInputs smallGradientInputs(void) {
-    const VkfReferenceGradientInputs inputs = {.structSize = sizeof inputs, .dout = dout};
+VkfReferenceBackwardInputs smallGradientInputs(void) {
+    const VkfReferenceBackwardInputs inputs = {.structSize = sizeof inputs, .dout = dout};
     return inputs;
 }
 
@@ -51,14 +51,14 @@ static void printGradient(const char* name, const double* gradient, float* round
 }
 
 /* Judges gradients in fp32 and prints what the verdict depends on. */
-static void judge(const char* whose, const VkfGradientProblem* problem, const float* dq, const float* dk,
+static void judge(const char* whose, const VkfBackwardProblem* problem, const float* dq, const float* dk,
                   const float* dv) {
     const VkfReferenceInputs inputs = smallInputs();
-    const VkfReferenceGradientInputs gradientInputs = smallGradientInputs();
-    const VkfReferenceGradientOutputs outputs = {.structSize = sizeof outputs, .dq = dq, .dk = dk, .dv = dv};
+    const VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
+    const VkfBackwardOutputs outputs = {.structSize = sizeof outputs, .dq = dq, .dk = dk, .dv = dv};
     VkfMessage message;
-    VkfGradientVerdict* verdict = poisonedOutput(sizeof *verdict);
-    checkVkflash(vkfReferenceVerifyGradient(problem, &inputs, &gradientInputs, NULL, &outputs, verdict, &message),
+    VkfBackwardVerdict* verdict = poisonedOutput(sizeof *verdict);
+    checkVkflash(vkfReferenceVerifyBackward(problem, &inputs, &gradientInputs, NULL, &outputs, verdict, &message),
                  &message);
     checkOutput(verdict, sizeof *verdict);
     require(verdict->passed == 1, "the reference finds gradients wrong");
@@ -68,13 +68,13 @@ static void judge(const char* whose, const VkfGradientProblem* problem, const fl
 
 void backward(void) {
     const VkfProblem forward = smallForward();
-    const VkfGradientProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallGradient(&forward);
     const VkfReferenceInputs inputs = smallInputs();
-    const VkfReferenceGradientInputs gradientInputs = smallGradientInputs();
+    const VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
     double dq[rows * dim], dk[rows * dim], dv[rows * dim];
     const VkfReferenceGradients gradients = {.structSize = sizeof gradients, .dq = dq, .dk = dk, .dv = dv};
     VkfMessage message;
-    checkVkflash(vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, &message), &message);
+    checkVkflash(vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, &message), &message);
 
     float roundedDq[rows * dim], roundedDk[rows * dim], roundedDv[rows * dim];
     printGradient("dq", dq, roundedDq);
@@ -83,10 +83,10 @@ void backward(void) {
     judge("reference", &problem, roundedDq, roundedDk, roundedDv);
 }
 
-static VkfGradientInfo* printInfo(VkfGradient gradient) {
+static VkfBackwardInfo* printInfo(VkfBackward gradient) {
     VkfMessage message;
-    VkfGradientInfo* info = poisonedOutput(sizeof *info);
-    checkVkflash(vkfGetGradientInfo(gradient, info, &message), &message);
+    VkfBackwardInfo* info = poisonedOutput(sizeof *info);
+    checkVkflash(vkfGetBackwardInfo(gradient, info, &message), &message);
     checkOutput(info, sizeof *info);
     printf("gradient %s, tiles %s and %s, %g operations\n", info->description, info->rowTile, info->keyTile,
            info->operations);
@@ -96,7 +96,7 @@ static VkfGradientInfo* printInfo(VkfGradient gradient) {
 /* Computes o and lse on the CPU, and the gradients from them on the device. */
 void backwardOnDevice(const Gpu* gpu, VkfContext context) {
     const VkfProblem forward = smallForward();
-    const VkfGradientProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallGradient(&forward);
     const VkfReferenceInputs inputs = smallInputs();
     double exactO[rows * dim], exactLse[rows];
     float outputO[rows * dim], outputLse[rows];
@@ -109,9 +109,9 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
         outputLse[i] = (float)exactLse[i];
     }
 
-    VkfGradient gradient = NULL;
-    checkVkflash(vkfCreateGradient(context, &problem, &gradient, &message), &message);
-    const VkfGradientInfo* info = printInfo(gradient);
+    VkfBackward gradient = NULL;
+    checkVkflash(vkfCreateBackward(context, &problem, &gradient, &message), &message);
+    const VkfBackwardInfo* info = printInfo(gradient);
     Array arrays[] = {arrayOf(gpu, q, sizeof q),
                       arrayOf(gpu, k, sizeof k),
                       arrayOf(gpu, v, sizeof v),
@@ -129,15 +129,15 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
                               .v = bindingOf(&arrays[2]),
                               .o = bindingOf(&arrays[3]),
                               .lse = bindingOf(&arrays[4])};
-    const VkfGradientBindings bindings = {.structSize = sizeof bindings,
-                                          .call = &call,
+    const VkfBackwardBindings bindings = {.structSize = sizeof bindings,
+                                          .forward = &call,
                                           .dout = bindingOf(&arrays[5]),
                                           .dq = bindingOf(&dq),
                                           .dk = bindingOf(&dk),
                                           .dv = bindingOf(&dv),
                                           .scratch = bindingOf(&scratch)};
     beginCommands(gpu);
-    checkVkflash(vkfCmdGradient(gpu->commandBuffer, gradient, &bindings, &message), &message);
+    checkVkflash(vkfCmdBackward(gpu->commandBuffer, gradient, &bindings, &message), &message);
     barrierAfterCompute(gpu);
     submitCommands(gpu);
     judge("device", &problem, dq.data, dk.data, dv.data);
@@ -149,5 +149,5 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         destroyArray(gpu, written[i]);
     }
-    vkfDestroyGradient(gradient);
+    vkfDestroyBackward(gradient);
 }

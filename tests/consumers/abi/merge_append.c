@@ -17,7 +17,7 @@ VkfMergeProblem smallMerge(void) {
                                      .heads = 1,
                                      .rows = rows,
                                      .dim = dim,
-                                     .arrays = VKF_ARRAY_LSE};
+                                     .use = VKF_USE_LSE};
     return problem;
 }
 
@@ -75,7 +75,7 @@ VkfAppendProblem smallAppend(void) {
                                       .rows = 1,
                                       .keys = cacheRows,
                                       .headDim = dim,
-                                      .arrays = VKF_ARRAY_NEW_LENGTHS};
+                                      .use = VKF_USE_NEW_LENGTHS};
     return problem;
 }
 

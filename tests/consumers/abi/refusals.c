@@ -101,23 +101,23 @@ static void refuseRecording(const Gpu* gpu, VkfContext context, const Call* call
 
 static void refuseBackward(void) {
     VkfProblem forward = smallForward();
-    VkfGradientProblem problem = smallGradient(&forward);
+    VkfBackwardProblem problem = smallGradient(&forward);
     VkfReferenceInputs inputs = smallInputs();
-    VkfReferenceGradientInputs gradientInputs = smallGradientInputs();
+    VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
     double dq[8] = {0};
     VkfReferenceGradients gradients = {.structSize = sizeof gradients, .dq = dq};
-    EXPECT_REFUSAL(forward, vkfCheckGradient(&problem, NULL));
-    EXPECT_REFUSAL(problem, vkfCheckGradient(&problem, NULL));
-    EXPECT_REFUSAL(problem, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(inputs, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(gradientInputs, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(gradients, vkfReferenceGradient(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(forward, vkfCheckBackward(&problem, NULL));
+    EXPECT_REFUSAL(problem, vkfCheckBackward(&problem, NULL));
+    EXPECT_REFUSAL(problem, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(inputs, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(gradientInputs, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(gradients, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
     require(dq[0] == 0, "a refused backward pass has written");
 
-    VkfReferenceGradientOutputs outputs = {.structSize = sizeof outputs};
-    VkfGradientVerdict verdict = {.structSize = sizeof verdict};
+    VkfBackwardOutputs outputs = {.structSize = sizeof outputs};
+    VkfBackwardVerdict verdict = {.structSize = sizeof verdict};
     EXPECT_REFUSAL(outputs,
-                   vkfReferenceVerifyGradient(&problem, &inputs, &gradientInputs, NULL, &outputs, &verdict, NULL));
+                   vkfReferenceVerifyBackward(&problem, &inputs, &gradientInputs, NULL, &outputs, &verdict, NULL));
 }
 
 static void refuseReference(const Call* call) {

@@ -31,7 +31,7 @@ static void* allocate(size_t bytes) {
 /* No kernel is needed: the probabilities come from the reference itself. */
 static void verifyProbabilities(const Call* call, const VkfReferenceInputs* inputs) {
     VkfProblem problem = call->problem;
-    problem.arrays |= VKF_ARRAY_PROBABILITIES;
+    problem.use |= VKF_USE_PROBABILITIES;
     const size_t count = (size_t)problem.batch * problem.queryHeads * problem.queryRows * problem.keys;
     const size_t oCount = (size_t)(call->o.bytes / sizeof(float));
     double* o = allocate(oCount * sizeof *o);

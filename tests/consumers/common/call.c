@@ -18,9 +18,8 @@ static VkfProblem describeProblem(void) {
                                 .queryRows = queryRows,
                                 .keys = keys,
                                 .headDim = headDim,
-                                .causal = 1,
                                 .path = VKF_PATH_SCALAR, /* needs no scratch memory */
-                                .arrays = VKF_ARRAY_LSE | VKF_ARRAY_KEY_LENGTHS};
+                                .use = VKF_USE_CAUSAL | VKF_USE_LSE | VKF_USE_KEY_LENGTHS};
     return problem;
 }
 

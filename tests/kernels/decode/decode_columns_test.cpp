@@ -50,9 +50,9 @@ VkfProblem problemOf(const Case& c) {
     problem.q.type = VKF_TYPE_F16;
     problem.k.type = c.keyType;
     problem.v.type = c.valueType;
-    problem.causal = c.causal ? 1 : 0;
+    vkf::enable(problem, VKF_USE_CAUSAL, c.causal);
     problem.kvSplits = c.splits;
-    vkf::enable(problem, VKF_ARRAY_LSE);
+    vkf::enable(problem, VKF_USE_LSE);
     if (c.pageSize != 0) {
         vkf::test::setPages(problem, c.pageSize, 3);
     }

@@ -46,21 +46,22 @@ VkfType chooseType(Dice& dice, const VkfProblem& problem) {
 }
 
 void chooseMasks(Dice& dice, VkfProblem& p, Data& data) {
-    p.causal = dice.oneIn(2) ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, dice.oneIn(2));
     p.alignment = dice.oneIn(3) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(3)) {
-        p.window = {1, 0, static_cast<int64_t>(dice.below(90)) - 1, static_cast<int64_t>(dice.below(40)) - 1};
+        p.window = {static_cast<int64_t>(dice.below(90)) - 1, static_cast<int64_t>(dice.below(40)) - 1, 0};
+        p.use |= VKF_USE_WINDOW;
         vkf::test::endAtDiagonal(p);
     }
     if (dice.oneIn(3)) {
-        vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(p, VKF_USE_KEY_LENGTHS);
         for (uint32_t b = 0; b < p.batch; b++) {
             data.keyLengths.push_back(static_cast<int32_t>(dice.below(p.keys + 20)) - 5);
         }
     }
     p.softcap = dice.oneIn(4) ? 10.0F : 0.0F;
     p.scale = dice.oneIn(4) ? -0.1F : 0.0F;
-    vkf::enable(p, VKF_ARRAY_LSE, !dice.oneIn(3));
+    vkf::enable(p, VKF_USE_LSE, !dice.oneIn(3));
 }
 
 // Rows with gaps of whole words between them. The gaps hold NaN.
@@ -196,7 +197,7 @@ TEST_CASE("a block of v with an infinite or NaN scale reaches only the rows that
         VkfProblem problem = problemOf({1, 1, 1, 5, 50, 320, 320, VKF_TYPE_F32});
         problem.v.type = VKF_TYPE_Q8_0;
         problem.k.type = VKF_TYPE_F16;
-        problem.causal = 1;
+        problem.use |= VKF_USE_CAUSAL;
         problem.kvSplits = 1; // else a split may consist of keys that a row does not see
         Data data;
         data.edit = [scale](std::vector<std::byte>&, std::vector<std::byte>&, std::vector<std::byte>& v) {
@@ -240,7 +241,7 @@ TEST_CASE("a value that is not finite reaches only the rows that see it", "[late
                 continue; // an infinite k makes an infinite score, or none
             }
             VkfProblem problem = latent(1, 5, 50);
-            problem.causal = 1;
+            problem.use |= VKF_USE_CAUSAL;
             problem.kvSplits = 1; // else a split may consist of keys that a row does not see
             problem.o.type = VKF_TYPE_F32;
             Data data;
@@ -261,7 +262,7 @@ TEST_CASE("wide heads without keys, and with sequences without keys", "[latent]"
     VkfProblem problem = problemOf({2, 16, 1, 2, 0, 576, 512, VKF_TYPE_F16});
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {}));
     problem = problemOf({2, 16, 1, 2, 40, 576, 512, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     problem.path = VKF_PATH_DECODE;
     problem.kvSplits = 3;
     check(largeDevice(), problem, vkf::test::makeInputs(problem, {.keyLengths = {0, 1}}));

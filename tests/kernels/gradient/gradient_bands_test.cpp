@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The backward pass that keeps ds in scratch memory, a band of keys at a time (VkfGradientProblem::maxScratchBytes).
+// The backward pass that keeps ds in scratch memory, a band of keys at a time (VkfBackwardProblem::maxScratchBytes).
 #include <catch2/catch_test_macros.hpp>
 
 #include <limits>
@@ -24,7 +24,7 @@ using vkf::test::Variation;
 
 constexpr uint64_t plenty = uint64_t{1} << 30;
 
-GradientOutcome run(const Variation& variation, const VkfGradientProblem& problem, const Data& data = {},
+GradientOutcome run(const Variation& variation, const VkfBackwardProblem& problem, const Data& data = {},
                     double doutMagnitude = 1.0) {
     const Inputs inputs = vkf::test::makeInputs(*problem.problem, data);
     return runGradient(deviceOf(variation), problem, inputs,
@@ -35,18 +35,18 @@ GradientOutcome run(const Variation& variation, const VkfGradientProblem& proble
 VkfProblem manyBands(VkfType type) { return problemOf({3, 4, 2, 20, 4500, 16, 24, type}); }
 
 // Room for some bands of a problem that has more workgroups than a wave, but not for all of its keys at a time.
-uint64_t roomForSomeBands(const Variation& variation, VkfGradientProblem problem) {
+uint64_t roomForSomeBands(const Variation& variation, VkfBackwardProblem problem) {
     problem.maxScratchBytes = plenty;
-    vkf::Gradient gradient;
-    REQUIRE(vkfCreateGradient(deviceOf(variation).context(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    vkf::Backward gradient;
+    REQUIRE(vkfCreateBackward(deviceOf(variation).context(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
     return info.scratchBytes / 100 * 92;
 }
 
 // ds of such problems has holes, which nothing fills.
 bool leavesHoles(const VkfProblem& p) {
-    return vkf::has(p, VKF_ARRAY_CU_SEQLENS) || vkf::has(p, VKF_ARRAY_BLOCK_MASK) || p.window.firstKeys != 0;
+    return vkf::has(p, VKF_USE_CU_SEQLENS) || vkf::has(p, VKF_USE_BLOCK_MASK) || p.window.firstKeys != 0;
 }
 
 void checkFeature(const GradientCase& one, const Variation& variation, VkfType type) {
@@ -59,13 +59,13 @@ void checkFeature(const GradientCase& one, const Variation& variation, VkfType t
     VkfProblem forward = problemOf(shape);
     one.change(forward, data);
     apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-    problem.hasDlse = one.hasDlse ? 1 : 0;
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    vkf::enable(problem, VKF_USE_DLSE, one.hasDlse);
     problem.maxScratchBytes = plenty;
     const GradientOutcome outcome = run(variation, problem, data);
     INFO(one.name << " on " << variation.name << ": " << outcome.text());
     CHECK(outcome.passed());
-    const bool empty = forward.batch == 0 || forward.queryHeads == 0 || forward.queryRows == 0 || forward.keys == 0;
+    const bool empty = forward.queryHeads == 0 || forward.queryRows == 0 || forward.keys == 0;
     CHECK((outcome.info.bandKeys != 0) == (!leavesHoles(forward) && !empty));
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
         for (const uint32_t number : vkf::test::inTurn({4, 5})) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = manyBands(VKF_TYPE_F16);
-            forward.causal = causal ? 1 : 0;
+            vkf::enable(forward, VKF_USE_CAUSAL, causal);
             apply(variation, forward);
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.maxScratchBytes = roomForSomeBands(variation, problem);
             const GradientOutcome outcome = run(variation, problem);
             INFO(outcome.text());
@@ -109,12 +109,13 @@ TEST_CASE("sums leave out pairs that were not stored", "[gradient_bands]") {
         for (const uint32_t number : matrixVariations) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = problemOf({1, 4, 2, 110, 70, 32, 0, VKF_TYPE_F16});
-            forward.causal = 1;
+            forward.use |= VKF_USE_CAUSAL;
             if (windowed) {
-                forward.window = {1, 0, 30, 0, {}};
+                forward.window = {30, 0, 0};
+                forward.use |= VKF_USE_WINDOW;
             }
             apply(variation, forward);
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.maxScratchBytes = plenty;
             const GradientOutcome outcome = run(variation, problem);
             INFO((windowed ? "window, " : "causal, ") << outcome.text());
@@ -134,8 +135,8 @@ TEST_CASE("sums leave out pairs that were not stored", "[gradient_bands]") {
 TEST_CASE("wide heads keep p and ds in bands", "[gradient_bands]") {
     const auto passes = [](const Variation& variation, VkfProblem forward, bool some, const Data& data) {
         apply(variation, forward);
-        VkfGradientProblem problem = vkf::test::gradientOf(forward);
-        problem.hasDlse = 1;
+        VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        problem.use |= VKF_USE_DLSE;
         problem.maxScratchBytes = some ? roomForSomeBands(variation, problem) : plenty;
         const GradientOutcome outcome = run(variation, problem, data);
         INFO(outcome.text());
@@ -146,13 +147,13 @@ TEST_CASE("wide heads keep p and ds in bands", "[gradient_bands]") {
     for (const uint32_t number : matrixVariations) {
         const Variation& variation = vkf::test::variations[number];
         VkfProblem forward = problemOf({2, 4, 2, 70, 133, 136, 256, VKF_TYPE_F16});
-        forward.causal = 1;
+        forward.use |= VKF_USE_CAUSAL;
         forward.dropout = {0.2F, 0, 7, {}};
-        vkf::enable(forward, VKF_ARRAY_KEY_LENGTHS);
+        vkf::enable(forward, VKF_USE_KEY_LENGTHS);
         passes(variation, forward, false, Data{.keyLengths = {133, 100}});
         // The first rows see no key: their dout and o are NaN.
         forward = problemOf({1, 2, 1, 150, 70, 256, 64, VKF_TYPE_F16});
-        forward.causal = 1;
+        forward.use |= VKF_USE_CAUSAL;
         passes(variation, forward, false, {});
     }
     VkfProblem several = problemOf({3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16});
@@ -162,9 +163,9 @@ TEST_CASE("wide heads keep p and ds in bands", "[gradient_bands]") {
 TEST_CASE("bands give the same bits on every run and for any steps", "[gradient_bands]") {
     const Variation& variation = vkf::test::variations[4];
     VkfProblem forward = manyBands(VKF_TYPE_F16);
-    forward.causal = 1;
+    forward.use |= VKF_USE_CAUSAL;
     apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.maxScratchBytes = roomForSomeBands(variation, problem);
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
     GradientInputs more = vkf::test::makeGradientInputs(problem);
@@ -183,9 +184,9 @@ namespace {
 // Key 50 and row 40 have an infinite element each, in k and in dout.
 void checkInfinities(const Variation& variation, uint32_t dim) {
     VkfProblem forward = problemOf({1, 2, 1, 64, 64, dim, 0, VKF_TYPE_F16});
-    forward.causal = 1;
+    forward.use |= VKF_USE_CAUSAL;
     apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.maxScratchBytes = plenty;
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Inputs inputs = vkf::test::makeInputs(forward, Data{});
@@ -207,10 +208,10 @@ TEST_CASE("dq is computed again where stored ds cannot give it", "[gradient_band
         for (const uint32_t number : vkf::test::inTurn({4, 5})) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = problemOf({1, 2, 1, causal ? 100U : 256U, causal ? 120U : 64U, 32, 0, VKF_TYPE_F16});
-            forward.causal = causal ? 1 : 0;
+            vkf::enable(forward, VKF_USE_CAUSAL, causal);
             forward.scale = 1e-4F;
             apply(variation, forward);
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
             problem.maxScratchBytes = plenty;
             Data data;

@@ -27,8 +27,8 @@ using vkf::test::problemOf;
 using vkf::test::testDevice;
 
 // Whether the device can do the problem. Problems on path coopmat need cooperative matrices.
-bool isSupported(const VkfGradientProblem& problem) {
-    return vkfCheckGradientSupport(testDevice().context(), &problem, nullptr) == VKF_SUCCESS;
+bool isSupported(const VkfBackwardProblem& problem) {
+    return vkfCheckBackwardSupport(testDevice().context(), &problem, nullptr) == VKF_SUCCESS;
 }
 
 VkfType productTypeOf(const VkfProblem& forward) {
@@ -84,23 +84,23 @@ vkf::test::GradientOutputs runFar(FarMemory& memory, const VkfProblem& forward, 
                                   const GradientInputs& more) {
     vkf::host::Device& device = testDevice();
     VkfProblem far = forward;
-    VkfGradientProblem problem = vkf::test::gradientOf(far);
+    VkfBackwardProblem problem = vkf::test::gradientOf(far);
     for (VkfTensor* tensor : {&far.q, &far.k, &far.v, &far.o, &problem.dout, &problem.dq, &problem.dk, &problem.dv}) {
         tensor->rowStride = forward.headDim;
         tensor->headStride = memory.distance() / vkfTypeBytes(forward.q.type);
     }
     VkfMessage message{};
-    vkf::Gradient gradient;
-    const VkfResult made = vkfCreateGradient(device.context(), &problem, gradient.put(), &message);
+    vkf::Backward gradient;
+    const VkfResult made = vkfCreateBackward(device.context(), &problem, gradient.put(), &message);
     INFO(message.text);
     REQUIRE(made == VKF_SUCCESS);
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
     const Buffer scratch = device.createBuffer(info.scratchBytes);
     const vkf::test::Guarded lse = vkf::test::uploaded(device, more.lse);
     auto call = vkf::make<VkfBindings>();
-    auto bindings = vkf::make<VkfGradientBindings>();
-    bindings.call = &call;
+    auto bindings = vkf::make<VkfBackwardBindings>();
+    bindings.forward = &call;
     bindings.scratch = scratch.binding();
     call.lse = lse.binding();
     const size_t bytes = inputs.q.size(); // of each tensor
@@ -119,7 +119,7 @@ vkf::test::GradientOutputs runFar(FarMemory& memory, const VkfProblem& forward, 
         add(output, std::vector<std::byte>(bytes, std::byte{0xff}));
     }
     device.submit([&](VkCommandBuffer commandBuffer) {
-        CHECK(vkfCmdGradient(commandBuffer, gradient.get(), &bindings, &message) == VKF_SUCCESS);
+        CHECK(vkfCmdBackward(commandBuffer, gradient.get(), &bindings, &message) == VKF_SUCCESS);
     });
     return {memory.download(bytes, place - 3 * bytes),
             memory.download(bytes, place - 2 * bytes),
@@ -137,7 +137,7 @@ TEST_CASE("the backward pass finds heads that lie over 4 GiB apart", "[gradient]
          {std::pair{VKF_PATH_SCALAR, VKF_TYPE_F32}, std::pair{VKF_PATH_COOPMAT, VKF_TYPE_F16}}) {
         VkfProblem forward = problemOf({1, 2, 2, 64, 64, 16, 0, type});
         forward.path = path;
-        const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
         if (!isSupported(problem)) {
             continue;
         }
@@ -157,7 +157,7 @@ TEST_CASE("the backward pass of very many rows is right in any number of steps",
          {std::pair{VKF_PATH_SCALAR, VKF_TYPE_F32}, std::pair{VKF_PATH_COOPMAT, VKF_TYPE_F16}}) {
         VkfProblem forward = problemOf({1, 1, 1, rows, 5, 8, 0, type});
         forward.path = path;
-        const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
         if (!isSupported(problem)) {
             continue;
         }
@@ -193,7 +193,7 @@ TEST_CASE("eight threads create and record gradients of one context at once", "[
     vkf::host::Device& device = testDevice();
     VkfProblem forward = problemOf({1, 2, 1, 33, 40, 24});
     forward.path = VKF_PATH_SCALAR;
-    const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
     GradientInputs more = vkf::test::makeGradientInputs(problem);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
@@ -211,8 +211,8 @@ TEST_CASE("eight threads create and record gradients of one context at once", "[
         outputs.emplace_back(device, expected);
     }
     vkf::test::CommandBuffers commands(device, count);
-    vkf::Gradient shared; // recorded by all threads
-    REQUIRE(vkfCreateGradient(device.context(), &problem, shared.put(), nullptr) == VKF_SUCCESS);
+    vkf::Backward shared; // recorded by all threads
+    REQUIRE(vkfCreateBackward(device.context(), &problem, shared.put(), nullptr) == VKF_SUCCESS);
     std::vector<VkfResult> results(3 * count, VKF_ERROR_VULKAN);
     const auto work = [&](size_t t) {
         // One gradient has pipelines that all threads want, the other one has its own.
@@ -221,12 +221,12 @@ TEST_CASE("eight threads create and record gradients of one context at once", "[
         same.path = other.path = VKF_PATH_SCALAR;
         const VkfProblem* const problems[] = {&same, &other};
         for (size_t i = 0; i < 2; i++) {
-            const VkfGradientProblem made = vkf::test::gradientOf(*problems[i]);
-            vkf::Gradient gradient;
-            results[3 * t + i] = vkfCreateGradient(device.context(), &made, gradient.put(), nullptr);
+            const VkfBackwardProblem made = vkf::test::gradientOf(*problems[i]);
+            vkf::Backward gradient;
+            results[3 * t + i] = vkfCreateBackward(device.context(), &made, gradient.put(), nullptr);
         }
-        auto bindings = vkf::make<VkfGradientBindings>();
-        bindings.call = &call;
+        auto bindings = vkf::make<VkfBackwardBindings>();
+        bindings.forward = &call;
         bindings.dout = dout.binding();
         bindings.dq = outputs[t].dq.binding();
         bindings.dk = outputs[t].dk.binding();
@@ -234,7 +234,7 @@ TEST_CASE("eight threads create and record gradients of one context at once", "[
         bindings.scratch = outputs[t].scratch.binding();
         commands.record(t, [&](VkCommandBuffer commandBuffer) {
             for (int i = 0; i < 20; i++) {
-                results[3 * t + 2] = vkfCmdGradient(commandBuffer, shared.get(), &bindings, nullptr);
+                results[3 * t + 2] = vkfCmdBackward(commandBuffer, shared.get(), &bindings, nullptr);
                 commands.barrier(commandBuffer);
             }
         });

@@ -20,11 +20,11 @@ using vkf::test::Variation;
 
 // A block mask whose blocks tiles divide, or do not.
 void chooseBlocks(Dice& dice, VkfProblem& p) {
-    if (vkf::has(p, VKF_ARRAY_CU_SEQLENS) || !dice.oneIn(5)) {
+    if (vkf::has(p, VKF_USE_CU_SEQLENS) || !dice.oneIn(5)) {
         return;
     }
     constexpr std::array<uint32_t, 4> blocks = {16, 32, 48, 64};
-    vkf::enable(p, VKF_ARRAY_BLOCK_MASK);
+    vkf::enable(p, VKF_USE_BLOCK_MASK);
     p.blockMask.blockSize = dice.of(blocks);
     const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(p);
     p.blockMask.headStride = dice.oneIn(2) ? uint64_t{layout.rowBlocks} * layout.rowWords : 0;
@@ -42,8 +42,8 @@ void chooseMatrixTypes(Dice& dice, const Variation& variation, VkfProblem& p) {
 }
 
 // Types, strides and the gradients that are wanted. The bias can have strides that no gradient of it has.
-VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+VkfBackwardProblem randomGradient(Dice& dice, const VkfProblem& forward) {
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     const auto type = [&dice] { return static_cast<VkfType>(dice.below(3)); };
     const uint32_t valueDim = forward.valueDim != 0 ? forward.valueDim : forward.headDim;
     const auto describe = [&](VkfTensor& tensor, uint32_t heads, uint32_t rows, uint32_t dim) {
@@ -55,8 +55,9 @@ VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
     const VkfGradients some = all & (1 + dice.below(31));
     problem.gradients = dice.oneIn(3) && some != 0 ? some : all;
     const auto wants = [&](VkfGradients bit) { return (problem.gradients & bit) != 0; };
-    problem.hasDlse = dice.oneIn(2) ? 1 : 0;
-    problem.maxScratchBytes = problem.hasDlse != 0 ? uint64_t{1} << 30 : 1; // half of the problems may keep ds
+    vkf::enable(problem, VKF_USE_DLSE, dice.oneIn(2));
+    problem.maxScratchBytes =
+        vkf::has(problem, VKF_USE_DLSE) ? uint64_t{1} << 30 : 1; // half of the problems may keep ds
     problem.dbiasType = wants(VKF_GRADIENT_BIAS) ? type() : VKF_TYPE_F32;
     describe(problem.dout, forward.queryHeads, forward.queryRows, valueDim);
     problem.dq = problem.dk = problem.dv = {};
@@ -69,7 +70,7 @@ VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
     if (wants(VKF_GRADIENT_V)) {
         describe(problem.dv, forward.kvHeads, forward.keys, valueDim);
     }
-    if (vkfCheckGradient(&problem, nullptr) == VKF_ERROR_UNSUPPORTED && wants(VKF_GRADIENT_BIAS)) {
+    if (vkfCheckBackward(&problem, nullptr) == VKF_ERROR_UNSUPPORTED && wants(VKF_GRADIENT_BIAS)) {
         problem.gradients = VKF_GRADIENT_Q;
         problem.dk = problem.dv = {};
         problem.dbiasType = VKF_TYPE_F32;
@@ -79,7 +80,7 @@ VkfGradientProblem randomGradient(Dice& dice, const VkfProblem& forward) {
 }
 
 // Gives fp32 tensors to a backward pass on a device without 16-bit storage.
-void fitGradient(const vkf::host::Device& device, VkfGradientProblem& problem) {
+void fitGradient(const vkf::host::Device& device, VkfBackwardProblem& problem) {
     if (vkf::test::lacksStorage16(device)) {
         problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = problem.dbiasType = VKF_TYPE_F32;
     }
@@ -100,14 +101,14 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
         if (packed) {
             setPacked(forward, data, lengths.rows, lengths.keys);
         }
-        vkf::enable(forward, VKF_ARRAY_LSE);
+        vkf::enable(forward, VKF_USE_LSE);
         chooseTerms(dice, VKF_PATH_SCALAR, forward);
         chooseDropout(dice, forward);
         chooseBlocks(dice, forward);
         chooseMatrixTypes(dice, variation, forward);
         apply(variation, forward);
         forward = vkf::test::fittedBackward(deviceOf(variation), forward);
-        VkfGradientProblem problem = randomGradient(dice, forward);
+        VkfBackwardProblem problem = randomGradient(dice, forward);
         fitGradient(deviceOf(variation), problem);
         if (variation.path == VKF_PATH_COOPMAT && problem.dout.type != VKF_TYPE_F32) {
             problem.dout.type = forward.k.type;

@@ -11,11 +11,11 @@
 namespace vkf::test {
 namespace {
 
-VkfGradients wantedBy(const VkfGradientProblem& problem) {
+VkfGradients wantedBy(const VkfBackwardProblem& problem) {
     return problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 }
 
-uint64_t bytesOf(const VkfGradientProblem& problem, VkfGradients bit, VkfGradientRole role) {
+uint64_t bytesOf(const VkfBackwardProblem& problem, VkfGradients bit, VkfBackwardRole role) {
     const VkfTensorLayout layout = layoutOf(problem, role);
     return (wantedBy(problem) & bit) != 0 ? vkfStoredBytes(layout.type, layout.elements) : 0;
 }
@@ -28,11 +28,11 @@ void check(VkfResult result, const VkfMessage& message) {
 
 // The outputs of a call in device memory.
 struct DeviceOutputs {
-    DeviceOutputs(host::Device& device, const VkfGradientProblem& problem, uint64_t scratchBytes)
-        : dq(device, bytesOf(problem, VKF_GRADIENT_Q, VKF_GRADIENT_TENSOR_DQ)),
-          dk(device, bytesOf(problem, VKF_GRADIENT_K, VKF_GRADIENT_TENSOR_DK)),
-          dv(device, bytesOf(problem, VKF_GRADIENT_V, VKF_GRADIENT_TENSOR_DV)),
-          dbias(device, vkfGradientBiasBytes(&problem)),
+    DeviceOutputs(host::Device& device, const VkfBackwardProblem& problem, uint64_t scratchBytes)
+        : dq(device, bytesOf(problem, VKF_GRADIENT_Q, VKF_BACKWARD_DQ)),
+          dk(device, bytesOf(problem, VKF_GRADIENT_K, VKF_BACKWARD_DK)),
+          dv(device, bytesOf(problem, VKF_GRADIENT_V, VKF_BACKWARD_DV)),
+          dbias(device, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS)),
           dsinks(device,
                  (wantedBy(problem) & VKF_GRADIENT_SINKS) != 0 ? problem.problem->queryHeads * sizeof(float) : 0),
           scratch(device, scratchBytes) {}
@@ -50,9 +50,9 @@ std::vector<std::byte> downloaded(host::Device& device, const Guarded& memory, b
 
 // Fills dout, o and dlse of rows without a visible key with NaN. Every second such row gets the other mark of an empty
 // row, an lse of +infinity.
-void poisonEmptyRows(const VkfGradientProblem& problem, GradientInputs* inputs) {
+void poisonEmptyRows(const VkfBackwardProblem& problem, GradientInputs* inputs) {
     const VkfTensorLayout o = layoutOf(*problem.problem, VKF_TENSOR_O);
-    const VkfTensorLayout dout = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+    const VkfTensorLayout dout = layoutOf(problem, VKF_BACKWARD_DOUT);
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (uint64_t row = 0; row < inputs->lse.size(); row++) {
         if (inputs->lse[row] != -infinity) {
@@ -93,14 +93,14 @@ std::string GradientOutcome::text() const {
     return text.str();
 }
 
-GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                                     const GradientInputs& more, uint32_t stepsAtOnce, std::byte scratchByte) {
     VkfMessage message{};
-    Gradient gradient;
-    check(vkfCreateGradient(device.context(), &problem, gradient.put(), &message), message);
+    vkf::Backward gradient;
+    check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
     GradientOutcome outcome;
     outcome.info.structSize = sizeof outcome.info;
-    check(vkfGetGradientInfo(gradient.get(), &outcome.info, &message), message);
+    check(vkfGetBackwardInfo(gradient.get(), &outcome.info, &message), message);
     const DeviceInputs memory(device, inputs);
     const Guarded dout = uploaded(device, more.dout);
     const Guarded dlse = uploaded(device, more.dlse);
@@ -114,8 +114,8 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
     VkfBindings call = memory.bindings(*problem.problem);
     call.o = o.binding();
     call.lse = lse.binding();
-    auto bindings = make<VkfGradientBindings>();
-    bindings.call = &call;
+    auto bindings = make<VkfBackwardBindings>();
+    bindings.forward = &call;
     bindings.dout = dout.binding();
     bindings.dlse = dlse.binding();
     bindings.dq = to.dq.binding();
@@ -128,7 +128,7 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
     for (uint32_t step = 0; step < steps; step += stepsAtOnce != 0 ? stepsAtOnce : steps) {
         const uint32_t count = std::min(stepsAtOnce != 0 ? stepsAtOnce : steps, steps - step);
         device.submit([&](VkCommandBuffer commandBuffer) {
-            check(vkfCmdGradientSteps(commandBuffer, gradient.get(), &bindings, step, count, &message), message);
+            check(vkfCmdBackwardSteps(commandBuffer, gradient.get(), &bindings, step, count, &message), message);
         });
     }
     outcome.guardsIntact = to.scratch.intact(to.scratch.download(device));
@@ -136,16 +136,15 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProbl
         downloaded(device, to.dq, &outcome.guardsIntact), downloaded(device, to.dk, &outcome.guardsIntact),
         downloaded(device, to.dv, &outcome.guardsIntact), downloaded(device, to.dbias, &outcome.guardsIntact),
         downloaded(device, to.dsinks, &outcome.guardsIntact)};
-    const auto intact = [&](VkfGradientRole role, const std::vector<std::byte>& bytes) {
+    const auto intact = [&](VkfBackwardRole role, const std::vector<std::byte>& bytes) {
         return bytes.empty() || gapsIntact(layoutOf(problem, role), bytes);
     };
-    outcome.gapsIntact = intact(VKF_GRADIENT_TENSOR_DQ, outcome.outputs.dq) &&
-                         intact(VKF_GRADIENT_TENSOR_DK, outcome.outputs.dk) &&
-                         intact(VKF_GRADIENT_TENSOR_DV, outcome.outputs.dv);
+    outcome.gapsIntact = intact(VKF_BACKWARD_DQ, outcome.outputs.dq) && intact(VKF_BACKWARD_DK, outcome.outputs.dk) &&
+                         intact(VKF_BACKWARD_DV, outcome.outputs.dv);
     return outcome;
 }
 
-bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+bool repeatsBits(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                  const GradientInputs& more, const GradientOutcome& first) {
     const uint32_t runs = wholeSweeps() ? 100 : 1;
     for (uint32_t run = 0; run < runs; run++) {
@@ -156,14 +155,14 @@ bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const 
     return true;
 }
 
-GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                             GradientInputs more, uint32_t stepsAtOnce) {
     computeForward(*problem.problem, inputs, VKF_TYPE_F32, &more);
     poisonEmptyRows(problem, &more);
     GradientOutcome outcome = runGradientUnjudged(device, problem, inputs, more, stepsAtOnce);
     auto options = make<VkfReferenceOptions>();
     options.productType = outcome.info.productType;
-    auto outputs = make<VkfReferenceGradientOutputs>();
+    auto outputs = make<VkfBackwardOutputs>();
     const auto pointer = [](const std::vector<std::byte>& bytes) { return bytes.empty() ? nullptr : bytes.data(); };
     outputs.dq = pointer(outcome.outputs.dq);
     outputs.dk = pointer(outcome.outputs.dk);
@@ -172,9 +171,9 @@ GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& prob
     outputs.dsinks = reinterpret_cast<const float*>(pointer(outcome.outputs.dsinks));
     outcome.verdict.structSize = sizeof outcome.verdict;
     const VkfReferenceInputs reference = inputs.reference();
-    const VkfReferenceGradientInputs gradientReference = more.reference();
+    const VkfReferenceBackwardInputs gradientReference = more.reference();
     VkfMessage message{};
-    check(vkfReferenceVerifyGradient(&problem, &reference, &gradientReference, &options, &outputs, &outcome.verdict,
+    check(vkfReferenceVerifyBackward(&problem, &reference, &gradientReference, &options, &outputs, &outcome.verdict,
                                      &message),
           message);
     return outcome;

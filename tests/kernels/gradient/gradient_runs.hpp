@@ -25,8 +25,8 @@ struct GradientOutputs {
 };
 
 struct GradientOutcome {
-    VkfGradientVerdict verdict{};
-    VkfGradientInfo info{};
+    VkfBackwardVerdict verdict{};
+    VkfBackwardInfo info{};
     GradientOutputs outputs;
     bool gapsIntact = false;   // bytes between the rows of dq, dk and dv still hold the poison
     bool guardsIntact = false; // bytes before and after each output and the scratch memory still hold the poison
@@ -36,17 +36,17 @@ struct GradientOutcome {
 
 // Runs the backward pass on the device, without a verdict. `more` must have o and lse. Each `stepsAtOnce` steps are one
 // submission; 0 = all of them. All bytes of scratch memory are `scratchByte` before.
-GradientOutcome runGradientUnjudged(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                                     const GradientInputs& more, uint32_t stepsAtOnce = 0,
                                     std::byte scratchByte = std::byte{0xff});
 
 // Whether other runs give the bits of the first one: one run, or 100 in a whole sweep.
-bool repeatsBits(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+bool repeatsBits(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                  const GradientInputs& more, const GradientOutcome& first);
 
 // Computes o and lse by the reference, runs the backward pass on the device, and compares it with the fp64 reference.
 // Throws host::Error if the library refuses.
-GradientOutcome runGradient(host::Device& device, const VkfGradientProblem& problem, const Inputs& inputs,
+GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                             GradientInputs more, uint32_t stepsAtOnce = 0);
 
 } // namespace vkf::test

@@ -44,8 +44,8 @@ void check(const Variation& variation, VkfProblem forward, const Data& data, boo
     }
     forward = fittedBackward(deviceOf(variation), forward);
     apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-    problem.hasDlse = hasDlse ? 1 : 0;
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    vkf::enable(problem, VKF_USE_DLSE, hasDlse);
     const Inputs inputs = vkf::test::makeInputs(forward, data);
     const GradientOutcome outcome =
         runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, data.seed));
@@ -101,7 +101,7 @@ void checkEmptyRows(const Variation& variation, bool everyFifth) {
     constexpr uint32_t rows = 192;
     const VkfType type = variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32;
     VkfProblem forward = problemOf({1, 4, 1, rows, rows, 8, 0, type});
-    vkf::enable(forward, VKF_ARRAY_BIAS);
+    vkf::enable(forward, VKF_USE_BIAS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
     apply(variation, forward);
     Inputs inputs = vkf::test::makeInputs(forward, Data{});
@@ -112,7 +112,7 @@ void checkEmptyRows(const Variation& variation, bool everyFifth) {
                             -std::numeric_limits<double>::infinity());
         }
     }
-    const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
     const GradientOutcome outcome =
         runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
     INFO((everyFifth ? "every fifth row, " : "one row, ") << outcome.text());
@@ -134,11 +134,11 @@ TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", 
 TEST_CASE("the backward pass has the same bits on every run and for any steps", "[gradient]") {
     VkfProblem forward = fittedBackward(testDevice(), problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16}));
     forward.path = VKF_PATH_SCALAR;
-    forward.causal = 1;
+    forward.use |= VKF_USE_CAUSAL;
     forward.dropout = {0.2F, 0, 7, {}};
-    vkf::enable(forward, VKF_ARRAY_BIAS | VKF_ARRAY_SINKS);
+    vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F16, false, true, true);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
     GradientInputs more = vkf::test::makeGradientInputs(problem);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
@@ -176,8 +176,8 @@ TEST_CASE("the backward pass on matrices has the same bits on every run and for 
         }
         VkfProblem forward = problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16});
         apply(variation, forward);
-        forward.causal = 1;
-        const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+        forward.use |= VKF_USE_CAUSAL;
+        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
         const Inputs inputs = vkf::test::makeInputs(forward, Data{});
         GradientInputs more = vkf::test::makeGradientInputs(problem);
         vkf::test::computeForward(forward, inputs, VKF_TYPE_F16, &more);
@@ -219,10 +219,10 @@ TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones",
             if (!vkf::test::takes(variation, forward)) {
                 continue; // the device multiplies no bf16
             }
-            forward.causal = 1;
+            forward.use |= VKF_USE_CAUSAL;
             apply(variation, forward);
             forward.q.type = VKF_TYPE_F32;
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
             const Inputs inputs = vkf::test::makeInputs(forward, Data{});
             const GradientOutcome outcome =
@@ -242,7 +242,7 @@ TEST_CASE("the backward pass on matrices takes odd head dimensions", "[gradient]
                 continue; // the device multiplies no bf16
             }
             VkfProblem forward = problemOf({3, 3, 3, 2, 70, 65, 65, type});
-            vkf::enable(forward, VKF_ARRAY_KEY_LENGTHS);
+            vkf::enable(forward, VKF_USE_KEY_LENGTHS);
             check(variation, forward, Data{.keyLengths = {4, 70, 1}}, true);
         }
     }
@@ -255,10 +255,10 @@ void checkLargeGradients(const Variation& variation, bool causal) {
         return;
     }
     VkfProblem forward = problemOf({1, 2, 1, causal ? 100U : 256U, causal ? 120U : 64U, 32, 0, VKF_TYPE_F16});
-    forward.causal = causal ? 1 : 0;
+    vkf::enable(forward, VKF_USE_CAUSAL, causal);
     forward.scale = 1e-4F;
     apply(variation, forward);
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
     Data data;
     data.magnitude = 40.0;
@@ -315,7 +315,7 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
     const std::function<void(Inputs&, GradientInputs&)> edits[] = {editDout, editScores, editKeys, editStates};
     const auto checkEdit = [&](const Variation& variation, size_t edit) {
         VkfProblem forward = problemOf({1, 2, 1, 100, 100, dim, 0, type});
-        forward.causal = 1;
+        forward.use |= VKF_USE_CAUSAL;
         apply(variation, forward);
         if (!takes(variation, forward)) {
             return; // the device multiplies no bf16
@@ -323,8 +323,8 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
         forward = fittedBackward(deviceOf(variation), forward);
         type = forward.q.type;
         Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        VkfGradientProblem problem = vkf::test::gradientOf(forward);
-        problem.hasDlse = 1;
+        VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        problem.use |= VKF_USE_DLSE;
         GradientInputs more = vkf::test::makeGradientInputs(problem);
         edits[edit](inputs, more);
         const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs, more);
@@ -344,15 +344,15 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
 TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]") {
     VkfProblem forward = problemOf({1, 4, 2, 70, 90, 32, 0, VKF_TYPE_F32});
     forward.path = VKF_PATH_SCALAR;
-    vkf::enable(forward, VKF_ARRAY_SINKS);
-    const VkfGradientProblem all = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    vkf::enable(forward, VKF_USE_SINKS);
+    const VkfBackwardProblem all = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
     GradientInputs more = vkf::test::makeGradientInputs(all);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
     const vkf::test::GradientOutputs together = runGradientUnjudged(testDevice(), all, inputs, more).outputs;
     for (const VkfGradients one :
          std::initializer_list<VkfGradients>{VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
-        VkfGradientProblem alone = vkf::test::gradientOf(forward, one);
+        VkfBackwardProblem alone = vkf::test::gradientOf(forward, one);
         const vkf::test::GradientOutputs outputs = runGradientUnjudged(testDevice(), alone, inputs, more).outputs;
         CHECK(outputs.dq == (one == VKF_GRADIENT_Q ? together.dq : std::vector<std::byte>{}));
         CHECK(outputs.dk == (one == VKF_GRADIENT_K ? together.dk : std::vector<std::byte>{}));
@@ -371,45 +371,47 @@ TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[gr
 TEST_CASE("the backward pass refuses in words", "[gradient]") {
     using Catch::Matchers::ContainsSubstring;
     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16, 0, VKF_TYPE_F32});
-    VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     VkfMessage message{};
-    vkf::Gradient gradient;
+    vkf::Backward gradient;
     const VkfContext context = testDevice().context();
     forward.path = VKF_PATH_COOPMAT;
-    CHECK(vkfCreateGradient(context, &problem, gradient.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCreateBackward(context, &problem, gradient.put(), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK(std::string(message.text) ==
           "the backward pass on path coopmat: k and v must both be f16 or both be bf16, as q unless q is f32");
-    CHECK(vkfCheckGradientSupport(context, &problem, &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCheckBackwardSupport(context, &problem, &message) == VKF_ERROR_UNSUPPORTED);
     forward.path = VKF_PATH_AUTO;
-    CHECK(vkfCreateGradient(nullptr, &problem, gradient.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(vkfCreateGradient(context, &problem, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    REQUIRE(vkfCheckGradientSupport(context, &problem, &message) == VKF_SUCCESS);
-    REQUIRE(vkfCreateGradient(context, &problem, gradient.put(), &message) == VKF_SUCCESS);
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    CHECK(vkfCreateBackward(nullptr, &problem, gradient.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCreateBackward(context, &problem, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    REQUIRE(vkfCheckBackwardSupport(context, &problem, &message) == VKF_SUCCESS);
+    REQUIRE(vkfCreateBackward(context, &problem, gradient.put(), &message) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
     CHECK(info.path == VKF_PATH_SCALAR);
     CHECK(info.operations == 2.5 * 8 * 8 * 2 * 32);
     CHECK(info.minimumBytes == 4 * (8 * 8 * 16 + 8));
-    CHECK(vkfGetGradientInfo(nullptr, &info, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfGetBackwardInfo(nullptr, &info, &message) == VKF_ERROR_INVALID_ARGUMENT);
 
     // Bindings. No command is recorded, so any address will do.
     auto call = vkf::make<VkfBindings>();
-    auto bindings = vkf::make<VkfGradientBindings>();
+    auto bindings = vkf::make<VkfBackwardBindings>();
+    VkDeviceAddress address = 0x1000;
     for (VkfBinding* binding : {&call.q, &call.k, &call.v, &call.o, &call.lse, &bindings.dout, &bindings.dq,
                                 &bindings.dk, &bindings.dv, &bindings.scratch}) {
-        binding->address = 0x1000;
+        binding->address = address;
+        address += 0x1000;
     }
     const auto refused = [&](const char* text) {
         testDevice().submit([&](VkCommandBuffer commandBuffer) {
-            CHECK(vkfCmdGradient(commandBuffer, gradient.get(), &bindings, &message) != VKF_SUCCESS);
+            CHECK(vkfCmdBackward(commandBuffer, gradient.get(), &bindings, &message) != VKF_SUCCESS);
         });
         CHECK_THAT(std::string(message.text), ContainsSubstring(text));
     };
-    refused("call is null");
-    bindings.call = &call;
+    refused("forward is null");
+    bindings.forward = &call;
     refused("the size of scratch is 0");
     bindings.dlse.address = 0x1000;
-    refused("dlse is bound, but hasDlse of the gradient problem is 0");
+    refused("dlse is bound, but use of the backward problem lacks VKF_USE_DLSE");
     bindings.dlse.address = 0;
     bindings.dsinks.address = 0x1000;
     refused("dsinks is bound, but gradients lacks VKF_GRADIENT_SINKS");

@@ -117,7 +117,7 @@ void checkRow(const VkfProblem& p, const Inputs& inputs, const Outcome& outcome,
 
 void setBias(VkfProblem& p) {
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, false, true, 0);
-    vkf::enable(p, VKF_ARRAY_BIAS);
+    vkf::enable(p, VKF_USE_BIAS);
 }
 
 void fillBias(const VkfProblem& p, Inputs& inputs) {
@@ -131,7 +131,7 @@ void fillBias(const VkfProblem& p, Inputs& inputs) {
 VkfProblem biasProblem(VkfType type) {
     VkfProblem p = problemOf({1, 2, 1, static_cast<uint32_t>(biasRows.size()), 70, headDim, 0, type});
     setBias(p);
-    vkf::enable(p, VKF_ARRAY_LSE);
+    vkf::enable(p, VKF_USE_LSE);
     return p;
 }
 
@@ -194,7 +194,7 @@ void onBackwardVariations(const VkfProblem& given, const std::function<void(cons
         forward.q = forward.k = forward.v = forward.o = vkf::dense(type);
         forward = vkf::test::fittedBackward(deviceOf(variation), forward);
         apply(variation, forward);
-        const VkfGradientProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
         Inputs inputs = vkf::test::makeInputs(forward, {});
         edit(forward, inputs);
         GradientInputs more = vkf::test::makeGradientInputs(problem);
@@ -207,12 +207,12 @@ void onBackwardVariations(const VkfProblem& given, const std::function<void(cons
 }
 
 // dv of each key in fp64, from the given lse.
-void checkDv(const VkfGradientProblem& problem, const Inputs& inputs, const GradientInputs& more,
+void checkDv(const VkfBackwardProblem& problem, const Inputs& inputs, const GradientInputs& more,
              const GradientOutcome& outcome,
              const std::function<double(uint64_t head, uint64_t row, uint64_t key)>& added) {
     const VkfProblem& p = *problem.problem;
-    const VkfTensorLayout dout = vkf::layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
-    const VkfTensorLayout dv = vkf::layoutOf(problem, VKF_GRADIENT_TENSOR_DV);
+    const VkfTensorLayout dout = vkf::layoutOf(problem, VKF_BACKWARD_DOUT);
+    const VkfTensorLayout dv = vkf::layoutOf(problem, VKF_BACKWARD_DV);
     const double tolerance = p.q.type == VKF_TYPE_F32 ? 1e-3 : 0.05;
     for (uint64_t key = 0; key < p.keys; key += 13) {
         double exact = 0.0; // of column 0
@@ -245,7 +245,7 @@ TEST_CASE("a bias may be any finite fp32 number", "[extreme_numbers]") {
 
 TEST_CASE("a bias with a factor, a softcap, and split keys may be any finite fp32 number", "[extreme_numbers]") {
     VkfProblem p = vkf::test::fitted(vkf::test::testDevice(), biasProblem(VKF_TYPE_F16));
-    vkf::enable(p, VKF_ARRAY_BIAS_FACTORS);
+    vkf::enable(p, VKF_USE_BIAS_FACTORS);
     p.softcap = 3.0F;
     p.kvSplits = 2;
     Inputs inputs = vkf::test::makeInputs(p, {});
@@ -262,8 +262,8 @@ TEST_CASE("a sink may be any finite fp32 number", "[extreme_numbers]") {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
             VkfProblem p = problemOf({1, 2, 1, static_cast<uint32_t>(biasRows.size()), 6, headDim, 0, type});
             p = vkf::test::fitted(vkf::test::testDevice(), p);
-            p.causal = 1; // of twelve rows, six see no key
-            vkf::enable(p, VKF_ARRAY_SINKS | VKF_ARRAY_LSE);
+            p.use |= VKF_USE_CAUSAL; // of twelve rows, six see no key
+            vkf::enable(p, VKF_USE_SINKS | VKF_USE_LSE);
             if (biased) {
                 setBias(p);
             }
@@ -293,7 +293,7 @@ TEST_CASE("a softcap may be any number", "[extreme_numbers]") {
         VkfProblem p = problemOf({1, 1, 1, 20, 70, headDim, 0, type});
         p = vkf::test::fitted(vkf::test::testDevice(), p);
         p.scale = 1.0F;
-        vkf::enable(p, VKF_ARRAY_LSE);
+        vkf::enable(p, VKF_USE_LSE);
         vkf::test::Data data;
         data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>&, std::vector<std::byte>&) {
             for (uint64_t i = 0; i < 5 * headDim; i++) {
@@ -316,9 +316,9 @@ TEST_CASE("a softcap may be any number", "[extreme_numbers]") {
 TEST_CASE("a slope of ALiBi may be any finite fp32 number", "[extreme_numbers]") {
     VkfProblem given = problemOf({1, 2, 1, 5, 70, headDim, 0, VKF_TYPE_F16});
     given = vkf::test::fitted(vkf::test::testDevice(), given);
-    given.alibi = 1;
-    given.causal = 1;
-    vkf::enable(given, VKF_ARRAY_LSE | VKF_ARRAY_ALIBI_SLOPES);
+    given.use |= VKF_USE_ALIBI;
+    given.use |= VKF_USE_CAUSAL;
+    vkf::enable(given, VKF_USE_LSE | VKF_USE_ALIBI_SLOPES);
     Inputs inputs = vkf::test::makeInputs(given, {});
     inputs.alibiSlopes = {3.4028235e38F, 1e36F};
     for (const Variation& variation : vkf::test::variations) {
@@ -350,7 +350,7 @@ TEST_CASE("a slope of ALiBi may be any finite fp32 number", "[extreme_numbers]")
 TEST_CASE("the backward pass takes any finite bias", "[extreme_numbers]") {
     onBackwardVariations(
         biasProblem(VKF_TYPE_F32), [](const VkfProblem& p, Inputs& inputs) { fillBias(p, inputs); },
-        [](const VkfGradientProblem& p, const Inputs& inputs, const GradientInputs& more,
+        [](const VkfBackwardProblem& p, const Inputs& inputs, const GradientInputs& more,
            const GradientOutcome& outcome) {
             checkDv(p, inputs, more, outcome, [](uint64_t, uint64_t row, uint64_t key) {
                 return static_cast<double>(static_cast<float>(biasRows[row].bias(key))); // as stored
@@ -360,12 +360,12 @@ TEST_CASE("the backward pass takes any finite bias", "[extreme_numbers]") {
 
 TEST_CASE("the backward pass takes any finite sink", "[extreme_numbers]") {
     VkfProblem given = problemOf({1, 2, 1, 12, 6, headDim});
-    given.causal = 1; // of twelve rows, six see no key
-    vkf::enable(given, VKF_ARRAY_SINKS | VKF_ARRAY_LSE);
+    given.use |= VKF_USE_CAUSAL; // of twelve rows, six see no key
+    vkf::enable(given, VKF_USE_SINKS | VKF_USE_LSE);
     for (const std::vector<float>& two : {std::vector<float>{-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}}) {
         onBackwardVariations(
             given, [&](const VkfProblem&, Inputs& inputs) { inputs.sinks = two; },
-            [](const VkfGradientProblem& p, const Inputs& inputs, const GradientInputs& more,
+            [](const VkfBackwardProblem& p, const Inputs& inputs, const GradientInputs& more,
                const GradientOutcome& outcome) {
                 checkDv(p, inputs, more, outcome,
                         [](uint64_t, uint64_t row, uint64_t key) { return key + 6 > row ? -infinity : 0.0; });
@@ -376,7 +376,7 @@ TEST_CASE("the backward pass takes any finite sink", "[extreme_numbers]") {
 TEST_CASE("the backward pass takes any softcap", "[extreme_numbers]") {
     for (const float softcap : {1.4e-45F, 1e-39F, 1e-20F, 3e38F}) {
         VkfProblem given = problemOf({1, 1, 1, 20, 70, headDim});
-        vkf::enable(given, VKF_ARRAY_LSE);
+        vkf::enable(given, VKF_USE_LSE);
         given.softcap = softcap;
         onBackwardVariations(
             given,
@@ -385,7 +385,7 @@ TEST_CASE("the backward pass takes any softcap", "[extreme_numbers]") {
                     vkfStoreElement(p.q.type, inputs.q.data(), i, 0.0);
                 }
             },
-            [](const VkfGradientProblem&, const Inputs&, const GradientInputs&, const GradientOutcome&) {});
+            [](const VkfBackwardProblem&, const Inputs&, const GradientInputs&, const GradientOutcome&) {});
     }
 }
 
@@ -397,7 +397,7 @@ TEST_CASE("a NaN in the value of a visible key reaches o however small its proba
             VkfProblem p = problemOf({1, 1, 1, 7, 70, headDim, 0, type});
             p = vkf::test::fitted(vkf::test::testDevice(), p);
             p.scale = 1.0F;
-            vkf::enable(p, VKF_ARRAY_LSE | (hasSink ? VKF_ARRAY_SINKS : 0));
+            vkf::enable(p, VKF_USE_LSE | (hasSink ? VKF_USE_SINKS : 0));
             vkf::test::Data data;
             data.edit = [&](std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v) {
                 for (uint64_t row = 0; row < p.queryRows; row++) {

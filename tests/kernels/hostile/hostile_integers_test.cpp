@@ -55,7 +55,7 @@ void makeHostile(Dice& dice, std::vector<int32_t>& numbers) {
 void makePaged(Dice& dice, VkfProblem& p, Data& data) {
     p.k = p.v = vkf::dense(p.k.type);
     vkf::test::setPages(p, 1U << dice.below(7), dice.below(3));
-    vkf::enable(p, VKF_ARRAY_KEY_LENGTHS);
+    vkf::enable(p, VKF_USE_KEY_LENGTHS);
     data.keyLengths.assign(p.batch, static_cast<int32_t>(p.keys));
 }
 
@@ -93,9 +93,9 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
         makePaged(dice, p, data);
     }
     vkf::test::chooseTerms(dice, variation.path, p);
-    vkf::enable(p, VKF_ARRAY_PROBABILITIES, !packed && dice.oneIn(3));
-    p.probabilityRowCount = vkf::has(p, VKF_ARRAY_PROBABILITIES) ? dice.below(12) : 0;
-    vkf::enable(p, VKF_ARRAY_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    vkf::enable(p, VKF_USE_PROBABILITIES, !packed && dice.oneIn(3));
+    p.probabilityRowCount = vkf::has(p, VKF_USE_PROBABILITIES) ? dice.below(12) : 0;
+    vkf::enable(p, VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0);
     apply(variation, p);
     return p;
 }
@@ -110,7 +110,7 @@ bool beginsAtFence(Dice& dice, uint32_t call) { return call < legalCalls ? call 
 VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfProblem& p, const Inputs& inputs,
                            uint64_t alignment) {
     const auto in = [&](const auto& values) { return memory.place(values, beginsAtFence(dice, call)); };
-    const auto inIf = [&](VkfArrayBits array, const auto& values) {
+    const auto inIf = [&](VkfUseBits array, const auto& values) {
         return vkf::has(p, array) ? in(values) : VkfBinding{};
     };
     // Some bytes may lie between such an array and the forbidden page behind it.
@@ -120,28 +120,27 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
     };
     const VkfTensorLayout o = vkf::layoutOf(p, VKF_TENSOR_O);
     const uint64_t lse = uint64_t{o.batch} * o.heads * o.rows;
-    const uint64_t rows = vkf::has(p, VKF_ARRAY_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows;
+    const uint64_t rows = vkf::has(p, VKF_USE_PROBABILITY_ROWS) ? p.probabilityRowCount : p.queryRows;
     const uint64_t probabilities = uint64_t{p.batch} * p.queryHeads * rows * p.keys;
     auto bindings = vkf::make<VkfBindings>();
     bindings.q = inWords(inputs.q);
     bindings.k = inWords(inputs.k);
     bindings.v = inWords(inputs.v);
-    bindings.keyLengths = inIf(VKF_ARRAY_KEY_LENGTHS, inputs.keyLengths);
-    bindings.blockTable = inIf(VKF_ARRAY_BLOCK_TABLE, inputs.blockTable);
-    bindings.sinks = inIf(VKF_ARRAY_SINKS, inputs.sinks);
-    bindings.alibiSlopes = inIf(VKF_ARRAY_ALIBI_SLOPES, inputs.alibiSlopes);
-    bindings.bias = inIf(VKF_ARRAY_BIAS, inputs.bias);
-    bindings.biasFactors = inIf(VKF_ARRAY_BIAS_FACTORS, inputs.biasFactors);
-    bindings.mask = inIf(VKF_ARRAY_MASK, inputs.mask);
-    bindings.documentIds = inIf(VKF_ARRAY_DOCUMENT_IDS, inputs.documentIds);
-    bindings.cuSeqlensQ = inIf(VKF_ARRAY_CU_SEQLENS, inputs.cuSeqlensQ);
-    bindings.cuSeqlensK = inIf(VKF_ARRAY_CU_SEQLENS, inputs.cuSeqlensK);
-    bindings.probabilityRows = inIf(VKF_ARRAY_PROBABILITY_ROWS, inputs.probabilityRows);
+    bindings.keyLengths = inIf(VKF_USE_KEY_LENGTHS, inputs.keyLengths);
+    bindings.blockTable = inIf(VKF_USE_BLOCK_TABLE, inputs.blockTable);
+    bindings.sinks = inIf(VKF_USE_SINKS, inputs.sinks);
+    bindings.alibiSlopes = inIf(VKF_USE_ALIBI_SLOPES, inputs.alibiSlopes);
+    bindings.bias = inIf(VKF_USE_BIAS, inputs.bias);
+    bindings.biasFactors = inIf(VKF_USE_BIAS_FACTORS, inputs.biasFactors);
+    bindings.mask = inIf(VKF_USE_MASK, inputs.mask);
+    bindings.documentIds = inIf(VKF_USE_DOCUMENT_IDS, inputs.documentIds);
+    bindings.cuSeqlensQ = inIf(VKF_USE_CU_SEQLENS, inputs.cuSeqlensQ);
+    bindings.cuSeqlensK = inIf(VKF_USE_CU_SEQLENS, inputs.cuSeqlensK);
+    bindings.probabilityRows = inIf(VKF_USE_PROBABILITY_ROWS, inputs.probabilityRows);
     bindings.o = memory.place(o.elements * vkfTypeBytes(o.type), beginsAtFence(dice, call));
-    bindings.lse = vkf::has(p, VKF_ARRAY_LSE) ? memory.place(lse * 4, beginsAtFence(dice, call)) : VkfBinding{};
-    bindings.probabilities = vkf::has(p, VKF_ARRAY_PROBABILITIES)
-                                 ? memory.place(probabilities * 4, beginsAtFence(dice, call))
-                                 : VkfBinding{};
+    bindings.lse = vkf::has(p, VKF_USE_LSE) ? memory.place(lse * 4, beginsAtFence(dice, call)) : VkfBinding{};
+    bindings.probabilities =
+        vkf::has(p, VKF_USE_PROBABILITIES) ? memory.place(probabilities * 4, beginsAtFence(dice, call)) : VkfBinding{};
     return bindings;
 }
 
@@ -217,18 +216,18 @@ void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t see
     Data data;
     data.seed = seed;
     VkfProblem forward = hostileProblem(dice, data, variation, false);
-    forward.arrays &= ~static_cast<VkfArrays>(VKF_ARRAY_PROBABILITIES | VKF_ARRAY_PROBABILITY_ROWS);
+    forward.use &= ~static_cast<VkfUse>(VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS);
     forward.probabilityRowCount = 0;
-    vkf::enable(forward, VKF_ARRAY_LSE);
-    const VkfGradientProblem problem = vkf::test::gradientOf(forward);
+    vkf::enable(forward, VKF_USE_LSE);
+    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     vkf::host::Device& device = deviceOf(variation);
-    vkf::Gradient gradient;
+    vkf::Backward gradient;
     VkfMessage message{};
-    if (vkfCreateGradient(device.context(), &problem, gradient.put(), &message) != VKF_SUCCESS) {
+    if (vkfCreateBackward(device.context(), &problem, gradient.put(), &message) != VKF_SUCCESS) {
         return;
     }
-    auto info = vkf::make<VkfGradientInfo>();
-    REQUIRE(vkfGetGradientInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
     INFO("seed " << seed << ", backward, on " << variation.name << ": " << vkf::test::describe(forward));
     Inputs inputs = vkf::test::makeInputs(forward, data);
     for (uint32_t call = 0; call < callsOfPlan; call++) {
@@ -238,20 +237,20 @@ void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t see
         }
         memory.clear();
         const VkfBindings of = fencedBindings(memory, dice, call, forward, inputs, info.inputAlignment);
-        const auto room = [&](VkfGradientRole role) {
+        const auto room = [&](VkfBackwardRole role) {
             const VkfTensorLayout layout = vkf::layoutOf(problem, role);
             const uint64_t bytes = layout.elements * vkfTypeBytes(layout.type);
             return memory.place(wholeMultiple(bytes, info.inputAlignment), beginsAtFence(dice, call));
         };
-        auto bindings = vkf::make<VkfGradientBindings>();
-        bindings.call = &of;
-        bindings.dout = room(VKF_GRADIENT_TENSOR_DOUT);
-        bindings.dq = room(VKF_GRADIENT_TENSOR_DQ);
-        bindings.dk = room(VKF_GRADIENT_TENSOR_DK);
-        bindings.dv = room(VKF_GRADIENT_TENSOR_DV);
+        auto bindings = vkf::make<VkfBackwardBindings>();
+        bindings.forward = &of;
+        bindings.dout = room(VKF_BACKWARD_DOUT);
+        bindings.dq = room(VKF_BACKWARD_DQ);
+        bindings.dk = room(VKF_BACKWARD_DK);
+        bindings.dv = room(VKF_BACKWARD_DV);
         bindings.scratch = memory.place(info.scratchBytes, true);
         device.submit([&](VkCommandBuffer commands) {
-            const VkfResult result = vkfCmdGradient(commands, gradient.get(), &bindings, &message);
+            const VkfResult result = vkfCmdBackward(commands, gradient.get(), &bindings, &message);
             INFO(message.text);
             CHECK(result == VKF_SUCCESS);
         });
@@ -268,7 +267,7 @@ VkfAppendProblem hostileAppend(Dice& dice) {
     p.newK.type = p.newV.type = types[dice.below(2)];
     p.rotary.pairs = VKF_ROTARY_HALVES;
     if (dice.oneIn(2)) {
-        vkf::enable(p, VKF_ARRAY_BLOCK_TABLE);
+        vkf::enable(p, VKF_USE_BLOCK_TABLE);
         p.paging.pageSize = 1U << dice.below(6);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1;
         p.paging.pages = 1 + dice.below(p.batch * p.paging.maxPages);
@@ -280,7 +279,7 @@ void runHostileAppend(Fenced& memory, uint32_t seed) {
     Dice dice(seed);
     const VkfAppendProblem problem = vkf::test::fittedAppend(hostileAppend(dice));
     const vkf::test::AppendLayouts layout = vkf::test::layoutsOf(problem);
-    const uint64_t pages = vkf::has(problem, VKF_ARRAY_BLOCK_TABLE) ? problem.paging.maxPages : 0;
+    const uint64_t pages = vkf::has(problem, VKF_USE_BLOCK_TABLE) ? problem.paging.maxPages : 0;
     vkf::Append append;
     VkfMessage message{};
     INFO("seed " << seed);

@@ -80,7 +80,7 @@ bool beginsWith(const Bytes& all, const Bytes& first) {
 VkfProblem packedCall(VkfType type, Data& data) {
     VkfProblem problem = problemOf({1, 4, 2, 1, 1, 64, 0, type});
     setPacked(problem, data, {20, 30}, {25, 40});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     data.poisonInvisibleKeys = false;
     putRowsFirst(problem);
     return problem;
@@ -123,12 +123,12 @@ TEST_CASE("the backward pass takes packed buffers that are longer than their seq
         VkfProblem exact = packedCall(VKF_TYPE_F16, data);
         apply(variation, exact);
         const auto problemFor = [](const VkfProblem& forward) {
-            VkfGradientProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.dout = problem.dq = forward.q;
             problem.dk = problem.dv = forward.k;
             return problem;
         };
-        const VkfGradientProblem problem = problemFor(exact);
+        const VkfBackwardProblem problem = problemFor(exact);
         const Inputs inputs = vkf::test::makeInputs(exact, data);
         GradientInputs more = vkf::test::makeGradientInputs(problem);
         vkf::test::computeForward(exact, inputs, VKF_TYPE_F32, &more);
@@ -136,9 +136,9 @@ TEST_CASE("the backward pass takes packed buffers that are longer than their seq
         CHECK(runGradient(deviceOf(variation), problem, inputs, more).passed());
 
         const VkfProblem long_ = longer(exact);
-        const VkfGradientProblem longProblem = problemFor(long_);
+        const VkfBackwardProblem longProblem = problemFor(long_);
         GradientInputs longMore = more;
-        longMore.dout = withTail(more.dout, vkf::layoutOf(longProblem, VKF_GRADIENT_TENSOR_DOUT));
+        longMore.dout = withTail(more.dout, vkf::layoutOf(longProblem, VKF_BACKWARD_DOUT));
         longMore.o = withTail(more.o, vkf::layoutOf(long_, VKF_TENSOR_O));
         longMore.lse = withTails(more.lse, exact.queryRows, 14);
         const GradientOutcome outcome =
@@ -155,7 +155,7 @@ TEST_CASE("rows of a bias may be one element longer than the keys", "[unusual_ca
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         VkfProblem problem = problemOf({1, 2, 2, 20, 1024, 64, 0, VKF_TYPE_F16});
         problem.bias = vkf::test::broadcast(problem, type, true, true, true, 1);
-        vkf::enable(problem, VKF_ARRAY_BIAS);
+        vkf::enable(problem, VKF_USE_BIAS);
         CHECK(problem.bias.rowStride == 1025);
         checkEverywhere(problem);
     }
@@ -174,7 +174,7 @@ TEST_CASE("all KV heads may share one k and one v by strides of 0", "[unusual_ca
         if (!leavesOut(deviceOf(variation), {VKF_TYPE_F16})) {
             VkfProblem forward = problem;
             apply(variation, forward);
-            const VkfGradientProblem gradient = vkf::test::gradientOf(forward); // dk and dv are dense
+            const VkfBackwardProblem gradient = vkf::test::gradientOf(forward); // dk and dv are dense
             const GradientOutcome outcome =
                 runGradient(deviceOf(variation), gradient, inputs, vkf::test::makeGradientInputs(gradient));
             INFO(outcome.text());
@@ -199,7 +199,7 @@ TEST_CASE("strides past 4 GiB of dimensions with one entry need no memory", "[un
 // The window keeps the work small. Path standard would hold all scores.
 TEST_CASE("dropout counts rows and keys past 2^32 pairs, with the largest seed", "[unusual_calls]") {
     VkfProblem problem = problemOf({1, 1, 1, 70000, 70000, 64, 0, VKF_TYPE_F16});
-    problem.causal = 1;
+    problem.use |= VKF_USE_CAUSAL;
     vkf::test::setWindow(problem, 3, 0);
     problem.dropout = {0.3F, 0, UINT64_MAX, {}};
     const VkfProblem possible = vkf::test::fitted(vkf::test::testDevice(), problem);
@@ -211,7 +211,7 @@ TEST_CASE("dropout counts rows and keys past 2^32 pairs, with the largest seed",
 
 TEST_CASE("calls that differ in the strides of a mask alone do not mix them up", "[unusual_calls]") {
     VkfProblem problem = problemOf({2, 4, 2, 40, 150, 64, 0, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_ARRAY_MASK);
+    vkf::enable(problem, VKF_USE_MASK);
     for (const uint32_t number : inTurn({0U, 4U, 6U})) {
         for (const bool batches : {true, false, true}) {
             problem.mask = vkf::test::broadcast(problem, VKF_TYPE_BOOL8, batches, true, true);
@@ -230,8 +230,8 @@ TEST_CASE("one plan is recorded twice into one command buffer, with other tensor
             continue;
         }
         VkfProblem problem = problemOf({1, 4, 2, 9, 700, 64, 0, VKF_TYPE_F16});
-        vkf::enable(problem, VKF_ARRAY_SINKS);
-        vkf::enable(problem, VKF_ARRAY_LSE, false);
+        vkf::enable(problem, VKF_USE_SINKS);
+        vkf::enable(problem, VKF_USE_LSE, false);
         apply(variation, problem);
         const vkf::host::Plan plan(device, problem);
         const uint64_t bytes = vkf::layoutOf(problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type);
@@ -278,8 +278,8 @@ TEST_CASE("keys that a window has left behind may be NaN, in pages of 32", "[unu
     for (const uint32_t rows : {1U, 40U}) {
         VkfProblem problem = problemOf({2, 4, 2, rows, 200, 64, 0, VKF_TYPE_F16});
         vkf::test::setPages(problem, 32, 3);
-        vkf::enable(problem, VKF_ARRAY_KEY_LENGTHS);
-        problem.causal = 1;
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+        problem.use |= VKF_USE_CAUSAL;
         vkf::test::setWindow(problem, 45, 0);
         Data data; // keys that no row sees are NaN
         data.keyLengths = {200, 133};

@@ -39,7 +39,7 @@ Outcome planOf(const DescribedDevice& device, const VkfProblem& problem) {
     return {result, result == VKF_SUCCESS ? textOf(plan) : std::string(message.text) + '\n'};
 }
 
-Outcome planOf(const DescribedDevice& device, const VkfGradientProblem& problem) {
+Outcome planOf(const DescribedDevice& device, const VkfBackwardProblem& problem) {
     vkf::CheckedGradient checked{};
     if (const VkfResult result = vkf::checkGradient(&problem, &checked, nullptr); result != VKF_SUCCESS) {
         return refusedWithoutDevice(result);

@@ -54,7 +54,7 @@ void scatterRows(Dice& dice, VkfTensor& tensor, uint64_t heads, uint64_t rows, u
 void chooseStrides(Dice& dice, VkfProblem& p) {
     scatterRows(dice, p.q, p.queryHeads, p.queryRows, p.headDim);
     scatterRows(dice, p.o, p.queryHeads, p.queryRows, p.valueDim);
-    if (!has(p, VKF_ARRAY_BLOCK_TABLE)) {
+    if (!has(p, VKF_USE_BLOCK_TABLE)) {
         scatterRows(dice, p.k, p.kvHeads, p.keys, p.headDim);
         scatterRows(dice, p.v, p.kvHeads, p.keys, p.valueDim);
     }
@@ -103,16 +103,16 @@ void chooseTypes(Dice& dice, VkfProblem& p, bool blocks) {
 }
 
 void chooseMasks(Dice& dice, VkfProblem& p) {
-    p.causal = dice.oneIn(3) ? 1 : 0;
+    vkf::enable(p, VKF_USE_CAUSAL, dice.oneIn(3));
     p.alignment = dice.oneIn(4) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     if (dice.oneIn(5)) {
         setWindow(p, static_cast<int64_t>(dice.below(3000)) - 1, static_cast<int64_t>(dice.below(300)) - 1,
                   dice.oneIn(3) ? dice.below(40) : 0);
         endAtDiagonal(p);
     }
-    enable(p, VKF_ARRAY_KEY_LENGTHS, dice.oneIn(4));
+    enable(p, VKF_USE_KEY_LENGTHS, dice.oneIn(4));
     if (dice.oneIn(12)) {
-        enable(p, VKF_ARRAY_BLOCK_MASK);
+        enable(p, VKF_USE_BLOCK_MASK);
         p.blockMask.blockSize = dice.of(blockSizes);
         p.blockMask.headStride = dice.oneIn(2) ? 70000 : 0;
     }
@@ -123,25 +123,25 @@ void chooseTerms(Dice& dice, VkfProblem& p) {
         return;
     }
     p.softcap = dice.oneIn(5) ? 20.0F : 0.0F;
-    p.alibi = dice.oneIn(5) ? 1 : 0;
-    enable(p, VKF_ARRAY_ALIBI_SLOPES, p.alibi != 0 && dice.oneIn(2));
-    enable(p, VKF_ARRAY_SINKS, dice.oneIn(4));
+    vkf::enable(p, VKF_USE_ALIBI, dice.oneIn(5));
+    enable(p, VKF_USE_ALIBI_SLOPES, vkf::has(p, VKF_USE_ALIBI) && dice.oneIn(2));
+    enable(p, VKF_USE_SINKS, dice.oneIn(4));
     if (dice.oneIn(3)) {
-        enable(p, VKF_ARRAY_BIAS);
+        enable(p, VKF_USE_BIAS);
         p.bias = randomBroadcast(dice, p, plainType(dice));
-        enable(p, VKF_ARRAY_BIAS_FACTORS, dice.oneIn(4));
+        enable(p, VKF_USE_BIAS_FACTORS, dice.oneIn(4));
     }
-    enable(p, VKF_ARRAY_DOCUMENT_IDS, dice.oneIn(6));
+    enable(p, VKF_USE_DOCUMENT_IDS, dice.oneIn(6));
     if (dice.oneIn(5)) {
-        enable(p, VKF_ARRAY_MASK);
+        enable(p, VKF_USE_MASK);
         p.mask = randomBroadcast(dice, p, maskType(dice));
     }
     if (dice.oneIn(6)) {
         p.dropout.probability = 0.1F;
         p.dropout.seed = 42;
-        enable(p, VKF_ARRAY_DROPOUT_SEED, dice.oneIn(3));
+        enable(p, VKF_USE_DROPOUT_SEED, dice.oneIn(3));
         if (dice.oneIn(3)) {
-            enable(p, VKF_ARRAY_DROPOUT_MASK);
+            enable(p, VKF_USE_DROPOUT_MASK);
             p.dropoutMask = randomBroadcast(dice, p, maskType(dice));
         }
     }
@@ -151,7 +151,7 @@ void choosePages(Dice& dice, VkfProblem& p) {
     if (!dice.oneIn(6)) {
         return;
     }
-    enable(p, VKF_ARRAY_BLOCK_TABLE);
+    enable(p, VKF_USE_BLOCK_TABLE);
     p.paging.pageSize = dice.of(pageSizes);
     p.paging.maxPages = std::max(p.keys / p.paging.pageSize + 1, 1U);
     p.paging.pages = p.paging.maxPages;
@@ -161,7 +161,7 @@ void choosePacking(Dice& dice, VkfProblem& p) {
     if (!dice.oneIn(6)) {
         return;
     }
-    enable(p, VKF_ARRAY_CU_SEQLENS);
+    enable(p, VKF_USE_CU_SEQLENS);
     if (dice.oneIn(2)) {
         p.longestRows = p.queryRows - p.queryRows / 3;
         p.longestKeys = p.keys - p.keys / 3;
@@ -169,11 +169,11 @@ void choosePacking(Dice& dice, VkfProblem& p) {
 }
 
 void chooseOutputs(Dice& dice, VkfProblem& p) {
-    enable(p, VKF_ARRAY_LSE, dice.oneIn(2));
+    enable(p, VKF_USE_LSE, dice.oneIn(2));
     if (dice.oneIn(8)) {
-        enable(p, VKF_ARRAY_PROBABILITIES);
+        enable(p, VKF_USE_PROBABILITIES);
         if (dice.oneIn(2)) {
-            enable(p, VKF_ARRAY_PROBABILITY_ROWS);
+            enable(p, VKF_USE_PROBABILITY_ROWS);
             p.probabilityRowCount = 1 + dice.below(100);
         }
     }
@@ -215,18 +215,18 @@ VkfProblem randomForwardProblem(Dice& dice) {
     chooseMasks(dice, p);
     chooseTerms(dice, p);
     chooseLimits(dice, p);
-    enable(p, VKF_ARRAY_LSE); // the backward pass reads it
+    enable(p, VKF_USE_LSE); // the backward pass reads it
     p.kvSplits = 0;
     return p;
 }
 
-VkfGradientProblem randomBackwardProblem(Dice& dice, const VkfProblem& forward) {
-    auto g = make<VkfGradientProblem>();
+VkfBackwardProblem randomBackwardProblem(Dice& dice, const VkfProblem& forward) {
+    auto g = make<VkfBackwardProblem>();
     g.problem = &forward;
     g.gradients = dice.oneIn(3) ? 1 + dice.below(31) : 0;
-    g.gradients &= has(forward, VKF_ARRAY_BIAS) ? ~0U : ~VkfGradients{VKF_GRADIENT_BIAS};
-    g.gradients &= has(forward, VKF_ARRAY_SINKS) ? ~0U : ~VkfGradients{VKF_GRADIENT_SINKS};
-    g.hasDlse = dice.oneIn(4) ? 1 : 0;
+    g.gradients &= has(forward, VKF_USE_BIAS) ? ~0U : ~VkfGradients{VKF_GRADIENT_BIAS};
+    g.gradients &= has(forward, VKF_USE_SINKS) ? ~0U : ~VkfGradients{VKF_GRADIENT_SINKS};
+    vkf::enable(g, VKF_USE_DLSE, dice.oneIn(4));
     g.dout.type = dice.oneIn(6) ? plainType(dice) : forward.q.type;
     g.dq.type = g.dk.type = g.dv.type = dice.oneIn(3) ? plainType(dice) : forward.q.type;
     g.dbiasType = (g.gradients & VKF_GRADIENT_BIAS) != 0 ? forward.bias.type : VKF_TYPE_F32;

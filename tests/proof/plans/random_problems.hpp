@@ -14,6 +14,6 @@ VkfProblem randomPlanProblem(Dice& dice);
 // A problem that has a backward pass more often than randomPlanProblem.
 VkfProblem randomForwardProblem(Dice& dice);
 // The result points to `forward`.
-VkfGradientProblem randomBackwardProblem(Dice& dice, const VkfProblem& forward);
+VkfBackwardProblem randomBackwardProblem(Dice& dice, const VkfProblem& forward);
 
 } // namespace vkf::test

@@ -40,7 +40,7 @@ PeerShape peerShapeOf(const VkfProblem& problem) {
     shape.queryRows = problem.queryRows;
     shape.keys = problem.keys;
     shape.headDim = problem.headDim;
-    shape.causal = problem.causal != 0;
+    shape.causal = has(problem, VKF_USE_CAUSAL);
     shape.type = vkfTypeName(problem.k.type);
     return shape;
 }

@@ -19,8 +19,8 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
                                const MeasureOptions& options, const std::function<void()>& afterRun) {
     GradientResult result;
     result.problem = forward;
-    enable(result.problem, VKF_ARRAY_LSE);
-    auto problem = make<VkfGradientProblem>();
+    enable(result.problem, VKF_USE_LSE);
+    auto problem = make<VkfBackwardProblem>();
     problem.problem = &result.problem;
     problem.dout = forward.o;
     problem.dq = forward.q;
@@ -28,10 +28,10 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     problem.dv = forward.v;
     problem.maxScratchBytes = options.scratchBytes;
     VkfMessage message{};
-    Gradient gradient;
-    require(vkfCreateGradient(device.context(), &problem, gradient.put(), &message), message);
-    result.info = make<VkfGradientInfo>();
-    require(vkfGetGradientInfo(gradient.get(), &result.info, &message), message);
+    vkf::Backward gradient;
+    require(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
+    result.info = make<VkfBackwardInfo>();
+    require(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
     memory.prepare(problem, result.info.scratchBytes, mostBufferSets);
     result.operations = result.info.operations;
     result.sets = memory.sets();
@@ -40,7 +40,7 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     StepRuns runs(clock, result.info.stepCount);
     size_t set = 0;
     const auto record = [&](VkCommandBuffer commands, uint32_t first, uint32_t count) {
-        require(vkfCmdGradientSteps(commands, gradient.get(), &memory.bindings(set), first, count, &message), message);
+        require(vkfCmdBackwardSteps(commands, gradient.get(), &memory.bindings(set), first, count, &message), message);
     };
     runs.run(record); // the first run goes step by step, which is safe on any device
     result.oneSubmission = runs.oneSubmission();
@@ -61,7 +61,7 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     return result;
 }
 
-const VkfGradientError& worstOf(const VkfGradientVerdict& verdict) {
+const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict) {
     const VkfGradientError* worst = &verdict.dq;
     for (const VkfGradientError* error : {&verdict.dk, &verdict.dv})
         if (!(error->error * worst->bound <= worst->error * error->bound))

@@ -13,13 +13,13 @@ namespace vkf::tools {
 
 struct GradientResult {
     VkfProblem problem{}; // of the forward pass
-    VkfGradientInfo info{};
+    VkfBackwardInfo info{};
     double operations = 0; // for the rate; the info's number unless the caller replaces it
     Timing timing;
     bool oneSubmission = false; // all steps of a run are one submission, as applications record them
     size_t sets = 0;
     uint64_t tensorBytes = 0; // bytes of one set
-    VkfGradientVerdict verdict{};
+    VkfBackwardVerdict verdict{};
 
     double teraflops() const { return operations / timing.median * 1e-12; }
 };
@@ -30,7 +30,7 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
                                const MeasureOptions& options, const std::function<void()>& afterRun);
 
 // The gradient that is nearest to its bound, or the furthest above it.
-const VkfGradientError& worstOf(const VkfGradientVerdict& verdict);
+const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);
 
 } // namespace vkf::tools
 

@@ -12,8 +12,7 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr std::array<VkfGradientRole, 3> gradientRoles = {VKF_GRADIENT_TENSOR_DQ, VKF_GRADIENT_TENSOR_DK,
-                                                          VKF_GRADIENT_TENSOR_DV};
+constexpr std::array<VkfBackwardRole, 3> gradientRoles = {VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV};
 
 // Other numbers than those of q, k and v.
 constexpr uint64_t doutSeed = 4;
@@ -22,13 +21,13 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 
 } // namespace
 
-void GradientMemory::prepare(const VkfGradientProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
     VkfProblem forward = *problem.problem;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
     forwardPlan_ = plan.info();
     forward_.prepare(forward, plan.info().scratchBytes, mostSets);
-    doutLayout_ = layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT);
+    doutLayout_ = layoutOf(problem, VKF_BACKWARD_DOUT);
     block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);
     tensorBytes_ = forward_.tensorBytes() + storedBytes(doutLayout_);
     for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -53,8 +52,8 @@ void GradientMemory::fill(size_t index, uint64_t scratchBytes) {
     }
     ensureRoom(device_, set.scratch, scratchBytes);
     set.call = forward_.bindings(index);
-    set.bindings = make<VkfGradientBindings>();
-    set.bindings.call = &set.call;
+    set.bindings = make<VkfBackwardBindings>();
+    set.bindings.forward = &set.call;
     set.bindings.dout = set.dout.binding();
     set.bindings.dq = set.gradients[0].binding();
     set.bindings.dk = set.gradients[1].binding();

@@ -21,14 +21,14 @@ public:
 
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
-    void prepare(const VkfGradientProblem& problem, uint64_t scratchBytes, size_t mostSets);
+    void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets);
 
     // The plan of the forward pass.
     const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }
 
     size_t sets() const noexcept { return forward_.sets(); }
     // Valid until the next prepare.
-    const VkfGradientBindings& bindings(size_t set) const { return sets_[set].bindings; }
+    const VkfBackwardBindings& bindings(size_t set) const { return sets_[set].bindings; }
     // The inputs on the host, with o and lse of one set.
     host::HostTensors downloadForward(size_t set) { return forward_.download(set); }
     // The gradient of o on the host, with the gradients of one set.
@@ -42,7 +42,7 @@ private:
         host::Buffer dout, scratch;
         std::array<host::Buffer, 3> gradients; // dq, dk, dv
         VkfBindings call{};
-        VkfGradientBindings bindings{}; // points to call
+        VkfBackwardBindings bindings{}; // points to call
     };
 
     void fill(size_t set, uint64_t scratchBytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gradient and the one-call gradient().
+// Backward and the one-call backward().
 #include <vkflash/vkflash.hpp>
 
 #include <algorithm>
@@ -15,16 +15,16 @@
 namespace vkf::host {
 namespace {
 
-VkfGradients wantedBy(const VkfGradientProblem& problem) {
+VkfGradients wantedBy(const VkfBackwardProblem& problem) {
     return problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 }
 
-bool wants(const VkfGradientProblem& problem, VkfGradientBits gradient) {
+bool wants(const VkfBackwardProblem& problem, VkfGradientBits gradient) {
     return (wantedBy(problem) & static_cast<VkfGradients>(gradient)) != 0;
 }
 
 // The layout of dbias. Dimensions that share elements have one entry.
-VkfTensorLayout biasLayout(const VkfGradientProblem& problem) {
+VkfTensorLayout biasLayout(const VkfBackwardProblem& problem) {
     const VkfProblem& p = *problem.problem;
     const auto differing = [](uint64_t stride, uint32_t given, uint32_t count) {
         return stride == 0 ? 1 : given != 0 ? std::min(given, count) : count;
@@ -38,7 +38,8 @@ VkfTensorLayout biasLayout(const VkfGradientProblem& problem) {
     layout.batchStride = p.bias.batchStride;
     layout.headStride = p.bias.headStride;
     layout.rowStride = p.bias.rowStride;
-    layout.elements = vkfGradientBiasBytes(&problem) / std::max<uint64_t>(vkfTypeBytes(problem.dbiasType), 1);
+    layout.elements =
+        vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS) / std::max<uint64_t>(vkfTypeBytes(problem.dbiasType), 1);
     return layout;
 }
 
@@ -46,16 +47,16 @@ VkfTensorLayout biasLayout(const VkfGradientProblem& problem) {
 struct Output {
     const char* name;
     VkfGradientBits gradient;
-    VkfTensorLayout (*layout)(const VkfGradientProblem&);
-    VkfBinding VkfGradientBindings::*binding;
+    VkfTensorLayout (*layout)(const VkfBackwardProblem&);
+    VkfBinding VkfBackwardBindings::*binding;
     void* (*array)(const HostGradients&);
 };
 
-template <VkfGradientRole role> VkfTensorLayout ofRole(const VkfGradientProblem& problem) {
+template <VkfBackwardRole role> VkfTensorLayout ofRole(const VkfBackwardProblem& problem) {
     return layoutOf(problem, role);
 }
 
-VkfTensorLayout sinksLayout(const VkfGradientProblem& problem) {
+VkfTensorLayout sinksLayout(const VkfBackwardProblem& problem) {
     VkfTensorLayout layout{};
     layout.type = VKF_TYPE_F32;
     layout.batch = layout.heads = layout.rows = 1;
@@ -66,39 +67,34 @@ VkfTensorLayout sinksLayout(const VkfGradientProblem& problem) {
 
 template <auto member> void* arrayOf(const HostGradients& gradients) { return gradients.*member; }
 
-using B = VkfGradientBindings;
+using B = VkfBackwardBindings;
 using G = HostGradients;
 
 constexpr std::array<Output, 5> outputs = {{
-    {"dq", VKF_GRADIENT_Q, ofRole<VKF_GRADIENT_TENSOR_DQ>, &B::dq, arrayOf<&G::dq>},
-    {"dk", VKF_GRADIENT_K, ofRole<VKF_GRADIENT_TENSOR_DK>, &B::dk, arrayOf<&G::dk>},
-    {"dv", VKF_GRADIENT_V, ofRole<VKF_GRADIENT_TENSOR_DV>, &B::dv, arrayOf<&G::dv>},
+    {"dq", VKF_GRADIENT_Q, ofRole<VKF_BACKWARD_DQ>, &B::dq, arrayOf<&G::dq>},
+    {"dk", VKF_GRADIENT_K, ofRole<VKF_BACKWARD_DK>, &B::dk, arrayOf<&G::dk>},
+    {"dv", VKF_GRADIENT_V, ofRole<VKF_BACKWARD_DV>, &B::dv, arrayOf<&G::dv>},
     {"dbias", VKF_GRADIENT_BIAS, biasLayout, &B::dbias, arrayOf<&G::dbias>},
     {"dsinks", VKF_GRADIENT_SINKS, sinksLayout, &B::dsinks, arrayOf<&G::dsinks>},
 }};
-
-uint64_t lseBytes(const VkfProblem& p) {
-    const VkfTensorLayout o = layoutOf(p, VKF_TENSOR_O);
-    return uint64_t{o.batch} * o.heads * o.rows * sizeof(float);
-}
 
 Buffer createBuffer(Device& device, uint64_t bytes) { return bytes > 0 ? device.createBuffer(bytes) : Buffer(); }
 
 } // namespace
 
-struct Gradient::State {
-    State(Device& on, const VkfGradientProblem& given);
+struct Backward::State {
+    State(Device& on, const VkfBackwardProblem& given);
 
     Device device;
     VkfProblem forward{};
-    VkfGradientProblem problem;
-    vkf::Gradient gradient;
-    VkfGradientInfo info = make<VkfGradientInfo>();
+    VkfBackwardProblem problem;
+    vkf::Backward gradient;
+    VkfBackwardInfo info = make<VkfBackwardInfo>();
     Buffer q, k, v, o, lse, dout, dlse, scratch;
     std::vector<Buffer> optional; // in the order of optionalTensors; outputs have none
     std::array<Buffer, outputs.size()> written;
     VkfBindings call = make<VkfBindings>();
-    VkfGradientBindings bindings = make<VkfGradientBindings>();
+    VkfBackwardBindings bindings = make<VkfBackwardBindings>();
 
 private:
     void keepForward();
@@ -106,30 +102,30 @@ private:
     void bindAll();
 };
 
-Gradient::State::State(Device& on, const VkfGradientProblem& given) : device(on), problem(given) {
+Backward::State::State(Device& on, const VkfBackwardProblem& given) : device(on), problem(given) {
     VkfMessage message{};
     device.state_->remembering(
-        [&] { check(vkfCreateGradient(device.context(), &given, gradient.put(), &message), message); });
+        [&] { check(vkfCreateBackward(device.context(), &given, gradient.put(), &message), message); });
     keepForward();
-    check(vkfGetGradientInfo(gradient.get(), &info, &message), message);
+    check(vkfGetBackwardInfo(gradient.get(), &info, &message), message);
     createBuffers();
     bindAll();
 }
 
 // The caller's problem of the forward pass may end before this object.
-void Gradient::State::keepForward() {
+void Backward::State::keepForward() {
     forward = *problem.problem;
     problem.problem = &forward;
 }
 
-void Gradient::State::createBuffers() {
+void Backward::State::createBuffers() {
     q = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_Q)));
     k = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_K)));
     v = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_V)));
     o = createBuffer(device, tensorBytes(layoutOf(forward, VKF_TENSOR_O)));
-    lse = createBuffer(device, lseBytes(forward));
-    dout = createBuffer(device, tensorBytes(layoutOf(problem, VKF_GRADIENT_TENSOR_DOUT)));
-    dlse = createBuffer(device, problem.hasDlse != 0 ? lseBytes(forward) : 0);
+    lse = createBuffer(device, vkfGetArrayBytes(&forward, VKF_ARRAY_LSE));
+    dout = createBuffer(device, tensorBytes(layoutOf(problem, VKF_BACKWARD_DOUT)));
+    dlse = createBuffer(device, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DLSE));
     for (const OptionalTensor& row : optionalTensors) {
         optional.push_back(createBuffer(device, row.input != nullptr ? row.bytes(forward) : 0));
     }
@@ -140,7 +136,7 @@ void Gradient::State::createBuffers() {
     scratch = createBuffer(device, info.scratchBytes);
 }
 
-void Gradient::State::bindAll() {
+void Backward::State::bindAll() {
     for (size_t i = 0; i < optionalTensors.size(); i++) {
         call.*optionalTensors[i].binding = optional[i].binding();
     }
@@ -149,7 +145,7 @@ void Gradient::State::bindAll() {
     call.v = v.binding();
     call.o = o.binding();
     call.lse = lse.binding();
-    bindings.call = &call;
+    bindings.forward = &call;
     bindings.dout = dout.binding();
     bindings.dlse = dlse.binding();
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -158,17 +154,17 @@ void Gradient::State::bindAll() {
     bindings.scratch = scratch.binding();
 }
 
-Gradient::Gradient(Device& device, const VkfGradientProblem& problem)
+Backward::Backward(Device& device, const VkfBackwardProblem& problem)
     : state_(std::make_unique<State>(device, problem)) {}
-Gradient::Gradient(Gradient&& other) noexcept = default;
-Gradient& Gradient::operator=(Gradient&& other) noexcept = default;
-Gradient::~Gradient() = default;
+Backward::Backward(Backward&& other) noexcept = default;
+Backward& Backward::operator=(Backward&& other) noexcept = default;
+Backward::~Backward() = default;
 
-const VkfGradientInfo& Gradient::info() const noexcept { return state_->info; }
-VkfGradient Gradient::handle() const noexcept { return state_->gradient.get(); }
-const VkfGradientBindings& Gradient::bindings() const noexcept { return state_->bindings; }
+const VkfBackwardInfo& Backward::info() const noexcept { return state_->info; }
+VkfBackward Backward::handle() const noexcept { return state_->gradient.get(); }
+const VkfBackwardBindings& Backward::bindings() const noexcept { return state_->bindings; }
 
-void Gradient::upload(const HostTensors& tensors, const HostGradients& gradients) {
+void Backward::upload(const HostTensors& tensors, const HostGradients& gradients) {
     State& s = *state_;
     VkfMessage message{};
     check(vkfCheckSequences(&s.forward, tensors.cuSeqlensQ, tensors.cuSeqlensK, &message), message);
@@ -187,13 +183,13 @@ void Gradient::upload(const HostTensors& tensors, const HostGradients& gradients
     }
 }
 
-double Gradient::run(const std::function<void(double)>& progress) {
+double Backward::run(const std::function<void(double)>& progress) {
     State& s = *state_;
     double seconds = 0;
     for (uint32_t step = 0; step < s.info.stepCount; ++step) {
         seconds += s.device.submit([&](VkCommandBuffer commandBuffer) {
             VkfMessage message{};
-            check(vkfCmdGradientSteps(commandBuffer, s.gradient.get(), &s.bindings, step, 1, &message), message);
+            check(vkfCmdBackwardSteps(commandBuffer, s.gradient.get(), &s.bindings, step, 1, &message), message);
         });
         if (progress) {
             progress(static_cast<double>(step + 1) / s.info.stepCount);
@@ -202,7 +198,7 @@ double Gradient::run(const std::function<void(double)>& progress) {
     return seconds;
 }
 
-void Gradient::download(const HostGradients& gradients) {
+void Backward::download(const HostGradients& gradients) {
     State& s = *state_;
     Downloads downloads(s.device);
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -213,9 +209,9 @@ void Gradient::download(const HostGradients& gradients) {
     downloads.write();
 }
 
-GradientReport gradient(Device& device, const VkfGradientProblem& problem, const HostTensors& tensors,
+BackwardReport backward(Device& device, const VkfBackwardProblem& problem, const HostTensors& tensors,
                         const HostGradients& gradients, const std::function<void(double)>& progress) {
-    Gradient gradient(device, problem);
+    Backward gradient(device, problem);
     // Checks the outputs before all the work, not after it.
     for (const Output& output : outputs) {
         if (wants(problem, output.gradient)) {
@@ -223,7 +219,7 @@ GradientReport gradient(Device& device, const VkfGradientProblem& problem, const
         }
     }
     gradient.upload(tensors, gradients);
-    GradientReport report;
+    BackwardReport report;
     report.seconds = gradient.run(progress);
     gradient.download(gradients);
     report.info = gradient.info();

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The optional inputs of a call: arrays that only some problems use (and two optional outputs). Bits of VkfArrayBits
-// enable them; problem/arrays.cpp checks the bits. One row of the table here says what all code that handles an input
-// must know: its name, its size, its alignment, which bit enables it, and how its address reaches the kernels. The
-// table's users:
+// The arrays of attention that only some problems use: optional inputs, and two optional outputs. Bits of VkfUseBits
+// enable them; problem/use.cpp checks the bits. One row of the table here says what all code that handles an array must
+// know: its name, its size, its alignment, which bit enables it, and how its address reaches the kernels. The table's
+// users:
 //
+//     problem/problem.cpp        vkfGetArrayBytes
 //     calls/addresses.cpp        resolves and checks the bindings in a loop over the rows
 //     planning/call_table.cpp    finds the input that has the extra slot of the push constants, fills in strides
 //     planning/                  asks extraSlot what that slot holds
 //     reference/call.cpp         checks that no input is missing
 //
-// A new input takes a bit, a value of Input, a row, and the code that uses it. docs/architecture.md lists all places.
+// A new array takes a bit, a value of VkfArray, a row, and the code that uses it. docs/architecture.md lists all
+// places.
 #pragma once
 
 #include <array>
@@ -23,26 +25,8 @@
 
 namespace vkf {
 
-// Named as in VkfBindings. If several inputs are missing, the message names the first one in this order.
-enum class Input : uint32_t {
-    lse,
-    probabilities,
-    probabilityRows,
-    keyLengths,
-    blockMask,
-    blockTable,
-    sinks,
-    alibiSlopes,
-    bias,
-    mask,
-    documentIds,
-    cuSeqlensQ,
-    cuSeqlensK,
-    dropoutMask,
-    dropoutSeed,
-    biasFactors,
-};
-inline constexpr size_t inputCount = static_cast<size_t>(Input::biasFactors) + 1;
+// Rows of the table: the values of VkfArray that attention has, which come first.
+inline constexpr size_t arrayCount = static_cast<size_t>(VKF_ARRAY_BIAS_FACTORS) + 1;
 
 // How the kernels find an input.
 enum class PassedIn : uint32_t {
@@ -52,9 +36,9 @@ enum class PassedIn : uint32_t {
     callTable,    // always in the call table, because strides, lengths or the address of a map come with it
 };
 
-struct OptionalInput {
-    Input input;
-    VkfArrayBits bit;                    // of VkfProblem::arrays
+struct ArrayRow {
+    VkfArray array;
+    VkfUseBits bit;                      // of VkfProblem::use
     const char* name;                    // name in messages
     uint64_t alignment;                  // alignment of the address, in bytes
     bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer
@@ -68,11 +52,11 @@ struct OptionalInput {
     bool output;                                   // whether the call writes it
 };
 
-// Indexed by Input.
-extern const std::array<OptionalInput, inputCount> optionalInputs;
+// Indexed by VkfArray. If several arrays are missing, messages name the first one in this order.
+extern const std::array<ArrayRow, arrayCount> arrayTable;
 
 // Returns the bytes of an input that a call touches. 0 if the problem does not have the input.
-inline uint64_t bytesOf(const OptionalInput& row, const VkfProblem& problem) {
+inline uint64_t bytesOf(const ArrayRow& row, const VkfProblem& problem) {
     return row.has(problem) ? row.size(problem) : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/gradient.h: the backward pass. From the gradient of o it computes the gradients of q, k and v, and where they
- * are asked for those of the bias and of the sinks. The library and the CPU reference share this description, which
- * knows no Vulkan. vkfCreateGradient and vkfCmdGradient (vkflash.h) run it on the device, vkfReferenceGradient on the
- * CPU.
+ * vkflash/backward_problem.h: the backward pass. From the gradient of o it computes the gradients of q, k and v, and
+ * where they are asked for those of the bias and of the sinks. The library and the CPU reference share this
+ * description, which knows no Vulkan. vkfCreateBackward and vkfCmdBackward (vkflash.h) run it on the device,
+ * vkfReferenceBackward on the CPU.
  *
  *
  * DEFINITION
@@ -40,8 +40,8 @@
  *
  * The algorithm is the backward pass of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), which keeps lse in
  * place of p. */
-#ifndef VKFLASH_GRADIENT_H
-#define VKFLASH_GRADIENT_H
+#ifndef VKFLASH_BACKWARD_PROBLEM_H
+#define VKFLASH_BACKWARD_PROBLEM_H
 
 #include "problem.h"
 #include "types.h"
@@ -55,34 +55,34 @@ typedef enum VkfGradientBits VKF_INT32_ENUM {
     VKF_GRADIENT_Q = 1 << 0,     /* output dq */
     VKF_GRADIENT_K = 1 << 1,     /* output dk */
     VKF_GRADIENT_V = 1 << 2,     /* output dv */
-    VKF_GRADIENT_BIAS = 1 << 3,  /* output dbias. INVALID_ARGUMENT without VKF_ARRAY_BIAS. */
-    VKF_GRADIENT_SINKS = 1 << 4, /* output dsinks, fp32 [queryHeads]. INVALID_ARGUMENT without VKF_ARRAY_SINKS. */
+    VKF_GRADIENT_BIAS = 1 << 3,  /* output dbias. INVALID_ARGUMENT without VKF_USE_BIAS. */
+    VKF_GRADIENT_SINKS = 1 << 4, /* output dsinks, fp32 [queryHeads]. INVALID_ARGUMENT without VKF_USE_SINKS. */
     VKF_GRADIENT_FORCE_INT32 = 0x7fffffff
 } VkfGradientBits;
 typedef uint32_t VkfGradients; /* bits of VkfGradientBits */
 
-/* Default limit of VkfGradientProblem::maxScratchBytes: room for a band of 128 workgroups with headDim 256 and 16384
+/* Default limit of VkfBackwardProblem::maxScratchBytes: room for a band of 128 workgroups with headDim 256 and 16384
  * rows, and for its sums. */
-#define VKF_DEFAULT_GRADIENT_SCRATCH_BYTES UINT64_C(1342177280)
+#define VKF_DEFAULT_BACKWARD_SCRATCH_BYTES UINT64_C(1342177280)
 
 /* One backward call. The rules for all structs in problem.h hold here too. */
-typedef struct VkfGradientProblem {
-    size_t structSize; /* sizeof(VkfGradientProblem) */
+typedef struct VkfBackwardProblem {
+    size_t structSize; /* sizeof(VkfBackwardProblem) */
     /* The problem of the forward call. Must not be null. Every function copies what it needs.
      *
-     * - It must have VKF_ARRAY_LSE, else INVALID_ARGUMENT: the backward pass needs the lse of the forward call.
+     * - It must have VKF_USE_LSE, else INVALID_ARGUMENT: the backward pass needs the lse of the forward call.
      * - `path`: AUTO, SCALAR or COOPMAT, else UNSUPPORTED. It is the path of the backward pass alone: o and lse may
      *   come from any path.
      * - headDim and valueDim are at most 256, else UNSUPPORTED.
-     * - Block types of k and v, and VKF_ARRAY_BLOCK_TABLE (pages), are UNSUPPORTED.
-     * - VKF_ARRAY_PROBABILITIES, VKF_ARRAY_PROBABILITY_ROWS and kvSplits change nothing.
+     * - Block types of k and v, and VKF_USE_BLOCK_TABLE (pages), are UNSUPPORTED.
+     * - VKF_USE_PROBABILITIES, VKF_USE_PROBABILITY_ROWS and kvSplits change nothing.
      * - maxStepOperations limits the steps of the backward pass too. */
     const VkfProblem* problem;
     /* The gradients that are wanted: bits of VkfGradientBits. 0 = VKF_GRADIENT_Q, VKF_GRADIENT_K and VKF_GRADIENT_V. A
      * bit that this version does not know is UNSUPPORTED. */
     VkfGradients gradients;
-    /* 1 = the call brings dlse, the gradient of lse: fp32, dense like lse. 0 = lse has no gradient. */
-    VkfBool hasDlse;
+    /* VKF_USE_DLSE, or 0. */
+    VkfUse use;
     /* Input: the gradient of o. Shape of o. F32, F16 or BF16, else UNSUPPORTED. */
     VkfTensor dout;
     /* Output: the gradient of q. Shape of q. F32, F16 or BF16, else UNSUPPORTED. Elements must not overlap, else
@@ -95,7 +95,7 @@ typedef struct VkfGradientProblem {
     VkfTensor dv;
     /* Type of output dbias: F32, F16 or BF16, else UNSUPPORTED. Zero without VKF_GRADIENT_BIAS, else INVALID_ARGUMENT.
      *
-     * dbias has the strides, heads and sequences of VkfProblem::bias. vkfGradientBiasBytes gives its size.
+     * dbias has the strides, heads and sequences of VkfProblem::bias. vkfGetBackwardArrayBytes gives its size.
      *
      * - A dimension with a stride of 0, or that repeats by modulo, is shared. The elements hold the sum over the rows,
      *   heads and sequences that share them, made in one fixed order.
@@ -109,46 +109,51 @@ typedef struct VkfGradientProblem {
      * a band of keys then stays there, and the call computes five products instead of seven. With headDim or valueDim
      * over 128, p stays there too.
      *
-     * - 0 = VKF_DEFAULT_GRADIENT_SCRATCH_BYTES, where that was measured to save time: with headDim or valueDim over 64,
+     * - 0 = VKF_DEFAULT_BACKWARD_SCRATCH_BYTES, where that is expected to save time: with headDim or valueDim over 64,
      *   and enough keys and heads to occupy a large device. 1 = none. Any other number is used wherever it suffices.
      * - A band needs 2 bytes for each pair of a key and a row, 4 with p. It has at least as many keys, counted over
      *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
      *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
      *   of a head, and a window makes them smaller. Less than a band needs changes nothing, and so do packed sequences,
-     *   block masks and first keys. A band has at most 32 GiB. VkfGradientInfo::bandKeys says what was chosen.
+     *   block masks and first keys. A band has at most 32 GiB. VkfBackwardInfo::bandKeys says what was chosen.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */
-} VkfGradientProblem;
+} VkfBackwardProblem;
 
 /* All functions of this header are thread-safe, need no device, allocate nothing and do not block. */
 
-/* Checks that the gradient problem is well formed, and that this version can do it on some device.
+/* Checks that the backward problem is well formed, and that this version can do it on some device.
  *
  * Errors: those of vkfCheckProblem for the problem of the forward call; VKF_ERROR_INVALID_ARGUMENT,
  * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED, as the fields say. The message names the first field that is wrong. */
-VKF_API VkfResult vkfCheckGradient(const VkfGradientProblem* problem, VkfMessage* message);
+VKF_API VkfResult vkfCheckBackward(const VkfBackwardProblem* problem, VkfMessage* message);
 
-/* One of the gradient problem's tensors. vkfGetTensorLayout has the layouts of q, k, v and o. */
-typedef enum VkfGradientRole VKF_INT32_ENUM {
-    VKF_GRADIENT_TENSOR_DOUT = 0, /* the gradient of o */
-    VKF_GRADIENT_TENSOR_DQ = 1,
-    VKF_GRADIENT_TENSOR_DK = 2,
-    VKF_GRADIENT_TENSOR_DV = 3,
-    VKF_GRADIENT_TENSOR_FORCE_INT32 = 0x7fffffff
-} VkfGradientRole;
+/* One of the backward problem's tensors. vkfGetTensorLayout has the layouts of q, k, v and o. */
+typedef enum VkfBackwardRole VKF_INT32_ENUM {
+    VKF_BACKWARD_DOUT = 0, /* the gradient of o */
+    VKF_BACKWARD_DQ = 1,
+    VKF_BACKWARD_DK = 2,
+    VKF_BACKWARD_DV = 3,
+    VKF_BACKWARD_FORCE_INT32 = 0x7fffffff
+} VkfBackwardRole;
 
-/* Fills *layout with the layout of one of the gradient problem's tensors, defaults filled in. The caller sets its
+/* Fills *layout with the layout of one of the backward problem's tensors, defaults filled in. The caller sets its
  * structSize. The layout of a gradient that is not wanted is the dense one.
  *
- * Errors: those of vkfCheckGradient; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfGradientRole;
+ * Errors: those of vkfCheckBackward; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfBackwardRole;
  * VKF_ERROR_STRUCT_SIZE. */
-VKF_API VkfResult vkfGetGradientTensorLayout(const VkfGradientProblem* problem, VkfGradientRole role,
+VKF_API VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, VkfBackwardRole role,
                                              VkfTensorLayout* layout, VkfMessage* message);
 
-/* Returns the bytes of output dbias, from the first one to one past the last one that is written. 0 without
- * VKF_GRADIENT_BIAS, if dbias has no elements, or if vkfCheckGradient refuses the problem. */
-VKF_API uint64_t vkfGradientBiasBytes(const VkfGradientProblem* problem);
+/* Returns the bytes of VKF_ARRAY_DLSE, VKF_ARRAY_DBIAS or VKF_ARRAY_DSINKS, from the first one to one past the last one
+ * that is read or written. 0 = not used: the problem does not have the array, nothing of it is read or written, or
+ * vkfCheckBackward refuses the problem. vkfGetArrayBytes has the arrays of the forward call. */
+VKF_API uint64_t vkfGetBackwardArrayBytes(const VkfBackwardProblem* problem, VkfArray array);
+
+/* Static strings: "VKF_GRADIENT_Q", ...; "dout", ... Never NULL; "unknown bit" and "unknown role" for other values. */
+VKF_API const char* vkfGradientString(VkfGradientBits bit);
+VKF_API const char* vkfBackwardRoleString(VkfBackwardRole role);
 
 #ifdef __cplusplus
 }

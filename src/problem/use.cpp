@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// Checks of VkfProblem::use: the bits, the descriptions that go with them, and bits without which others have no
+// meaning.
+#include "problem/checks.hpp"
+
+#include "base/message.hpp"
+#include "problem/problem.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr VkfUse knownBits = 2 * VKF_USE_DLSE - 1;
+constexpr VkfUse attentionBits = (2 * VKF_USE_BIAS_FACTORS - 1) | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI;
+
+struct Description {
+    VkfUseBits bit;
+    bool given;
+    const char* field;
+};
+
+VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
+    const Description descriptions[] = {
+        {VKF_USE_BIAS, !isZero(p.bias), "bias"},
+        {VKF_USE_MASK, !isZero(p.mask), "mask"},
+        {VKF_USE_DROPOUT_MASK, !isZero(p.dropoutMask), "dropoutMask"},
+        {VKF_USE_BLOCK_MASK, !isZero(p.blockMask), "blockMask"},
+        {VKF_USE_BLOCK_TABLE, !isZero(p.paging), "paging"},
+        {VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
+        {VKF_USE_WINDOW, p.window.left != 0 || p.window.right != 0 || p.window.firstKeys != 0, "window"},
+    };
+    for (const Description& description : descriptions) {
+        if (description.given && !has(p, description.bit)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks %s", description.field,
+                        vkfUseString(description.bit));
+        }
+    }
+    if (has(p, VKF_USE_BLOCK_MASK) && p.blockMask.blockSize == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16");
+    }
+    if (has(p, VKF_USE_PROBABILITY_ROWS) && p.probabilityRowCount == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "probabilityRowCount is 0; with VKF_USE_PROBABILITY_ROWS it must be at least 1");
+    }
+    return VKF_SUCCESS;
+}
+
+// Refuses a bit that has no meaning without another bit.
+VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
+    const struct {
+        VkfUseBits bit;
+        VkfUseBits companion;
+    } companions[] = {
+        {VKF_USE_ALIBI_SLOPES, VKF_USE_ALIBI},
+        {VKF_USE_BIAS_FACTORS, VKF_USE_BIAS},
+        {VKF_USE_PROBABILITY_ROWS, VKF_USE_PROBABILITIES},
+    };
+    for (const auto& [bit, companion] : companions) {
+        if (has(p, bit) && !has(p, companion)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s without %s", vkfUseString(bit),
+                        vkfUseString(companion));
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+} // namespace
+
+VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessage* message) {
+    if ((use & ~knownBits) != 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "use has bits 0x%x, which this version does not know",
+                    use & ~knownBits);
+    }
+    if (const VkfUse wrong = use & ~allowed; wrong != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, which %s does not have",
+                    vkfUseString(static_cast<VkfUseBits>(wrong & (~wrong + 1))), problem);
+    }
+    return VKF_SUCCESS;
+}
+
+VkfResult checkUse(const VkfProblem& p, VkfMessage* message) {
+    VkfResult result = checkUseBits(p.use, attentionBits, "attention", message);
+    if (result == VKF_SUCCESS) {
+        result = checkDescriptions(p, message);
+    }
+    return result == VKF_SUCCESS ? checkCompanions(p, message) : result;
+}
+
+} // namespace vkf
