@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves visited tiles from device memory to shared memory. As in coopmat/matrix_stage.glsl, a fetch loads words into
+// Moves visited tiles from device memory to shared memory. As in coopmat/stage.glsl, a fetch loads words into
 // registers, and a placement stores them. Rows that are not whole words skip the fetch.
 //
 // Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts

@@ -35,6 +35,14 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Bf16x3TableA
     Bf16x3Table table;
 };
 
+// Each number has three matrices of q and p, and two loads bring the eight elements of a word.
+#define OPERAND_MATRICES(tiles) ((tiles) * BF16X3_PARTS)
+#define QUERY_LOADS(words) ((words) * 2)
+const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
+const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
+const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
+const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
+
 uint largest_size; // bits of the largest size of a number that the invocation placed; a NaN counts as the largest
 
 void noticeSizes(const uvec4 numbers) {

@@ -10,7 +10,7 @@
 //     first, and o takes their sum by one addition, which rounds to nearest.
 //
 // Needs: coopmat/globals.glsl, coopmat/bf16x3.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/elements_in_registers.glsl.
-// Provides: computeProducts, makeProbabilities, accumulateOutput, askForPlainArithmetic.
+// Provides: computeProducts, makeProbabilities, accumulateOutput, endSpecialValues.
 #ifndef VKF_BF16X3_PRODUCTS_GLSL
 #define VKF_BF16X3_PRODUCTS_GLSL
 
@@ -112,7 +112,7 @@ void accumulateOutput(const uint first_matrix) {
 
 // Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One test
 // at the end of the kernel is cheaper than one for each tile.
-void askForPlainArithmetic() {
+void endSpecialValues() {
     bool unfit = largest_size >= TOO_LARGE;
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);

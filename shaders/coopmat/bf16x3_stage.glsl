@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves q and tiles of k and v from device memory to shared memory, where each part of their fp32 numbers (bf16x3.glsl)
-// has rows of its own. Tiles move in two steps, as in matrix_stage.glsl:
+// has rows of its own. Tiles move in two steps, as in coopmat/stage.glsl:
 //   - Fetch: the kernel loads fp32 numbers into registers, with all loads in flight at once.
 //   - Place: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
 //
@@ -14,6 +14,11 @@
 #define VKF_BF16X3_STAGE_GLSL
 
 #include "coopmat/tile_rows.glsl"
+
+// Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
+#define watchSpecialValues() largest_size = 0u
+#define SAW_SPECIAL_VALUES false
+#define addSpecialValues(packed_row, column, x, special)
 
 // Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function always
 // loads a word that exists.

@@ -8,7 +8,7 @@
 //     f(s) = s (deferred.x + deferred.y s^2 + deferred.z s^4)             with a softcap, near 0
 //
 // f grows with s, so the largest s of a row has the largest f(s). Three kinds of scores cannot be deferred, and the
-// kernel finishes them in place (matrix_scores.glsl):
+// kernel finishes them in place (coopmat/scores.glsl):
 //   - A score that is too large for the polynomial.
 //   - A score of a tile that lies on both sides of a row's position.
 //   - A score with a bias: scale and softcap come before the bias.
@@ -16,7 +16,7 @@
 // For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
 // unchanged.
 //
-// Needs: coopmat/globals.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl,
+// Needs: coopmat/globals.glsl, coopmat/tile.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl,
 // scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl.
 // Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL

@@ -12,6 +12,9 @@
 
 #include "matrix/subgroup_stage.glsl"
 
+float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
+const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // scores and probabilities of one row of matrices
 const uint S_ROW = VKF_VIA_SHARED_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]

@@ -10,7 +10,7 @@
 //   - matrix/special_values.glsl: special_values, in shared memory
 //
 // Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
-// coopmat/sizes.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
+// coopmat/tile.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
 // Provides: the variables below.
 #ifndef VKF_COOPMAT_GLOBALS_GLSL
 #define VKF_COOPMAT_GLOBALS_GLSL
@@ -21,15 +21,6 @@
 float rescaleThreshold() {
     return RESCALE_THRESHOLD * unitOfLog2();
 }
-
-// fp32 numbers as bf16x3: each part has a matrix, and a word of eight elements of q takes two loads.
-#ifdef VKF_BF16X3
-#define VKF_BF16X3_MATRICES(matrices) ((matrices) * BF16X3_PARTS)
-#define VKF_Q_LOADS(words) ((words) * 2)
-#else
-#define VKF_BF16X3_MATRICES(matrices) (matrices)
-#define VKF_Q_LOADS(words) (words)
-#endif
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
@@ -45,7 +36,7 @@ bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane lo
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_tile[VKF_BF16X3_MATRICES(ROW_TILES * HELD_DEPTHS)];
+LeftMatrix q_tile[OPERAND_MATRICES(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
 float m_row[ROW_TILES * FRAGMENT_ROWS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * FRAGMENT_ROWS]; // running sum over this invocation's keys; lanes are added at the end
@@ -56,10 +47,7 @@ uint first_key;      // the lane's first key in it
 ivec2 matrix_keys[ROW_TILES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
-LeftMatrix p_tile[VKF_BF16X3_MATRICES(ROW_TILES * KEY_DEPTHS)];
-#ifdef VKF_VIA_SHARED
-float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
-#endif
+LeftMatrix p_tile[OPERAND_MATRICES(ROW_TILES * KEY_DEPTHS)];
 vec3 deferred;                         // factors that are deferred to the exponent (deferred_scores.glsl)
 float slope_step[SLOPES];              // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
 float tile_maximum[ROW_TILES * FRAGMENT_ROWS]; // over this invocation's scores, in the unit of scores
@@ -67,7 +55,7 @@ float row_factor[FRAGMENT_ROWS];               // factors of the rows of o, for 
 ResultMatrix factors;                  // row_factor as a matrix: each in all columns of its row
 
 // Words on their way from device memory to shared memory or, for the bias, to the scores.
-uvec4 fetched_q[VKF_Q_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
+uvec4 fetched_q[QUERY_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
@@ -81,9 +69,5 @@ shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each 
 // Where depth d of the subgroup's matrix r lies among the shared depths.
 #define SHARED_QUERIES(r, d) \
     (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r) * MATRIX_ROWS) * Q_ROW + ((d) - HELD_DEPTHS) * TILE_WORDS)
-#ifdef VKF_VIA_SHARED
-const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
-shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // scores and probabilities of one row of matrices
-#endif
 
 #endif

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: MIT
 //
-// Sizes of the cooperative-matrix kernel that follow from its tile and from the problem.
+// The tile of the kernels of path coopmat on matrices: which rows of the workgroup's tile a subgroup owns, and the sizes
+// that follow from the tile and the problem.
 //
-// Needs: common/item.glsl, matrix/matrix_tile.glsl, scores/score_terms.glsl.
-// Provides: where rows of k, v and q lie in shared memory; which depths of q lie there. How many words of k, v and q an
-// invocation moves; how many rows it has elements of; how many words of a bias row it holds.
-// ADDS_BIAS: the kernel adds the bias.
-#ifndef VKF_COOPMAT_SIZES_GLSL
-#define VKF_COOPMAT_SIZES_GLSL
+// A subgroup owns ROW_TILES matrices of MATRIX_ROWS packed rows each. There are two assignments, here for two matrices
+// in each of four subgroups (the numbers are subgroups):
+//
+//     side by side    0 0 1 1 2 2 3 3
+//     spread          0 1 2 3 0 1 2 3
+//
+// Under a causal mask no row of the first half of the tile sees the last keys of the tile's diagonal. If the matrices
+// are spread, each subgroup has one matrix in this half and skips its products (coopmat/softmax.glsl). If they lie side by
+// side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by side
+// with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too, which
+// gain nothing (docs/tuning.md, "matrices of a subgroup spread").
+#ifndef VKF_COOPMAT_TILE_GLSL
+#define VKF_COOPMAT_TILE_GLSL
 
-#ifdef VKF_BF16X3
-#include "coopmat/bf16x3.glsl"
-#else
-#include "matrix/loaded_words.glsl"
-#endif
+// The entry file chooses: MAY_SPREAD_ROWS, or false.
+#define MAY_SPREAD_ROWS (HAS_WINDOW && !HAS_ALIBI && ROW_TILES == 2)
+const bool SPREADS_ROWS = VKF_SPREADS_ROWS;
+// Packed rows from the first row of a subgroup to that of the next one.
+const uint SUBGROUP_STEP = SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS;
+// Packed rows from one matrix of a subgroup to its next one.
+const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
+
+// Packed rows between the lane's first row and its row number `row`, which indexes m_row.
+uint laneRow(const uint row) {
+    return row / FRAGMENT_ROWS * MATRIX_STEP + placeOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
+}
 
 // A word has 16 bytes, which are eight elements.
 const uint K_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint V_WORDS = (VALUE_DIM + 7) / 8;
 const uint K_ROW = VKF_MATRIX_ROW_WORDS(DIM_TILES, MATRIX_DEPTH); // words from row to row in shared memory
 const uint V_ROW = VKF_MATRIX_ROW_WORDS(VALUE_TILES, MATRIX_COLUMNS);
-#ifdef VKF_BF16X3 // two loads bring the eight elements of a word
-const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
-const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
-const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
-#else
-const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
-const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-#endif
 const uint STAGE_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS); // words of a subgroup
 const uint TILE_WORDS = MATRIX_DEPTH / 8;         // words in a row of a matrix of q, or in a column of a matrix of k^T
 const uint VALUE_TILE_WORDS = MATRIX_COLUMNS / 8; // words in a row of a matrix of v
-#ifndef VKF_BF16X3
-const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
-#endif
 // Whether rows of k or v have columns past their last word. No tile overwrites these columns. A choice joins the two
 // comparisons: glslang writes wrong SPIR-V for || and && of such constants, which the test spirv_val finds.
 const bool CLEARS_STAGE = K_WORDS != DIM_TILES * TILE_WORDS ? true : V_WORDS != VALUE_TILES * VALUE_TILE_WORDS;
@@ -55,6 +57,6 @@ const uint OWN_ROWS = ROW_TILES * FRAGMENT_ROWS;                     // rows of 
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // bits of an element of the bias
 const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes in a bias row, for the lane's keys
-const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK;
+const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK; // the same as NATURAL_SCORES
 
 #endif

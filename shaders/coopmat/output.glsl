@@ -5,9 +5,9 @@
 // Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/finish.glsl,
 // scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/elements_in_registers.glsl or
 // elements_via_shared.glsl.
-// Provides: writeResults, and outputRow and outputAlignment for coopmat/matrix_store.glsl.
-#ifndef VKF_MATRIX_OUTPUT_GLSL
-#define VKF_MATRIX_OUTPUT_GLSL
+// Provides: writeResults, and outputRow and outputAlignment for coopmat/store.glsl.
+#ifndef VKF_COOPMAT_OUTPUT_GLSL
+#define VKF_COOPMAT_OUTPUT_GLSL
 
 FinishedRow finished_row[ROW_TILES * FRAGMENT_ROWS];
 
@@ -66,30 +66,9 @@ bool exceedsF16() {
     return subgroupAny(max(largest.x, largest.y) > VKF_LARGEST_F16);
 }
 
-#include "coopmat/matrix_store.glsl"
-
-// Lines 12 to 15. The sums l of the lanes are added up here, once.
-void writeResults() {
-    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
-        l_row[i] = sumOverColumns(l_row[i]);
-    }
-    normalize();
-    if (HAS_LSE) {
-        storeLseOfRows();
-    }
-    uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
-    uint begin = subgroup * STAGE_WORDS;
-#ifdef VKF_BF16X3
-    const bool special = false; // such values make another kernel compute all again
-#else
-    bool special = special_values != 0u;
-#endif
-    bool exceeds = O_IN_WORDS && exceedsF16();
-    if (O_IN_WORDS && !special && !exceeds && (outputAlignment(head) & 15u) == 0) {
-        storeMatricesAsWords(head, begin);
-    } else {
-        storeMatricesAsElements(head, begin, special);
-    }
-}
+// Matrices that a subgroup stages at once. VKF_MATRIX_STAGE_WORDS is large enough for them.
+const uint STAGED_MATRICES = 2;
+const uint MATRICES = ROW_TILES * VALUE_TILES;
+const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
 #endif

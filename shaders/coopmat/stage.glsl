@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves tiles of k and v from device memory to shared memory, where they have the type of the matrices.
+// Moves q, and tiles of k and v, from device memory to shared memory, where they have the type of the matrices.
 //
 // A tile moves in two steps:
 //   - Fetch: the kernel loads the tile into registers, with all loads in flight at once.
@@ -12,14 +12,28 @@
 //
 // Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/globals.glsl.
 // Provides: fetchTile, placeTile, forgetTile, clearStage.
-#ifndef VKF_MATRIX_STAGE_GLSL
-#define VKF_MATRIX_STAGE_GLSL
+#ifndef VKF_COOPMAT_STAGE_GLSL
+#define VKF_COOPMAT_STAGE_GLSL
 
 #include "matrix/half_rows.glsl"
 #include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
 #include "coopmat/tile_rows.glsl"
+
+// Infinity and NaN in v become zeros on their way, and are added to o at the end (matrix/special_values.glsl).
+#define watchSpecialValues() \
+    if (thread == 0) {       \
+        special_values = 0u; \
+    }
+#define endSpecialValues()
+#define SAW_SPECIAL_VALUES (special_values != 0u)
+#define addSpecialValues(packed_row, column, x, special)                         \
+    if (special) {                                                               \
+        Item of_row = item;                                                      \
+        of_row.head = queryHead(item, packed_row);                               \
+        x += specialValues(of_row, v.address, queryRow(packed_row), column);     \
+    }
 
 // Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
 // again, so that no load leaves the tensor. A full tile has no such rows.
@@ -118,6 +132,58 @@ void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 void clearStage(const uint thread) {
     KEEP_LOOP for (uint i = thread; i < KV_WORDS; i += WORKGROUP_SIZE) {
         stage[i] = uvec4(0);
+    }
+}
+
+#include "matrix/query_words.glsl"
+
+// Whether every word of a chunk of q has its columns in the row.
+const bool Q_CHUNKS_EXIST = HEAD_DIM % (Q_CHUNK_WORDS * 8) == 0;
+
+// A word of a packed row; `q` is the head of packed row 0. Rows past the last one repeat it, because nobody stores their
+// results. Columns past the last one are zeros.
+uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
+    HalfRows head = q;
+    if (PACKED_HEADS != 1) {
+        head.address = add64(q.address, strideOffset(packed_row % PACKED_HEADS, params.head_stride[VKF_Q]));
+    }
+    uint row = min(queryRow(packed_row), head.count - 1);
+    if (TYPE_Q == VKF_STORED_F32) {
+        return roundedRowWord(halfRowAddress(head, row), column, HEAD_DIM, WHOLE_WORDS);
+    }
+    if (WHOLE_WORDS && Q_CHUNKS_EXIST) {
+        return wordAt(head, row, column);
+    }
+    return wordOrZero(head, row, column, HEAD_DIM, WHOLE_WORDS);
+}
+
+void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
+    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+        uint chunk = i / Q_LANE_WORDS;
+        uint place = i % Q_LANE_WORDS * LANES + lane;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + place / Q_CHUNK_WORDS;
+        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
+        fetched_q[i] = queryWord(q, row, word * 8);
+    }
+}
+
+// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the largest
+// product gives the largest score.
+void signQueries() {
+    bool negative = params.score_scale < 0.0;
+    IF_AS_LOOP(negative) {
+        UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+            fetched_q[i] ^= 0x80008000u;
+        }
+        negative = false;
+    }
+}
+
+void placeQueries(const uint chunk, const uint begin, const uint lane) {
+    UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
+        uint place = i * LANES + lane;
+        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+            fetched_q[chunk * Q_LANE_WORDS + i];
     }
 }
 

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 14 of the algorithm (attention_coopmat.comp): stores o. Some matrices at a time pass through the subgroup's part
-// of shared memory, where every element has a known row and column. There are two ways:
-//   - As words, where rows of o are whole words of 16 bytes: o is converted to its own type before it is staged. This
-//     way has the least code, and code that runs once waits for its own instructions.
-//   - As elements, elsewhere: o is staged as fp32, then converted and stored element by element.
-//
-// Needs: coopmat/globals.glsl, outputRow and outputAlignment of coopmat/matrix_output.glsl, common/element.glsl,
-// matrix/special_values.glsl.
-// Provides: storeMatricesAsWords, storeMatricesAsElements.
-#ifndef VKF_MATRIX_STORE_GLSL
-#define VKF_MATRIX_STORE_GLSL
+// Line 14 of the algorithm (attention_coopmat.comp), where rows of o are whole words of 16 bytes: stores o as words. o is
+// converted to its own type before it is staged. This way has the least code, and code that runs once waits for its own
+// instructions. store.glsl stores all other rows.
+#ifndef VKF_COOPMAT_STORE_WORDS_GLSL
+#define VKF_COOPMAT_STORE_WORDS_GLSL
 
-// Matrices that a subgroup stages at once. VKF_MATRIX_STAGE_WORDS is large enough for them.
-const uint STAGED_MATRICES = 2;
-const uint MATRICES = ROW_TILES * VALUE_TILES;
-const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
-
-#ifdef VKF_VIA_SHARED
-// The host never chooses words for this variant. 16-bit words are stored as left operands, whose element layout is
-// unknown here.
-void storeMatricesAsWords(const uvec2 head, const uint begin) {}
-#else
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
 // Matrices of a row tile that are staged side by side as words of o.
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
@@ -100,40 +84,6 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {
         subgroupBarrier();
         storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STEP,
                    chunk % O_CHUNKS * O_STAGED_MATRICES * O_MATRIX_WORDS);
-        subgroupBarrier();
-    }
-}
-
-#endif
-
-void storeMatricesAsElements(const uvec2 head, const uint begin, const bool special) {
-    bool aligned4 = isAligned4(uvec2(outputAlignment(head), 0), 0, TYPE_O);
-    KEEP_LOOP for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
-        UNROLL for (uint i = 0; i < MATRICES; i++) {
-            if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
-                coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
-                             gl_CooperativeMatrixLayoutRowMajor);
-            }
-        }
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-        UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
-            uint place = i * LANES + lane;
-            uint matrix = first + place / MATRIX_WORDS;
-            uint row = first_row + matrix / VALUE_TILES * MATRIX_STEP + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
-            if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
-                vec4 x = uintBitsToFloat(stage[begin + place]);
-#ifndef VKF_BF16X3
-                if (special) {
-                    Item of_row = item;
-                    of_row.head = queryHead(item, row);
-                    x += specialValues(of_row, v.address, queryRow(row), column);
-                }
-#endif
-                storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
-            }
-        }
         subgroupBarrier();
     }
 }

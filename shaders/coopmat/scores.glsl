@@ -3,46 +3,16 @@
 // Line 8 of the algorithm (attention_coopmat.comp): the products, and the steps from a product to a score (softcap,
 // ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
 //
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/matrix_bias.glsl, and SCORE of
+// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/begin.glsl, and SCORE of
 // coopmat/elements_in_registers.glsl or elements_via_shared.glsl.
 // Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
 // setSlopes and setDropout, which main calls once.
-#ifndef VKF_MATRIX_SCORES_GLSL
-#define VKF_MATRIX_SCORES_GLSL
+#ifndef VKF_COOPMAT_SCORES_GLSL
+#define VKF_COOPMAT_SCORES_GLSL
 
 // Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                        \
     SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS, (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
-
-void beginScores() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        s_tile[i] = ResultMatrix(0.0);
-    }
-}
-
-#ifndef VKF_BF16X3 // bf16x3_products.glsl makes products of parts
-// s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
-void computeProducts(const uint first_matrix) {
-    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
-        LeftMatrix q_depth[ROW_TILES];
-        UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-            if (d < HELD_DEPTHS) {
-                q_depth[r] = q_tile[r * HELD_DEPTHS + d];
-            } else {
-                coopMatLoad(q_depth[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
-            }
-        }
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            RightMatrix k_tile;
-            coopMatLoad(k_tile, stage, key * MATRIX_COLUMNS * K_ROW + d * TILE_WORDS, K_ROW,
-                        gl_CooperativeMatrixLayoutColumnMajor);
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_depth[r], k_tile, s_tile[r * KEY_TILES + key]);
-            }
-        }
-    }
-}
-#endif
 
 // The size of a score as bits. Compared by their bits, a NaN is the largest size. max() of floats may return the NaN,
 // and the next max() then forgets it and all sizes before it. The forgotten sizes may belong to rows that do not see
