@@ -52,7 +52,7 @@
 #include "cache/block_types.glsl"
 #include "cache/paging.glsl"
 #include "cache/tensor_rows.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -61,7 +61,6 @@
 #include "backward/backward_table.glsl"
 #include "backward/pair_stage.glsl"
 #include "backward/pair_products.glsl"
-#include "backward/pair_gradients.glsl"
 #include "backward/walk.glsl"
 #include "backward/store_gradients.glsl"
 

@@ -19,7 +19,7 @@ const uint TILE_ROWS = 1;
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "scores/units.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "backward/backward_table.glsl"
 
 shared float sums[WORKGROUP_SIZE];

@@ -61,30 +61,25 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "masks/per_key_masks.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "scores/dropout.glsl"
 #include "backward/backward_table.glsl"
 #include "backward_coopmat/globals.glsl"
-#include "backward_coopmat/owned_operands.glsl"
-#include "matrix/finite_halves.glsl"
-#include "backward_coopmat/visited_stage.glsl"
+#include "backward_coopmat/stage.glsl"
 #ifdef VKF_VIA_SHARED
 #include "backward_coopmat/pairs_via_shared.glsl"
 #else
 #include "backward_coopmat/pairs_in_registers.glsl"
 #endif
 #include "backward/walk.glsl"
-#include "backward_coopmat/full_tiles.glsl"
 #include "backward_coopmat/pair_matrices.glsl"
 #include "backward_coopmat/matrix_gradients.glsl"
-#include "backward_coopmat/special_sums.glsl"
 #define STORED_TILE_ROWS TILE_ROWS
 #define STORED_TILE_KEYS TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
-#include "backward_coopmat/store_pairs.glsl"
 #include "backward_coopmat/store_matrices.glsl"
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.

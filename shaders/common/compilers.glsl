@@ -70,8 +70,8 @@
 // docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 #define CHOOSE(otherwise, value, condition) mix(otherwise, value, condition)
 
-// NVIDIA: a comparison of keys whose result is a bit of a word (masks/range_bits.glsl). The result of a single
-// comparison would occupy a register during the products. lab/log-0.4.md, "cut tiles: masks as bits".
+// NVIDIA: a comparison of keys whose result is a bit of a word (masks/mask.glsl). The result of a single
+// comparison would occupy a register during the products. docs/tuning.md, the row "cut tiles: masks as bits".
 #define LACKS_BIT(bits, bit) (((bits) & 1u << (bit)) == 0)
 
 #endif

@@ -62,5 +62,4 @@ void loadQueries() {
 #include "coopmat/score_steps.glsl"     // computeScores: 8, 9
 #include "coopmat/tile_walk.glsl"       // the order of the tiles
 #include "coopmat/tile_loop.glsl"       // attend: 6 to 11
-#include "coopmat/split_walk.glsl"      // the tiles of a key split
 #include "coopmat/main.glsl"

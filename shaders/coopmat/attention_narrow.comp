@@ -36,5 +36,4 @@
 #include "coopmat/accumulate_output.glsl"     // accumulateOutput: 10
 #include "coopmat/tile_walk.glsl"             // the order of the tiles
 #include "coopmat/narrow_loop.glsl"           // attend: 6 to 11
-#include "coopmat/split_walk.glsl"            // the tiles of a key split
 #include "coopmat/main.glsl"

@@ -40,5 +40,4 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #include "coopmat/accumulate_output.glsl" // accumulateOutput: 10
 #include "coopmat/tile_walk.glsl"         // the order of the tiles
 #include "coopmat/tile_loop.glsl"         // attend: 6 to 11
-#include "coopmat/split_walk.glsl"        // the tiles of a key split
 #include "coopmat/main.glsl"

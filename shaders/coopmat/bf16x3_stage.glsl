@@ -13,7 +13,7 @@
 #ifndef VKF_BF16X3_STAGE_GLSL
 #define VKF_BF16X3_STAGE_GLSL
 
-#include "coopmat/tile_rows.glsl"
+#include "coopmat/globals.glsl"
 
 // Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
 #define watchSpecialValues() largest_size = 0u

@@ -70,4 +70,16 @@ shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each 
 #define SHARED_QUERIES(r, d) \
     (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r) * MATRIX_ROWS) * Q_ROW + ((d) - HELD_DEPTHS) * TILE_WORDS)
 
+// Where the rows of a tile of k or v lie in device memory.
+
+// Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
+uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
+    if (PAGED && PAGE % TILE_KEYS != 0) {
+        uint key = key_begin + row;
+        return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+    }
+    uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);
+    return add64(first, uvec2(row * rows.row_stride, 0));
+}
+
 #endif

@@ -2,7 +2,7 @@
 //
 // Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
 //
-// Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, scores/finish.glsl,
+// Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, softmax/finish.glsl,
 // scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/elements_in_registers.glsl or
 // elements_via_shared.glsl.
 // Provides: writeResults, and outputRow and outputAlignment for coopmat/store.glsl.
@@ -45,7 +45,7 @@ void normalize() {
             uint row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
             finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
             float l = finished_row[i].l;
-            row_factor[fragment_row] = scaledByDropout(l == 0.0 ? 0.0 : 1.0 / l);
+            row_factor[fragment_row] = scaledByDropout(inverseOfSum(l));
         }
         makeFactors();
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {

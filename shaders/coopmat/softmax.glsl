@@ -8,7 +8,7 @@
 #ifndef VKF_COOPMAT_SOFTMAX_GLSL
 #define VKF_COOPMAT_SOFTMAX_GLSL
 
-#include "masks/range_bits.glsl"
+#include "masks/mask.glsl"
 
 // Sets the scores of keys that a per-key mask drops to -infinity.
 void dropMasked() {
@@ -131,7 +131,7 @@ void rescale() {
             // this must end.
             float reached = tile_maximum[i] > m_row[i] ? tile_maximum[i] : m_row[i];
             float m = wholeUnits(maxOverColumns(reached));
-            float factor = power(m_row[i] - m);
+            float factor = rescaleFactor(m_row[i], m);
             m_row[i] = m;
             l_row[i] *= factor;
             row_factor[fragment_row] = factor;

@@ -19,7 +19,7 @@
 #include "matrix/loaded_words.glsl"
 #include "matrix/special_values.glsl"
 
-#include "coopmat/tile_rows.glsl"
+#include "coopmat/globals.glsl"
 
 // Infinity and NaN in v become zeros on their way, and are added to o at the end (matrix/special_values.glsl).
 #define watchSpecialValues() \

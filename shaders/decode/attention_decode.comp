@@ -47,19 +47,17 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "masks/dropped.glsl"
+#include "common/numbers.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
 #include "decode/globals.glsl"
 #include "decode/join.glsl"
-#include "decode/reduce.glsl"
-#include "decode/begin.glsl"
-#include "decode/fetch.glsl"
+#include "decode/load.glsl"
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {

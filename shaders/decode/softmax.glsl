@@ -2,8 +2,8 @@
 //
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
 //
-// Needs: decode/globals.glsl, decode/fetch.glsl (threadKey), masks/key_split.glsl,
-// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/per_key_masks.glsl, masks/dropped.glsl,
+// Needs: decode/globals.glsl, decode/load.glsl (threadKey), masks/key_split.glsl,
+// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/per_key_masks.glsl, common/numbers.glsl,
 // scores/dropout.glsl.
 // Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
@@ -35,8 +35,8 @@ void updateSoftmax(const uint key_begin, const bool partial) {
             m_new = max(m_new, s);
         }
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
-        float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
-        float alpha = power(m_row[r] - m);
+        float m = finiteMaximum(m_new);
+        float alpha = rescaleFactor(m_row[r], m);
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
             float p = power(s_tile[r * LANE_GROUP_KEYS + t] - m);

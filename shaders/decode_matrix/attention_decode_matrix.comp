@@ -60,8 +60,8 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
@@ -70,12 +70,9 @@
 
 #include "decode_matrix/globals.glsl"
 #include "decode_matrix/lane_chunks.glsl"
-#include "decode_matrix/chunk_codes.glsl"
-#include "decode_matrix/chunk_columns.glsl"
 #include "decode_matrix/turn.glsl"
 #include "decode_matrix/join.glsl"
-#include "decode_matrix/begin.glsl"
-#include "decode_matrix/fetch.glsl"
+#include "decode_matrix/load.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
@@ -99,7 +96,6 @@ void computeProducts() {
     }
 }
 
-#include "decode_matrix/scores.glsl"
 #include "decode_matrix/softmax.glsl"
 
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.

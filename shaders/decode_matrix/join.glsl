@@ -4,8 +4,8 @@
 // subgroups, in their order, and stores (o, lse) of each row.
 //
 // Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
-// decode_matrix/chunk_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
-// scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
+// decode_matrix/lane_chunks.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
+// softmax/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
 // Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
@@ -66,7 +66,7 @@ vec2 joinedState(const uint row) {
     }
     float l = 0.0;
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        l += of_subgroup[i].y == 0.0 ? 0.0 : of_subgroup[i].y * power(of_subgroup[i].x - m);
+        l += sumInJoin(of_subgroup[i], m);
     }
     return vec2(m, l);
 }
@@ -83,7 +83,7 @@ void joinStates() {
         vec2 joined = joinedState(row);
         FinishedRow finished = finishRow(of_row.head, joined.x, joined.y);
         row_factor[query_row] =
-            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[query_row] - joined.x) / finished.l);
+            finished.l == 0.0 ? 0.0 : scaledByDropout(rescaleFactor(m_row[query_row], joined.x) / finished.l);
         if (HAS_LSE && stores && packed_row < packedRows(item)) {
             storeLse(of_row, queryRow(packed_row), joined.x, joined.y, finished);
         }

@@ -38,9 +38,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "common/compilers.glsl"
-#include "matrix/matrix_extensions.glsl"
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "common/address.glsl"
@@ -58,8 +62,8 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
@@ -80,7 +84,6 @@ void computeProducts() {
 }
 
 #include "latent/softmax.glsl"
-#include "latent/values.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {

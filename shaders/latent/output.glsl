@@ -3,7 +3,7 @@
 // Lines 12 to 15 of the algorithm (attention_latent.comp): finishes and stores o and lse.
 //
 // Needs: latent/softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, scores/finish.glsl, matrix/special_values.glsl.
+// scores/final_score.glsl, softmax/finish.glsl, matrix/special_values.glsl.
 // Provides: finishRows, storeOutput.
 #ifndef VKF_LATENT_OUTPUT_GLSL
 #define VKF_LATENT_OUTPUT_GLSL
@@ -18,7 +18,7 @@ void finishRows() {
         }
         uint packed_row = packedRow(r);
         FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
-        placeFactor(r, scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l));
+        placeFactor(r, scaledByDropout(inverseOfSum(finished.l)));
         if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, packed_row);

@@ -23,7 +23,7 @@
 
 #include "common/call_table.glsl"
 #include "masks/bias_type.glsl"
-#include "masks/range_bits.glsl"
+#include "masks/mask.glsl"
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 

@@ -42,4 +42,12 @@ uvec4 roundedRowWord(const uvec2 row_address, const uint column, const uint dim,
     return column < dim ? word : uvec4(0);
 }
 
+// Moves the sign of the scale into q. Kernels can then multiply scores by the magnitude of the scale, and the largest
+// product gives the largest score.
+
+// Eight 16-bit elements of q, negated where the scale is negative.
+uvec4 signedWord(const uvec4 word) {
+    return params.score_scale < 0.0 ? word ^ 0x80008000u : word;
+}
+
 #endif

@@ -25,6 +25,8 @@
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL
 
+#include "softmax/row_state.glsl"
+
 const uint ROWS = WORKGROUP_SIZE / LANES / MERGE_GROUPS; // rows of a workgroup
 
 shared vec2 state_stage[WORKGROUP_SIZE];
@@ -36,7 +38,7 @@ vec4 o = vec4(0.0);
 
 // exp(m_i - m) l_i; 0 for a partial result that saw no key, whatever its m is.
 float rescaledSum(const vec2 state) {
-    return state.y == 0.0 ? 0.0 : power(state.x - m) * state.y;
+    return state.y == 0.0 ? 0.0 : rescaleFactor(state.x, m) * state.y;
 }
 
 // Lines 9 and 10: adds AT_ONCE of `count` partial results: `first`, first + MERGE_GROUPS, ... There is nothing to load
@@ -54,7 +56,7 @@ void addPartialResults(const Place place, const bool exists, const uint first, c
     } else {
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
             partial_o[i] = vec4(0.0);
-            state[i] = vec2(MINUS_INFINITY, 0.0);
+            state[i] = emptyState();
         }
     }
     const vec2 before = vec2(m, l);
@@ -62,7 +64,7 @@ void addPartialResults(const Place place, const bool exists, const uint first, c
         state[i].y = first + i * MERGE_GROUPS < count ? state[i].y : 0.0;
         m = max(m, state[i].x);
     }
-    const float factor = before.y == 0.0 ? 0.0 : power(before.x - m);
+    const float factor = factorInJoin(before, m);
     l *= factor;
     o *= factor;
     UNROLL for (uint i = 0; i < AT_ONCE; i++) {
@@ -88,7 +90,7 @@ void joinGroups(const uint group, const uint lane_of_row) {
     l = 0.0;
     o = vec4(0.0);
     UNROLL for (uint g = 0; g < MERGE_GROUPS; g++) {
-        float factor = state[g].y == 0.0 ? 0.0 : power(state[g].x - m);
+        float factor = factorInJoin(state[g], m);
         l += factor * state[g].y;
         o += factor * o_stage[lane_of_row + g * LANES];
     }
@@ -106,7 +108,7 @@ void mergeRow(const Place place, const bool exists, const uint group, const uint
 
 // Line 12.
 vec4 mergedOutput() {
-    return o * (l == 0.0 ? 0.0 : 1.0 / l);
+    return o * inverseOfSum(l);
 }
 
 #endif

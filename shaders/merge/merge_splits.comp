@@ -33,7 +33,7 @@ layout(push_constant, std430) uniform PushConstants {
 #include "common/address64.glsl"
 #include "common/element.glsl"
 #include "scores/units.glsl"
-#include "scores/finish.glsl"
+#include "softmax/finish.glsl"
 
 const uint WORDS = (DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // pieces of a row; each is merged like a row

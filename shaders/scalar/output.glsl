@@ -12,7 +12,7 @@
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
 
-#include "masks/dropped.glsl"
+#include "common/numbers.glsl"
 
 const uint P_ROW_WORDS = VKF_P_ROW_WORDS(CHUNK_KEYS);
 

@@ -12,7 +12,7 @@
 // Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if the
 // kernel stages keys in another order.
 // Provides: kv_stage, fetched, Q_FETCHES, K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; cache/tensor_rows.glsl;
-// fetchK, placeK, fetchV, placeV of scalar/stage_keys.glsl.
+// fetchK, placeK, fetchV, placeV of scalar/stage.glsl.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -44,6 +44,68 @@ shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WOR
 vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 #include "cache/tensor_rows.glsl"
-#include "scalar/stage_keys.glsl"
+// Moves chunks of k and v to shared memory (scalar/stage.glsl describes the two steps).
+
+// Fetches 4 CHUNK_DIM4 columns of TILE_KEYS rows of k, from column 4 CHUNK_DIM4 chunk on.
+void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
+            fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
+                                                  place / CHUNK_DIM4, place % CHUNK_DIM4);
+        }
+    }
+}
+
+void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < TILE_KEYS * CHUNK_DIM4) {
+                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
+                    fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        KEEP_LOOP for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+            uint row = place / CHUNK_DIM4;
+            uint word = place % CHUNK_DIM4;
+            kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
+                loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
+        }
+    }
+}
+
+#ifndef VKF_STAGES_NO_V
+// Fetches all columns of CHUNK_KEYS rows of v.
+void fetchV(const Rows v, const uint key_begin, const uint thread) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
+            fetched[Q_FETCHES + i] =
+                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
+        }
+    }
+}
+
+void placeV(const Rows v, const uint key_begin, const uint thread) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < CHUNK_KEYS * VALUE_WORDS) {
+                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        KEEP_LOOP for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
+            uint row = place / VALUE_WORDS;
+            uint word = place % VALUE_WORDS;
+            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
+        }
+    }
+}
+#endif
 
 #endif

@@ -16,15 +16,16 @@
 #define VKF_STANDARD_P_GLSL
 
 #include "scores/dropout.glsl"
-#include "masks/dropped.glsl"
-#include "scalar/row_state.glsl"
+#include "common/numbers.glsl"
+#include "softmax/row_state.glsl"
+#include "softmax/stored_state.glsl"
 
 const float P_EXPONENT = TYPE_P == VKF_STORED_F16 ? 14.0 : 0.0;
 const float P_DROPPED = TYPE_P == VKF_STORED_F32 ? DROPPED : 0.0;
 
-// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of scores/finish.glsl does.
+// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of softmax/finish.glsl does.
 float rowFactor(const float l) {
-    return l == 0.0 ? -1.0 : scaledByDropout(exp2(-P_EXPONENT) / l);
+    return l == 0.0 ? EMPTY_ROW : scaledByDropout(exp2(-P_EXPONENT) / l);
 }
 
 #endif

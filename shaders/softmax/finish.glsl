@@ -8,7 +8,7 @@
 #ifndef VKF_FINISH_GLSL
 #define VKF_FINISH_GLSL
 
-#include "common/numbers.glsl"
+#include "softmax/row_state.glsl"
 
 // A kernel may have the address of the sinks in its push constants. It then defines VKF_SINKS_ADDRESS as that address,
 // and declares HAS_SINKS.
@@ -24,10 +24,6 @@ const bool ENDS_ROWS = KEY_SPLITS == 1;
 const bool ENDS_ROWS = true;
 #endif
 
-// The factor of a row of o without a visible key: o is 0 exactly, whatever the kernel has added up. It differs from a
-// factor of 0, which a sink far above all keys leads to: 0 times NaN is NaN. No other factor is negative.
-#define EMPTY_ROW (-1.0)
-
 struct FinishedRow {
     float l;   // what o is divided by: the sum with the sink, counted from the m of the row; 0 without a visible key
     float lse; // natural
@@ -35,7 +31,7 @@ struct FinishedRow {
 
 // lse = m + log l, where m is natural.
 float logOfSum(const float m, const float l) {
-    return l == 0.0 ? MINUS_INFINITY : m + log2(l) * LN2;
+    return lseOfState(m, l);
 }
 
 // Finishes a row, from its m and l over all keys. A row without a visible key has l = 0; its m is not used. A sink is not

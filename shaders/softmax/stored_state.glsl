@@ -3,8 +3,8 @@
 // (m, l) of query rows in scratch memory, between the passes of a path. Dense fp32 pairs [batch, heads, rows].
 //
 // Needs: common/address.glsl. Provides: loadRowState, storeRowState.
-#ifndef VKF_ROW_STATE_GLSL
-#define VKF_ROW_STATE_GLSL
+#ifndef VKF_STORED_STATE_GLSL
+#define VKF_STORED_STATE_GLSL
 
 uvec2 rowStateAddress(const uvec2 base, const Item item, const uint row) {
     uvec2 number = rowNumber(item, row);
