@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The table of a backward call, and the addresses of the gradients.
-//
-// Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_BACKWARD_TABLE, VKF_WANTS_FALLBACK, PLUS_INFINITY, BackwardRows, backwardRows, backwardRow, itemOfSequence.
 #ifndef VKF_BACKWARD_TABLE_GLSL
 #define VKF_BACKWARD_TABLE_GLSL
 

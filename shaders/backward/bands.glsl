@@ -6,9 +6,6 @@
 //
 // A pass of work items computes the bands of BAND_HEADS KV heads. The next pass of backward_sums.comp adds their ds k to
 // dq. The passes of these heads follow one another, from the first band to the last.
-//
-// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
-// Provides: BAND_TILES, BAND_HEADS, STORES_DS, Band, bandOf, rowsThatSee.
 #ifndef VKF_BANDS_GLSL
 #define VKF_BANDS_GLSL
 

@@ -4,10 +4,6 @@
 // keys. Scores and dp of a tile are pairs: for each of its owned places, a lane holds THREAD_VISITED visited ones, lane,
 // lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned place.
 // scalar/scores.glsl and scalar/output.glsl give the reasons.
-//
-// Needs: backward/pair_tile.glsl, backward/pair_stage.glsl.
-// Provides: pairs, FIRST_SCORE, FIRST_DP, sums, FIRST_HEAD_SUM, FIRST_VALUE_SUM, DROPPED_PAIR, clearPairs, clearSums,
-// addProducts, placePairs, addSums.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL
 

@@ -6,10 +6,6 @@
 //
 //     owned_stage    OWNED x (4 CHUNK_DIM4), columns of the owned rows of q and dout, or keys of k and v
 //     visited_stage  VISITED x (4 CHUNK_DIM4), the same columns of what is visited; or CHUNK_VISITED complete rows
-//
-// Needs: backward/pair_tile.glsl, cache/tensor_rows.glsl.
-// Provides: owned_heads, owned_values, visited_heads, visited_values, owned_stage, visited_stage, STAGED_WORDS,
-// fetchColumns, placeColumns, fetchSummands, placeSummands.
 #ifndef VKF_PAIR_STAGE_GLSL
 #define VKF_PAIR_STAGE_GLSL
 

@@ -7,11 +7,6 @@
 //   - One that owns elements of the bias visits the heads and sequences that share them, and tiles of rows where rows
 //     share them too.
 // Empty tiles under the window, the first keys and the block mask are not visited.
-//
-// Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; backward/backward_table.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl.
-// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile,
-// nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 

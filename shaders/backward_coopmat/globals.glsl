@@ -2,9 +2,6 @@
 //
 // All mutable state of backward_coopmat.comp, and its shared memory. backward/walk.glsl and masks/block_mask.glsl keep
 // state of their own: the position of the walk, which is the tile that is fetched.
-//
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl, backward_coopmat/matrix_pairs.glsl, scores/dropout.glsl.
-// Provides: the variables below.
 #ifndef VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 #define VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 

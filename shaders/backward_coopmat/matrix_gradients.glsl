@@ -9,9 +9,6 @@
 //
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.
-//
-// Needs: backward_coopmat/globals.glsl, backward/walk.glsl, softmax/stored_state.glsl, masks/*, scores/dropout.glsl.
-// Provides: specialValues, specialHeads.
 #ifndef VKF_SPECIAL_SUMS_GLSL
 #define VKF_SPECIAL_SUMS_GLSL
 

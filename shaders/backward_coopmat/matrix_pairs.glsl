@@ -5,9 +5,6 @@
 //
 // Matrices of pairs have owned places as rows and visited places as columns. An invocation has the pairs in lines. A
 // line is a query row: all of its pairs share lse, delta, masks and score terms.
-//
-// Needs: common/params.glsl. Provides: OWNER, OWNS_KEYS, OWNS_BIAS, the sizes of a tile, TILE_ROWS, TILE_KEYS, LINES,
-// LINE_PAIRS, VKF_PAIR_MATRIX, VKF_PAIR_ELEMENT, ownedStep, visitedStep, ownedFirst, columnShare.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The products of backward_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
-//
-// Needs: backward_coopmat/globals.glsl. Provides: multiplyPairs, joinPairs, addSums.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
 

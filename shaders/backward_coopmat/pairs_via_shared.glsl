@@ -2,9 +2,6 @@
 //
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl, a
 // row of matrices passes through shared memory into an element layout of our own, and its operands go back.
-//
-// Needs: backward_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
-// as pairs_in_registers.glsl does.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 

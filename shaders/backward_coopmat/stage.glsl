@@ -9,11 +9,6 @@
 // Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
 // all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. backward_coopmat/matrix_gradients.glsl adds what the
 // visible pairs lose.
-//
-// Needs: backward_coopmat/globals.glsl, backward_coopmat/stage.glsl, backward/backward_table.glsl,
-// softmax/stored_state.glsl, scores/dropout.glsl, matrix/finite_halves.glsl.
-// Provides: VKF_VISITED_BEGIN, beginStages, fetchStep, fetchStates, forgetTile,
-// placeStep, placeStates, zeroEmptyRows, makeStepFinite.
 #ifndef VKF_VISITED_STAGE_GLSL
 #define VKF_VISITED_STAGE_GLSL
 

@@ -2,9 +2,6 @@
 //
 // Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
 // subgroup's part of shared memory, where every element has a known row and column.
-//
-// Needs: backward_coopmat/globals.glsl, backward_coopmat/matrix_gradients.glsl, backward/walk.glsl,
-// backward/backward_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL
 

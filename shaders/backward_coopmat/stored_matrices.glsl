@@ -13,10 +13,6 @@
 // and so on, as left operands hold them. So an invocation stores and loads whole words, and a subgroup one piece. The
 // driver's element layout does not matter, because both kernels use matrices of one type and shape. Without
 // PAIRS_BY_LANE, a matrix has its rows one after another.
-//
-// Needs: matrix/matrix_layout.glsl, backward/bands.glsl; STORED_TILE_ROWS and STORED_TILE_KEYS, the tile of the kernel
-// that stores. Provides: STORED_WORDS, STORED_ROW, LANE_WORDS, STORED_KEY_STEP, StoredTile, storedTile, storedWord,
-// STORED_HEAD_WORDS.
 #ifndef VKF_STORED_MATRICES_GLSL
 #define VKF_STORED_MATRICES_GLSL
 

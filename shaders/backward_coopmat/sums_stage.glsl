@@ -4,10 +4,6 @@
 // words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of
 // pairs that were not stored. A fetch that selected zeros would wait for its words. Rows past the last one are that row
 // again: their pairs are zeros.
-//
-// Needs: backward_coopmat/sums_tile.glsl, backward_coopmat/stored_matrices.glsl, backward/backward_table.glsl,
-// matrix/half_rows.glsl, matrix/query_words.glsl, the state of backward_sums.comp.
-// Provides: VKF_FETCH_STEP, VKF_FORGET_STEP, VKF_PLACE_STEP, VKF_TAKE_WORDS, VKF_LOAD_STORED.
 #ifndef VKF_SUMS_STAGE_GLSL
 #define VKF_SUMS_STAGE_GLSL
 

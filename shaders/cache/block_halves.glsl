@@ -3,9 +3,6 @@
 // Converts pieces of block types (block_types.glsl) to words of eight 16-bit elements for a matrix unit. fp16 matrices
 // use fp16 arithmetic: a code minus its offset is exact, and only the element is rounded. An element past the largest
 // fp16 becomes infinite.
-//
-// Needs: cache/block_types.glsl, matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/element.glsl.
-// Provides: pieceWord, loadBlockWord.
 #ifndef VKF_BLOCK_HALVES_GLSL
 #define VKF_BLOCK_HALVES_GLSL
 

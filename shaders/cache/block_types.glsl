@@ -13,9 +13,7 @@
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
 // and the 8 elements 16 places later. The codes of the two share their bytes.
 //
-// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_READS_LANE_CHUNKS where the kernel has block types.
-// Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
-// RowWords, VKF_CODE_OFFSET.
+// Kernels with block types define VKF_CACHES or VKF_READS_LANE_CHUNKS.
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 

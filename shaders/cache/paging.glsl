@@ -2,9 +2,6 @@
 //
 // Where the keys of a sequence lie: one row after the other, or in pages that the block table lists. A kernel can look
 // up the page of a key once, and use it for all columns of k and v.
-//
-// Needs: common/params.glsl, common/call_table.glsl, common/address.glsl. Provides: PAGE, pageOf, keyHeadAddress,
-// keyAddress.
 #ifndef VKF_PAGING_GLSL
 #define VKF_PAGING_GLSL
 

@@ -2,8 +2,6 @@
 //
 // Rows of the shared array `staged` to blocks, with the bytes that vkfQuantizeBlocks makes. Eight invocations write a
 // block. Each looks at all of it, which is faster than an exchange between them.
-//
-// Needs: cache/append_rows.comp, common/element.glsl, the shared array `staged`. Provides: storeBlockPiece.
 #ifndef VKF_QUANTIZE_GLSL
 #define VKF_QUANTIZE_GLSL
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The rows of one head of q, k, v or another tensor of a call in device memory, and their words of four elements.
-//
-// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl, cache/block_types.glsl,
-// cache/paging.glsl, TILE_ROWS, TILE_KEYS.
-// Provides: Rows, rowsOf, isComplete, pieceAddress, fetchWord, fetchKeyWord, loadWord.
 #ifndef VKF_CACHE_TENSOR_ROWS_GLSL
 #define VKF_CACHE_TENSOR_ROWS_GLSL
 

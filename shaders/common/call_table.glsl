@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses of the optional inputs of a call.
-//
-// Needs: common/params.glsl, common/address64.glsl. Provides: CallTableAt, optionalInputs, VKF_TABLE_ADDRESS.
 #ifndef VKF_CALL_TABLE_GLSL
 #define VKF_CALL_TABLE_GLSL
 

@@ -3,9 +3,7 @@
 // Macros for code that exists only because a compiler needs it. No macro changes a result. docs/kernel_rules.md
 // explains them, and lab/log-0.4.md has the measurements.
 //
-// Needs: GL_EXT_control_flow_attributes; VKF_VOTES defined where the kernel has votes (GL_KHR_shader_subgroup_vote).
-// Provides: UNROLL, KEEP_LOOP, UNIFORM_BY_VOTE, IF_AS_LOOP, IF_KEEPING_LOADS_HERE, FORGET, PRETEND_TO_CHANGE, COUNT_ON,
-// KEEP_IN_REGISTER, CHOOSE, LACKS_BIT.
+// Kernels with votes (GL_KHR_shader_subgroup_vote) define VKF_VOTES.
 //
 // Some rules have no macro (NVIDIA, section of the rules). tests/pipelines/shader_rules_test.cpp checks the first two:
 //   - No chain of calls is longer than eight functions. In deep chains, small steps are macros or code of the caller.

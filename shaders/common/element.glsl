@@ -3,10 +3,6 @@
 // Converts stored elements to fp32 and back. fp32 always works. Loads and stores of single fp16 and bf16 elements need
 // VKF_STORAGE_16BIT. The conversions are integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs
 // fp16 arithmetic.
-//
-// Needs: common/address64.glsl, shared/stored_types.h.
-// Provides: elementBytes, isAligned4, loadElement, loadAligned4, loadRow4, packWords, storeRow4, unpackBf16, packBf16,
-// packF16, withinF16, loadElementOrZero, storeElement, VKF_OVERFLOW_F16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
 #ifndef VKF_ELEMENT_GLSL
 #define VKF_ELEMENT_GLSL
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Finds the tile of rows, the head and the sequence of a work item from its number.
-//
-// Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
-// Provides: PACKED_HEADS, MAP_ROW_TILES, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle,
-// shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 

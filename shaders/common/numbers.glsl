@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Numbers that the formulas of the softmax need.
-//
-// Needs: nothing. Provides: MINUS_INFINITY, LN2, LOG2E.
 #ifndef VKF_NUMBERS_GLSL
 #define VKF_NUMBERS_GLSL
 

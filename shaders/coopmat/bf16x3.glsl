@@ -18,9 +18,6 @@
 //
 // Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16X3). These have 8 bits too, so that the tests
 // need every product. But fp16 has few exponents, so small numbers lose bits.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16, BF16_BITS), common/call_table.glsl.
-// Provides: BF16X3_PARTS, TOO_LARGE, Bf16x3TableAt, takeParts, partOf, noticeSizes, largest_size.
 #ifndef VKF_BF16X3_GLSL
 #define VKF_BF16X3_GLSL
 

@@ -8,9 +8,6 @@
 //     the sum of the largest products.
 //   - o is never an accumulator of the matrix unit. The products of each depth start from zeros, the smallest ones
 //     first, and o takes their sum by one addition, which rounds to nearest.
-//
-// Needs: coopmat/globals.glsl, coopmat/bf16x3.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/elements_in_registers.glsl.
-// Provides: computeProducts, makeProbabilities, accumulateOutput, endSpecialValues.
 #ifndef VKF_BF16X3_PRODUCTS_GLSL
 #define VKF_BF16X3_PRODUCTS_GLSL
 

@@ -7,9 +7,6 @@
 //
 // Rows that are not whole words skip the first step. Columns past the last one, up to a whole number of matrices, are
 // zeros or elements of the row. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
-//
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/bf16x3.glsl, coopmat/globals.glsl.
-// Provides: fetchTile, placeTile, forgetTile, clearStage; fetchQueries, signQueries, placeQueries.
 #ifndef VKF_BF16X3_STAGE_GLSL
 #define VKF_BF16X3_STAGE_GLSL
 

@@ -15,10 +15,6 @@
 //
 // For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
 // unchanged.
-//
-// Needs: coopmat/globals.glsl, coopmat/tile.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl,
-// scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl.
-// Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 

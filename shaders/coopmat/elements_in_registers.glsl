@@ -2,9 +2,6 @@
 //
 // Access to matrix elements where the driver's element layout is known: an invocation reads and writes its own elements
 // in place. Results and left operands of one shape have the same element layout here, with as many columns as depths.
-//
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_via_shared.glsl does.
 #ifndef VKF_ELEMENTS_IN_REGISTERS_GLSL
 #define VKF_ELEMENTS_IN_REGISTERS_GLSL
 

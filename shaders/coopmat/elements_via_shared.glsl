@@ -4,9 +4,6 @@
 // to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
 // and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at least
 // four.
-//
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_in_registers.glsl does.
 #ifndef VKF_ELEMENTS_VIA_SHARED_GLSL
 #define VKF_ELEMENTS_VIA_SHARED_GLSL
 

@@ -8,10 +8,6 @@
 //   - masks/block_mask.glsl: mask_head, ..., held_word, held_bits
 //   - cache/paging.glsl: block_table
 //   - matrix/special_values.glsl: special_values, in shared memory
-//
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
-// coopmat/tile.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
-// Provides: the variables below.
 #ifndef VKF_COOPMAT_GLOBALS_GLSL
 #define VKF_COOPMAT_GLOBALS_GLSL
 

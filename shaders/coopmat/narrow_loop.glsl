@@ -13,10 +13,6 @@
 //
 // The kernel takes problems without a map of tiles, a block mask, a bias, a softcap and ALiBi. Then the next tile is
 // known before the scores of this one.
-//
-// Needs: coopmat/globals.glsl, coopmat/stage.glsl, coopmat/tile_walk.glsl, and the functions of
-// attention_coopmat.comp.
-// Provides: attend.
 #ifndef VKF_ATTEND_NARROW_GLSL
 #define VKF_ATTEND_NARROW_GLSL
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 12 to 15 of the algorithm (attention_coopmat.comp): finishes and stores o and lse of a subgroup's rows.
-//
-// Needs: coopmat/globals.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl, softmax/finish.glsl,
-// scores/dropout.glsl, matrix/special_values.glsl, makeFactors of coopmat/elements_in_registers.glsl or
-// elements_via_shared.glsl.
-// Provides: writeResults, and outputRow and outputAlignment for coopmat/store.glsl.
 #ifndef VKF_COOPMAT_OUTPUT_GLSL
 #define VKF_COOPMAT_OUTPUT_GLSL
 

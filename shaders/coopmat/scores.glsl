@@ -2,11 +2,6 @@
 //
 // Line 8 of the algorithm (attention_coopmat.comp): the products, and the steps from a product to a score (softcap,
 // ALiBi, bias) that come before the softmax. deferred_scores.glsl has the steps that are deferred to the exponent.
-//
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl, coopmat/begin.glsl, and SCORE of
-// coopmat/elements_in_registers.glsl or elements_via_shared.glsl.
-// Provides: ROW_SCORE, beginScores, computeProducts, mayOutgrow, areNearZero, capUnless, addBias, placeSlopes;
-// setSlopes and setDropout, which main calls once.
 #ifndef VKF_COOPMAT_SCORES_GLSL
 #define VKF_COOPMAT_SCORES_GLSL
 

@@ -9,9 +9,6 @@
 // Rows that are not whole words skip the first step: the second step loads them element by element. Pieces of block
 // types become words of the matrices' type in the second step. Columns past the last one, up to a whole number of
 // matrices, are zeros.
-//
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/globals.glsl.
-// Provides: fetchTile, placeTile, forgetTile, clearStage.
 #ifndef VKF_COOPMAT_STAGE_GLSL
 #define VKF_COOPMAT_STAGE_GLSL
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
-//
-// Needs: coopmat/globals.glsl, coopmat/begin.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
-// masks/tile_map.glsl.
-// Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
-// PASSES_EMPTY_TILES, FETCHES_AHEAD, FETCHES_EARLY, NO_TILE.
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 

@@ -2,10 +2,6 @@
 //
 // Lines 12 to 15 of the algorithm (attention_decode.comp): joins the partial results of the workgroup's groups, in the
 // order of the groups, and stores (o, lse) of each row.
-//
-// Needs: decode/globals.glsl, cache/row_loads.glsl, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, softmax/finish.glsl, scores/dropout.glsl.
-// Provides: o_stage (decode/join.glsl uses it too), writeResults.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 7 of the algorithm (attention_decode.comp): loads words of k and v from device memory into registers.
-//
-// Needs: decode/globals.glsl, masks/key_split.glsl, cache/row_loads.glsl, cache/paging.glsl.
-// Provides: threadKey, existingKey, fetchPages, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_FETCH_GLSL
 #define VKF_DECODE_FETCH_GLSL
 

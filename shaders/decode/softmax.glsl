@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
-//
-// Needs: decode/globals.glsl, decode/load.glsl (threadKey), masks/key_split.glsl,
-// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/per_key_masks.glsl, common/numbers.glsl,
-// scores/dropout.glsl.
-// Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
 #define VKF_DECODE_SOFTMAX_GLSL
 

@@ -2,11 +2,6 @@
 //
 // Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
 // subgroups, in their order, and stores (o, lse) of each row.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
-// decode_matrix/lane_chunks.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
-// softmax/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
-// Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 

@@ -11,11 +11,6 @@
 //
 // The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
 // unit, the first unit is not needed.
-//
-// Needs: decode_matrix/globals.glsl (lane), decode_matrix/tile.glsl, cache/block_types.glsl,
-// common/address64.glsl.
-// Provides: K_BLOCKS, V_BLOCKS, LaneChunks, fetchKeyBlocks, fetchValueBlocks, forgetKeyBlocks, forgetValueBlocks; the
-// fetched words, and places and rotations of chunks, for decode_matrix/lane_chunks.glsl and decode_matrix/lane_chunks.glsl.
 #ifndef VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 #define VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 7 of the algorithm (attention_decode_matrix.comp): loads words of k and v from device memory into registers.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/lane_chunks.glsl, cache/row_loads.glsl, cache/paging.glsl.
-// Provides: fetchPages, beginFetching, fetchKeys, fetchValues, forgetKeys, forgetValues.
 #ifndef VKF_DECODE_MATRIX_FETCH_GLSL
 #define VKF_DECODE_MATRIX_FETCH_GLSL
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 9 of the algorithm (attention_decode_matrix.comp), and the factor of line 10.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (maxOverKeys), scores/score_terms.glsl
-// (deferredScale), scores/dropout.glsl.
-// Provides: updateSoftmax.
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
 #define VKF_DECODE_MATRIX_SOFTMAX_GLSL
 

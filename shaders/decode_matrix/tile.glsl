@@ -33,9 +33,6 @@
 // each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps the state of
 // LANE_QUERY_ROWS rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
 // same rows, one for each column, and q has its rows twice.
-//
-// Needs: matrix/matrix_layout.glsl.
-// Provides: the sizes of the tile, queryOf, outputQuery, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
 

@@ -3,9 +3,6 @@
 // The steps between the two products of the decode kernel on matrices. Maxima and sums run over keys, which are rows of
 // the transposed scores. p goes from the element layout of a result to the right operands of decode_matrix/tile.glsl,
 // through the subgroup's own shared memory.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/tile.glsl. Provides: maxOverKeys, sumOverKeys,
-// turnProbabilities.
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL
 

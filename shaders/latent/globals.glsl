@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable state of the latent kernel. latent/tile.glsl has its shared memory.
-//
-// Needs: common/params.glsl (Item), latent/tile.glsl, scores/dropout.glsl.
-// Provides: the variables below.
 #ifndef VKF_LATENT_GLOBALS_GLSL
 #define VKF_LATENT_GLOBALS_GLSL
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 12 to 15 of the algorithm (attention_latent.comp): finishes and stores o and lse.
-//
-// Needs: latent/softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, softmax/finish.glsl, matrix/special_values.glsl.
-// Provides: finishRows, storeOutput.
 #ifndef VKF_LATENT_OUTPUT_GLSL
 #define VKF_LATENT_OUTPUT_GLSL
 

@@ -2,10 +2,6 @@
 //
 // Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and
 // finishes them.
-//
-// Needs: latent/globals.glsl, masks/key_split.glsl, scores/final_score.glsl, scores/score_terms.glsl,
-// masks/mask.glsl, masks/per_key_masks.glsl, scores/dropout.glsl.
-// Provides: firstPartial, packedRow, placeFactor, updateSoftmax.
 #ifndef VKF_LATENT_SOFTMAX_GLSL
 #define VKF_LATENT_SOFTMAX_GLSL
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of the latent kernel, and its shared memory.
-//
-// Needs: common/params.glsl, common/element.glsl, matrix/matrix_layout.glsl, KEY_MATRICES, ROW_TILES.
-// Provides: TILE_ROWS, TILE_KEYS, the sizes of matrices and stages, stage, s_stage, p_stage, page_stage.
 #ifndef VKF_LATENT_TILE_GLSL
 #define VKF_LATENT_TILE_GLSL
 

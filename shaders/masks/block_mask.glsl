@@ -7,9 +7,6 @@
 // If tiles divide blocks, each tile lies in one block: it is open, or it is empty, and the block mask tests no pair.
 // Else, with BLOCKS_CROSS_TILES, a tile with an open block is partial. Blocks are multiples of 16, so no block ends
 // inside a matrix.
-//
-// Needs: common/params.glsl, common/item.glsl, TILE_ROWS, TILE_KEYS.
-// Provides: BLOCK, BLOCKS_CROSS_TILES, beginBlocks, openTile, openBlocks, isOpen.
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
 

@@ -2,8 +2,6 @@
 //
 // Rows of a bias or a mask, logically [batch, heads, rows, keys]. Dimensions may repeat. Strides are 64-bit numbers. Elements have 1, 8, 16 or
 // 32 bits. The shader reads words of 4 bytes and takes elements out of them, so that no device needs narrower loads.
-//
-// Needs: common/params.glsl, common/address64.glsl. Provides: BroadcastRow, broadcastRow, broadcastBits.
 #ifndef VKF_BROADCAST_ROWS_GLSL
 #define VKF_BROADCAST_ROWS_GLSL
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The keys of one key split in the decode kernels, whose rows are packed (common/item.glsl).
-//
-// Needs: common/item.glsl, masks/mask.glsl, TILE_ROWS. Provides: splitKeys, keyOfNumber, commonKeys.
 #ifndef VKF_MASKS_KEY_SPLIT_GLSL
 #define VKF_MASKS_KEY_SPLIT_GLSL
 

@@ -2,10 +2,6 @@
 //
 // Flags of a group of keys in map_tiles.comp: which of its keys the masks leave for one row, and for the rows of the
 // tile.
-//
-// Needs: masks/mask.glsl, masks/per_key_masks.glsl, masks/block_mask.glsl; GROUP_KEYS, FLAG_BITS, ALL_FLAGS, ROW_LANES,
-// ROWS_AT_ONCE, OF_WORKGROUP, item, rows, seen_flags, unmasked_flags, queryRowOf and queryHeadOf of map_tiles.comp.
-// Provides: flagsOf, addRows.
 #ifndef VKF_MAP_FLAGS_GLSL
 #define VKF_MAP_FLAGS_GLSL
 

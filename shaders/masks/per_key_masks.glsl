@@ -2,9 +2,6 @@
 //
 // Per-key masks, inside the range of mask.glsl: the boolean mask, documents, and the keys between the first keys and
 // the window.
-//
-// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
-// Provides: HAS_PER_KEY_MASKS, MASK_BITS, HAS_DOCUMENTS, RowMasks, rowMasks, isUnmasked.
 #ifndef VKF_PER_KEY_MASKS_GLSL
 #define VKF_PER_KEY_MASKS_GLSL
 

@@ -13,11 +13,6 @@
 // with code of its own (VKF_ROWS_*). A workgroup of another class ends at once.
 //
 // A tile of rows of the map may be several tiles of the kernel. Its rows are TILE_ROWS * MAP_ROW_TILES then.
-//
-// Needs: common/params.glsl, common/item.glsl (MAP_ROW_TILES), masks/mask.glsl (HAS_WINDOW), masks/bias_type.glsl,
-// TILE_ROWS, TILE_KEYS.
-// Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isUnmaskedTile,
-// isBiasFree, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 

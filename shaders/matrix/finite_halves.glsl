@@ -2,9 +2,6 @@
 //
 // Infinity and NaN among the eight 16-bit elements of a word. To find them, add one to each exponent: an exponent of all
 // ones carries into the sign bit.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16). Provides: carriedExponents, hasSpecialHalves,
-// withoutSpecialHalves.
 #ifndef VKF_FINITE_HALVES_GLSL
 #define VKF_FINITE_HALVES_GLSL
 

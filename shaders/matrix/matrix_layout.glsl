@@ -30,11 +30,6 @@
 // 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A fragment row has one element.
 //
 // tests/device/matrix_layout_test.cpp tests both examples.
-//
-// Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
-// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, FRAGMENT_ROWS, FRAGMENT_ROW_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
-// UPPER_HALF, Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, fragmentRow,
-// maxOverColumns, sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of the kernels on cooperative matrices, and the key and the row of each element.
-//
-// Needs: common/params.glsl, matrix/matrix_layout.glsl.
-// Provides: ROW_TILES, KEY_TILES, TILE_ROWS, TILE_KEYS, SUBGROUPS, SUBGROUP_ROWS, KEY_DEPTHS, DIM_TILES, VALUE_TILES,
-// LANE_KEYS, tileKey, laneKey, rowOf, elementKey, WHOLE_WORDS, O_IN_WORDS.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Rows of q as words of eight 16-bit elements for a matrix unit. An fp32 q is rounded to the type of the matrices.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/address64.glsl, common/element.glsl.
-// Provides: roundedPair, roundedRowWord.
 #ifndef VKF_QUERY_WORDS_GLSL
 #define VKF_QUERY_WORDS_GLSL
 

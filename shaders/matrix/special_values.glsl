@@ -3,10 +3,6 @@
 // Infinite values and NaN in v. A row that does not see their key has probability zero, but a matrix unit would still
 // multiply, and the product would be NaN. So these values become zeros on their way to the matrix unit. After the last
 // tile, the kernel adds to o what these values add to it.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/per_key_masks.glsl and
-// masks/block_mask.glsl if the kernel has these masks.
-// Provides: special_values, finiteHalves, specialValues.
 #ifndef VKF_SPECIAL_VALUES_GLSL
 #define VKF_SPECIAL_VALUES_GLSL
 

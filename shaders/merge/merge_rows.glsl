@@ -14,14 +14,11 @@
 // the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once. So
 // AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
 //
-// Needs:
-// - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE; MINUS_INFINITY; common/compilers.glsl
+// The entry file declares:
+// - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE
 // - struct Place, which says where the partial results of a row lie
 // - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any other.
 // - loadOutput(place, i): four columns of its o
-// - scores/units.glsl, for the unit of m
-//
-// Provides: ROWS, m, l, o, mergeRow, mergedOutput.
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL
 

@@ -22,9 +22,6 @@
 //
 // Work items count the row tiles of all sequences for the first tile of keys, then for the second, and so on.
 // params.o and params.lse are addresses in scratch memory: o in fp32, and (m, l) of each row.
-//
-// Needs: softmax/stored_state.glsl, scalar/softmax.glsl, scalar/output.glsl, common/item.glsl, common/address.glsl.
-// Provides: KEY_OUTER, itemsOfKeyTile, keysOfPass, loadState, storeState.
 #ifndef VKF_KEY_OUTER_GLSL
 #define VKF_KEY_OUTER_GLSL
 

@@ -6,9 +6,6 @@
 //   - Neighbouring lanes read neighbouring words of v.
 //   - All lanes of a group read one word of p (a broadcast).
 //   - A group rescales its rows of o without the other groups.
-//
-// Needs: scalar/scalar_tile.glsl, scalar/stage.glsl (kv_stage), common/address.glsl, common/element.glsl.
-// Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput, P_ROW_WORDS.
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
 

@@ -2,9 +2,7 @@
 //
 // The tile of the kernels in plain fp32 arithmetic: which invocation owns which rows, keys and columns.
 //
-// Needs: common/params.glsl; VKF_STAGES_NO_V defined where the kernel has no v.
-// Provides: the sizes of an invocation's share (THREAD_ROWS, ...), the sizes of staged chunks (CHUNK_DIM4, ...),
-// TILE_ROWS, TILE_KEYS, tileRow.
+// A kernel without v defines VKF_STAGES_NO_V.
 #ifndef VKF_SCALAR_TILE_GLSL
 #define VKF_SCALAR_TILE_GLSL
 

@@ -6,10 +6,6 @@
 //     m  running maximum; -infinity before the first visible key; all lanes have the same value
 //     l  running sum of exp(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
 //     o  sum of exp(s - m) v
-//
-// Needs: scalar/scores.glsl, scalar/output.glsl, scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, masks/bias_type.glsl (BIAS_IS_MASK).
-// Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
 #define VKF_SOFTMAX_GLSL
 

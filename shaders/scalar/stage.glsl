@@ -9,10 +9,7 @@
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
 // piece is loaded when it is placed. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
-// Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if the
-// kernel stages keys in another order.
-// Provides: kv_stage, fetched, Q_FETCHES, K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; cache/tensor_rows.glsl;
-// fetchK, placeK, fetchV, placeV of scalar/stage.glsl.
+// A kernel that stages keys in another order defines VKF_STAGED_KEY.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 

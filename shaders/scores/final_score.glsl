@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Computes a final score from q . k: line 8 of the algorithm.
-//
-// Needs: common/params.glsl. Provides: NEAR_ZERO, LEAST_FOLDED_SCALE, MOST_FOLDED_SCALE, tanhAccurate, nearTanhFactors,
-// nearTanhRatio, finalScore.
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL
 

@@ -2,11 +2,6 @@
 //
 // Terms that are added to a score after scale and softcap: ALiBi (Press et al. 2021, arXiv 2108.12409) and the bias.
 // All are in the unit of scores.
-//
-// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, scores/units.glsl,
-// masks/broadcast_rows.glsl, masks/bias_type.glsl.
-// Provides: HAS_ALIBI, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withSlope, withTerms,
-// HAS_BIAS_FACTORS, numberOfHead, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 

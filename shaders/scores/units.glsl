@@ -8,10 +8,8 @@
 //
 // lse and sinks are always in natural units.
 //
-// Needs: common/params.glsl. A kernel that may go without the bias of its problem defines VKF_ADDS_BIAS. A kernel that has
-// no scores declares NATURAL_SCORES, and defines VKF_UNIT_IS_GIVEN.
-// Provides: NATURAL_SCORES, LARGEST_F32, BEFORE_ANY_KEY, power, unitOfLog2, scoreUnit, wholeUnits, toScoreUnit,
-// toNatural.
+// A kernel that may go without the bias of its problem defines VKF_ADDS_BIAS. A kernel that has no scores declares
+// NATURAL_SCORES, and defines VKF_UNIT_IS_GIVEN.
 #ifndef VKF_UNITS_GLSL
 #define VKF_UNITS_GLSL
 

@@ -2,9 +2,6 @@
 //
 // The end of a row: lines 12 and 13 of the algorithm. A sink is one more logit for each query head. It enters the softmax
 // of the head's rows here, once, after all keys. It has no row of v.
-//
-// Needs: common/params.glsl, or VKF_SINKS_ADDRESS and HAS_SINKS; scores/units.glsl.
-// Provides: HAS_SINKS, ENDS_ROWS, FinishedRow, finishRow, EMPTY_ROW.
 #ifndef VKF_FINISH_GLSL
 #define VKF_FINISH_GLSL
 

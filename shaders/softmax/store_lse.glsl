@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 15 of the algorithm: stores what a kernel knows of a row besides o.
-//
-// Needs: common/params.glsl, common/item.glsl, common/address.glsl, scores/units.glsl, softmax/finish.glsl.
-// Provides: storeLse.
 #ifndef VKF_STORE_LSE_GLSL
 #define VKF_STORE_LSE_GLSL
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // (m, l) of query rows in scratch memory, between the passes of a path. Dense fp32 pairs [batch, heads, rows].
-//
-// Needs: common/address.glsl. Provides: loadRowState, storeRowState.
 #ifndef VKF_STORED_STATE_GLSL
 #define VKF_STORED_STATE_GLSL
 

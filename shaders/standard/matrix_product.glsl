@@ -9,10 +9,6 @@
 //
 // Data of a step moves in two halves. First the kernel fetches it into registers, with all loads in flight at once.
 // Then it places it in shared memory, when the readers of the step before are done.
-//
-// Needs: matrix/matrix_tile.glsl, common/address.glsl, common/item.glsl; COLUMN_TILES, A_WORDS, B_ROWS, B_WORDS,
-// B_IN_COLUMNS.
-// Provides: stage, fetched_b, sum_tile, clearProduct, fetchA, fetchB, forgetStep, placeStep, multiplyStep, B_FETCHES.
 #ifndef VKF_MATRIX_PRODUCT_GLSL
 #define VKF_MATRIX_PRODUCT_GLSL
 

@@ -10,8 +10,6 @@
 //     fp16, bf16   0
 //
 // In fp16 all of P is multiplied by 2^P_EXPONENT, because normal numbers of fp16 begin at 2^-14.
-//
-// Needs: common/params.glsl, TYPE_P (the type of P). Provides: P_EXPONENT, P_DROPPED, rowFactor.
 #ifndef VKF_STANDARD_P_GLSL
 #define VKF_STANDARD_P_GLSL
 
