@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The gradient of the sinks: dsinks[h] = - sum over sequences and rows of 2^(sink[h] - lse) delta. A workgroup takes one
-// head. Each invocation adds up its rows in their order, and a tree in shared memory adds up the invocations.
+// The gradient of the sinks: dsinks[h] = - sum over sequences and rows of 2^(sink[h] - lse) delta. A workgroup takes
+// one head. Each invocation adds up its rows in their order, and a tree in shared memory adds up the invocations.
 //
 // Rows that belong to no sequence have no meaning, so the kernel goes through the sequences.
 #version 460

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows or
-// keys. Scores and dp of a tile are pairs: for each of its owned places, a lane holds THREAD_VISITED visited ones, lane,
-// lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned place.
-// scalar/scores.glsl and scalar/output.glsl give the reasons.
+// The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows
+// or keys. Scores and dp of a tile are pairs: for each of its owned places, a lane holds THREAD_VISITED visited ones,
+// lane, lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned
+// place. scalar/scores.glsl and scalar/output.glsl give the reasons.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL
 
@@ -13,7 +13,7 @@
 // No p is negative. A dt of this size has overflowed in all but name.
 #define DROPPED_PAIR (-3.40282347e38)
 
-const uint FIRST_SCORE = 0; // scores, then p times what dropout keeps
+const uint FIRST_SCORE = 0;                        // scores, then p times what dropout keeps
 const uint FIRST_DP = NEEDS_DP ? THREAD_PAIRS : 0; // dp, then the gradient of q k^T
 const uint PAIRS = NEEDS_DP ? 2 * THREAD_PAIRS : THREAD_PAIRS;
 const uint PAIR_ROW_WORDS = CHUNK_VISITED / 4 + 1;

@@ -27,8 +27,7 @@ bool turned; // the walk has turned to another head or sequence
 // Work items count tiles of keys fastest, then KV heads, then sequences; in bands as bands.glsl says.
 void beginKeys(const uint number) {
     uint heads = VKF_BACKWARD_TABLE.kv_heads;
-    uint tiles =
-        PACKED_SEQUENCES ? VKF_BACKWARD_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
+    uint tiles = PACKED_SEQUENCES ? VKF_BACKWARD_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
     uint head = number / tiles;
     uint tile = number - head * tiles;
     if (STORES_DS) {
@@ -111,7 +110,7 @@ bool isSeen() {
     beginBlocks(item);
     mask = tileMask(item);
     uint tile = key_begin / TILE_KEYS;
-    return int(key_begin) < mask.any.y && int(VKF_END_OF_KEYS) > mask.any.x &&
+    return (int(key_begin) < mask.any.y) && (int(VKF_END_OF_KEYS) > mask.any.x) &&
            (!HAS_BLOCK_MASK || openTile(tile, tile + 1) == tile);
 }
 

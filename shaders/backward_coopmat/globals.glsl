@@ -95,7 +95,7 @@ shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * J
 
 #ifdef VKF_VIA_SHARED
 const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, STEP); // words of a subgroup
-shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // pairs and operands of one row of matrices
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];                 // pairs and operands of one row of matrices
 #endif
 
 #endif

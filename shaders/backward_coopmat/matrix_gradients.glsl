@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0 (backward_coopmat/stage.glsl).
-// matrix/special_values.glsl does the same for o.
+// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0
+// (backward_coopmat/stage.glsl). matrix/special_values.glsl does the same for o.
 //
 //     dv   A special dout adds itself to the keys that its row sees.
 //     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
@@ -84,8 +84,8 @@ void computeGradients(const uint step, const bool full) {
     }
 }
 
-// fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small, so
-// that the other ds of the subgroup lose few bits.
+// fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small,
+// so that the other ds of the subgroup lose few bits.
 #define LARGEST_F16 65504.0
 #define RESCALE_FACTOR 0.0625
 
@@ -121,7 +121,7 @@ void scaleGradients() {
         return;
     }
     bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
-    IF_AS_LOOP(exceeds) { // seldom
+    IF_AS_LOOP (exceeds) { // seldom
         rescaleSums();
         exceeds = false;
     }
@@ -132,8 +132,8 @@ void scaleGradients() {
     }
 }
 
-// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made all
-// sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
+// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made
+// all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
 // same result.
 bool sumsOverflowed() {
     if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_places.x >= full_places.y) {

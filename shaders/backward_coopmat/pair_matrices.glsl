@@ -86,8 +86,7 @@ bool nextFullTile() {
         found = stepToFullTile();
     }
     KEEP_LOOP while (HAS_BLOCK_MASK && !found && stepToFullTile()) {
-        found =
-            OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin;
+        found = OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin;
     }
     return found;
 }
@@ -101,8 +100,7 @@ void multiplyPairs(const uint step) {
         pair_tile[i] = ResultMatrix(0.0);
     }
     uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_DEPTHS * DEPTH_WORDS;
-    uint values =
-        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_DEPTHS * DEPTH_WORDS;
+    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_DEPTHS * DEPTH_WORDS;
     UNROLL for (uint d = 0; d < VKF_MAX_WORDS(HEAD_DEPTHS, DP_DEPTHS); d++) {
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
             RightMatrix visited;
@@ -149,23 +147,23 @@ void joinPairs() {
 }
 
 // Lines 12, 15 and 16: sums[first...] += operands of a row of matrices from `operands` on, times visited rows or keys.
-#define VKF_ADD_SUMS(first, columns, operands, begin, row_words)                                                   \
-    UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
-        UNROLL for (uint c = 0; c < (columns); c++) {                                                              \
-            RightMatrix visited;                                                                                   \
-            coopMatLoad(visited, stage, (begin) + depth * MATRIX_DEPTH * (row_words) + c * COLUMN_WORDS,           \
-                        row_words, gl_CooperativeMatrixLayoutRowMajor);                                            \
-            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
-                const uint i = (first) + r * (columns) + c;                                                        \
-                sum_tile[i] = coopMatMulAdd(operand_tile[((operands) + r) * STEP_DEPTHS + depth], visited, sum_tile[i]); \
-            }                                                                                                      \
-        }                                                                                                          \
+#define VKF_ADD_SUMS(first, columns, operands, begin, row_words)                                                       \
+    UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                        \
+        UNROLL for (uint c = 0; c < (columns); c++) {                                                                  \
+            RightMatrix visited;                                                                                       \
+            coopMatLoad(visited, stage, (begin) + depth * MATRIX_DEPTH * (row_words) + c * COLUMN_WORDS, row_words,    \
+                        gl_CooperativeMatrixLayoutRowMajor);                                                           \
+            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                            \
+                const uint i = (first) + r * (columns) + c;                                                            \
+                sum_tile[i] =                                                                                          \
+                    coopMatMulAdd(operand_tile[((operands) + r) * STEP_DEPTHS + depth], visited, sum_tile[i]);         \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 void addSums(const uint step) {
     uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_COLUMNS * COLUMN_WORDS;
-    uint values =
-        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
+    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
     VKF_ADD_SUMS(0, VALUE_COLUMNS, 0, values, VALUE_ROW)
     VKF_ADD_SUMS(FIRST_HEAD_SUM, HEAD_COLUMNS, OWNED_TILES, heads, HEAD_ROW)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl, a
-// row of matrices passes through shared memory into an element layout of our own, and its operands go back.
+// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl,
+// a row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 
@@ -9,7 +9,7 @@
 
 const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP); // words from row to row
 const uint OPERAND_ROW = STEP / 8 + 1;
-#define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
+#define PAIR(matrix, element) pair_element[(matrix)*ELEMENTS + (element)]
 
 // Loops over the elements of a sum that an invocation has. Drivers may repeat elements, so that there are more of them
 // than ELEMENTS.
@@ -30,7 +30,7 @@ void takePairs() {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
                 vec4 x = uintBitsToFloat(via_shared[begin + place.x * PAIR_ROW + place.y / 4 +
-                                                  (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
+                                                    (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     PAIR(r * STEP_TILES + t, e + i) = x[i];
                 }

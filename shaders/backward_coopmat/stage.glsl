@@ -7,8 +7,8 @@
 // as a partial one, and zeroEmptyRows makes them zeros.
 //
 // Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
-// all pairs of a step exist, makeStepFinite makes such elements zeros for its sums. backward_coopmat/matrix_gradients.glsl adds what the
-// visible pairs lose.
+// all pairs of a step exist, makeStepFinite makes such elements zeros for its sums.
+// backward_coopmat/matrix_gradients.glsl adds what the visible pairs lose.
 #ifndef VKF_VISITED_STAGE_GLSL
 #define VKF_VISITED_STAGE_GLSL
 
@@ -55,20 +55,19 @@ void placeChunk(const HalfRows rows, const uint type, const uint dim, const uint
 
 // Loads the operands of a tensor into `tiles`, which has OWNED_TILES rows of `depths` matrices. It is a macro, because
 // NVIDIA's compiler keeps arrays of matrices in memory if a function that it does not inline uses them.
-#define VKF_LOAD_OWNED(rows, type, dim, first, depths, tiles)                                                         \
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                   \
-        UNROLL for (uint d = 0; d < (depths); d++) {                                                                  \
-            if (d % VKF_MATRIX_STAGED_TILES == 0) {                                                                   \
-                subgroupBarrier(); /* the readers of the last chunk are done */                                       \
-                placeChunk(rows, type, dim, (first) + r * MATRIX_ROWS,                                                \
-                           (columnShare() * (depths) + d) * DEPTH_WORDS);                                             \
-                subgroupMemoryBarrierShared();                                                                        \
-                subgroupBarrier();                                                                                    \
-            }                                                                                                         \
-            coopMatLoad(tiles[r * (depths) + d], stage,                                                               \
-                        subgroup * SUBGROUP_WORDS + d % VKF_MATRIX_STAGED_TILES * DEPTH_WORDS, CHUNK_ROW,             \
-                        gl_CooperativeMatrixLayoutRowMajor);                                                          \
-        }                                                                                                             \
+#define VKF_LOAD_OWNED(rows, type, dim, first, depths, tiles)                                                          \
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
+        UNROLL for (uint d = 0; d < (depths); d++) {                                                                   \
+            if (d % VKF_MATRIX_STAGED_TILES == 0) {                                                                    \
+                subgroupBarrier(); /* the readers of the last chunk are done */                                        \
+                placeChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (depths) + d) * DEPTH_WORDS);  \
+                subgroupMemoryBarrierShared();                                                                         \
+                subgroupBarrier();                                                                                     \
+            }                                                                                                          \
+            coopMatLoad(tiles[r * (depths) + d], stage,                                                                \
+                        subgroup * SUBGROUP_WORDS + d % VKF_MATRIX_STAGED_TILES * DEPTH_WORDS, CHUNK_ROW,              \
+                        gl_CooperativeMatrixLayoutRowMajor);                                                           \
+        }                                                                                                              \
     }
 
 // The first owned row or key of the workgroup.
@@ -161,9 +160,9 @@ void fetchStep(const uint step) {
 }
 
 void forgetTile() {
-    FORGET(fetched_heads, 0, VISITED_STEPS * HEAD_FETCHES, uvec4(0))
-    FORGET(fetched_values, 0, VISITED_STEPS * VALUE_FETCHES, uvec4(0))
-    FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0))
+    FORGET(fetched_heads, 0, VISITED_STEPS * HEAD_FETCHES, uvec4(0));
+    FORGET(fetched_values, 0, VISITED_STEPS * VALUE_FETCHES, uvec4(0));
+    FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0));
 }
 
 // Stores a word of a tile to a place of stage number `number`.

@@ -38,21 +38,21 @@ void beginPairs() {
 // Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
 // matrices in memory if a function that it does not inline uses them.
 #define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_tile[i][e], operand_tile[i][(e) + 1]))
-#define VKF_STORE_OPERANDS(operands, pairs)                                                                         \
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                  \
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                  \
-            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                   \
-            uint place = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                         \
-            if (PAIRS_BY_LANE) {                                                                                     \
-                UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                \
-                    StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                     \
-                        uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));           \
-                }                                                                                                    \
-            } else {                                                                                                 \
-                coopMatStore(operand_tile[i], StoredPairs(pairs).word, place, STORED_ROW,                            \
-                             gl_CooperativeMatrixLayoutRowMajor);                                                    \
-            }                                                                                                        \
-        }                                                                                                            \
+#define VKF_STORE_OPERANDS(operands, pairs)                                                                            \
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
+        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
+            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
+            uint place = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
+            if (PAIRS_BY_LANE) {                                                                                       \
+                UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
+                    StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                       \
+                        uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));             \
+                }                                                                                                      \
+            } else {                                                                                                   \
+                coopMatStore(operand_tile[i], StoredPairs(pairs).word, place, STORED_ROW,                              \
+                             gl_CooperativeMatrixLayoutRowMajor);                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 // Stores ds of a step, and p. If two subgroups have the same keys, the first one stores.
@@ -130,9 +130,9 @@ void storeSums() {
             bool heads = matrix >= FIRST_HEAD_SUM;
             uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
             uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
-            uint owned = ownedFirst() + number / columns * MATRIX_ROWS +
-                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            uint owned = ownedFirst() + number / columns * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column =
+                (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             vec4 sum = uintBitsToFloat(stage[begin + place]);
             if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
                 sum += specialValues(key_begin + owned, column);

@@ -121,7 +121,7 @@ uvec2 frequency(uvec2 ratio, uint t) {
 
 // Cosine and sine of the angle `turn` / 2^32 turns.
 vec2 cosineSine(const uint turn) {
-    uint quarter = (turn + 0x20000000u) >> 30; // the nearest quarter turn
+    uint quarter = (turn + 0x20000000u) >> 30;                             // the nearest quarter turn
     float x = float(int(turn - (quarter << 30))) * 1.46291807926715969e-9; // 2 pi / 2^32
     float u = x * x;
     float s = x * fma(fma(fma(fma(2.7557319e-6, u, -1.9841270e-4), u, 8.3333333e-3), u, -0.16666667), u, 1.0);
@@ -180,7 +180,7 @@ vec2 cosineSineAt(const uint position, const uint t) {
     uvec2 bytes = multiply64(min(position, TABLE_ROWS - 1), ROTARY_DIM * 2);
     bytes = add64(bytes, uvec2(t * 4, 0));
     return uintBitsToFloat(
-            uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
+        uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
 }
 
 void rotateRow(const uint begin, const uint lane, const uint position) {

@@ -35,8 +35,7 @@ uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_mini
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
     uint fifth = piece.w >> 8 * word;
-    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type),
-                 dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
+    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type), dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
 }
 
 // Eight elements of any row. `column` is a multiple of eight.

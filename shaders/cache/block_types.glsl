@@ -27,15 +27,15 @@
 #define VKF_MIDDLE_CODE 7.0
 
 // A sum of factors times powers of the code, by Horner's rule.
-#define VKF_CODE_POLYNOMIAL(code, vector, f0, f1, f2, f3, f4)                                                    \
+#define VKF_CODE_POLYNOMIAL(code, vector, f0, f1, f2, f3, f4)                                                          \
     fma(fma(fma(fma(code, vector(f4), vector(f3)), code, vector(f2)), code, vector(f1)), code, vector(f0))
 
 // Numbers of a vec4 of codes. The sum begins at 2^15 + 128.5, so its last bit is 2^-8. Without its last eight bits it
 // is a whole number. Every rounding that Vulkan allows gives the same number.
-#define VKF_NUMBERS_OF(code)                                                                                     \
-    (uintBitsToFloat(floatBitsToUint(VKF_CODE_POLYNOMIAL(code, vec4, 32896.5 - 10.1038858, 11.71261, -0.252815,  \
-                                                         0.0754956, 0.00158604)) &                               \
-                     0xffffff00u) -                                                                              \
+#define VKF_NUMBERS_OF(code)                                                                                           \
+    (uintBitsToFloat(floatBitsToUint(VKF_CODE_POLYNOMIAL(code, vec4, 32896.5 - 10.1038858, 11.71261, -0.252815,        \
+                                                         0.0754956, 0.00158604)) &                                     \
+                     0xffffff00u) -                                                                                    \
      32896.0)
 
 // Numbers of an f16vec2 of codes. The sum begins at 1152, so its last bit is 1, and the last addition rounds to the
@@ -44,9 +44,8 @@
 // the two last additions apart.
 //
 // The factors are written as bits of pairs, because shaders that are made bf16 have no fp16 constants.
-#define VKF_HALF_NUMBERS_OF(code)                                                                                \
-    (VKF_CODE_POLYNOMIAL(code, unpackFloat2x16, 0x64766476u, 0x49d149d1u, 0xb3e6b3e6u, 0x2cf62cf6u,              \
-                         0x15a515a5u) -                                                                          \
+#define VKF_HALF_NUMBERS_OF(code)                                                                                      \
+    (VKF_CODE_POLYNOMIAL(code, unpackFloat2x16, 0x64766476u, 0x49d149d1u, 0xb3e6b3e6u, 0x2cf62cf6u, 0x15a515a5u) -     \
      unpackFloat2x16(0x64806480u))
 
 #if defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
@@ -56,14 +55,14 @@
 // code. These are macros because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
-#define VKF_CODES_OFFSET(piece, type)                                                                            \
+#define VKF_CODES_OFFSET(piece, type)                                                                                  \
     (VKF_BLOCK_OFFSET(piece, type) + VKF_BLOCK_CODES_AT(type) + (piece) % VKF_PIECES_OF_BLOCK(type) * VKF_PIECE_BYTES)
-#define VKF_CODE_OFFSET(type)                                                                                    \
-    ((type) == VKF_STORED_Q8_0          ? 128.0                                                                  \
-     : (type) == VKF_STORED_IQ4_NL      ? VKF_MIDDLE_CODE                                                        \
-     : VKF_BLOCK_HAS_MINIMUM(type)      ? 0.0                                                                    \
-     : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
-                                        : 8.0)
+#define VKF_CODE_OFFSET(type)                                                                                          \
+    ((type) == VKF_STORED_Q8_0        ? 128.0                                                                          \
+     : (type) == VKF_STORED_IQ4_NL    ? VKF_MIDDLE_CODE                                                                \
+     : VKF_BLOCK_HAS_MINIMUM(type)    ? 0.0                                                                            \
+     : VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0                                                                           \
+                                      : 8.0)
 
 // The fifth bits of a piece, taken out of the fifth bits of its block.
 uint fifthBitsOf(const uint piece, const uint of_block) {

@@ -44,7 +44,7 @@ uvec2 addressOfRow(const Rows source, uint row) {
 
 // Whether a piece is complete: `rows` rows from first_row on, `words` words of four elements from first_word on.
 bool isComplete(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
-             const uint dim) {
+                const uint dim) {
     return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
 }
 

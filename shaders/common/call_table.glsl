@@ -16,7 +16,7 @@ uvec2 optionalInputs() {
 }
 
 // The address of one optional input.
-#define VKF_TABLE_ADDRESS(field)                                                                                 \
+#define VKF_TABLE_ADDRESS(field)                                                                                       \
     (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
 #endif

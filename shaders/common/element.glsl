@@ -88,10 +88,9 @@ float loadElementOrZero(const uvec2 row_address, const uint column, const uint d
 
 // Elements [column, column + 4) of a row of `dim` elements, loaded one by one; 0 past the end of the row.
 vec4 loadRow4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
-    return vec4(loadElementOrZero(row_address, column, dim, type),
-                loadElementOrZero(row_address, column + 1, dim, type),
-                loadElementOrZero(row_address, column + 2, dim, type),
-                loadElementOrZero(row_address, column + 3, dim, type));
+    return vec4(
+        loadElementOrZero(row_address, column, dim, type), loadElementOrZero(row_address, column + 1, dim, type),
+        loadElementOrZero(row_address, column + 2, dim, type), loadElementOrZero(row_address, column + 3, dim, type));
 }
 
 // Four elements as they are stored: four words of fp32, or two words of 16-bit pairs.

@@ -47,9 +47,9 @@ uint keysOf(const uint batch) {
     return uint(clamp(int(Word(address).value), 0, int(params.keys)));
 }
 
-// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and where its
-// rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside the
-// tensors.
+// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and
+// where its rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside
+// the tensors.
 
 #include "common/call_table.glsl"
 
@@ -88,9 +88,9 @@ void setSequence(inout Item item) {
 layout(constant_id = VKF_ID_HEADS_IN_TURN) const uint HEADS_IN_TURN = 1;
 
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
-// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a window,
-// row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last. Row tiles
-// of packed sequences have a list of tile sequences (common/item.glsl).
+// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a
+// window, row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last.
+// Row tiles of packed sequences have a list of tile sequences (common/item.glsl).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;

@@ -65,10 +65,10 @@ layout(push_constant, std430) uniform PushConstants {
 
 // The tile, head, sequence and key split of a workgroup.
 struct Item {
-    uint batch;     // sequence
-    uint head;      // query head; the first one if several are packed
+    uint batch; // sequence
+    uint head;  // query head; the first one if several are packed
     uint kv_head;
-    uint split;     // key split
+    uint split; // key split
     // Number of the partial result: sequence * KEY_SPLITS + split, which is the sequence if there is one split. With
     // packed sequences: the split.
     uint partial_result;

@@ -8,9 +8,9 @@
 // order depends on it (docs/tuning.md, "probabilities of the next 16 keys").
 const uint LAST_COLUMN_BEFORE = ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1;
 
-// Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the first
-// depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix unit
-// works.
+// Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the
+// first depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix
+// unit works.
 void accumulateOutput(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernel of attention_coopmat.comp for fp32 q, k and v, at the accuracy of fp32: each number is the sum of three bf16
-// numbers, its parts (bf16x3.glsl). Lines of the algorithm that differ:
+// The kernel of attention_coopmat.comp for fp32 q, k and v, at the accuracy of fp32: each number is the sum of three
+// bf16 numbers, its parts (bf16x3.glsl). Lines of the algorithm that differ:
 //
 //      4, 7   rows pass through shared memory as parts                         loadQueries, bf16x3_stage.glsl
 //      8, 10  six products of parts for each product                           bf16x3_products.glsl
@@ -33,8 +33,8 @@
 #include "coopmat/store.glsl"                 // writeResults: 12 to 15
 
 // 4
-// Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES matrices
-// at a time.
+// Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES
+// matrices at a time.
 void loadQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);

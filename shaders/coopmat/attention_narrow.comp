@@ -12,11 +12,11 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
-#define VKF_SPREADS_ROWS false // narrow heads gain nothing
+#define VKF_SPREADS_ROWS false  // narrow heads gain nothing
 #define VKF_FETCHES_AHEAD false // k and v of a tile are fetched apart
 
 #include "coopmat/prelude.glsl"
-#include "matrix/special_values.glsl"         // infinity and NaN in v
+#include "matrix/special_values.glsl" // infinity and NaN in v
 #include "matrix/half_rows.glsl"
 #include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup
 #include "coopmat/halves.glsl"                // operands of 16 bits

@@ -16,7 +16,7 @@
 #define VKF_FETCHES_AHEAD MAY_FETCH_AHEAD
 
 #include "coopmat/prelude.glsl"
-#include "matrix/special_values.glsl"       // infinity and NaN in v
+#include "matrix/special_values.glsl" // infinity and NaN in v
 #include "matrix/half_rows.glsl"
 #include "coopmat/tile.glsl"                // sizes, and the rows of a subgroup
 #include "coopmat/halves.glsl"              // operands of 16 bits
@@ -26,8 +26,8 @@
 #include "coopmat/elements_via_shared.glsl" // SCORE, makeProbabilities: 9
 #include "coopmat/output.glsl"              // normalize: 12, 13
 
-// The host never chooses words for this kernel. 16-bit words are stored as left operands, whose element layout is unknown
-// here.
+// The host never chooses words for this kernel. 16-bit words are stored as left operands, whose element layout is
+// unknown here.
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 
 #include "coopmat/store.glsl"             // writeResults: 12 to 15

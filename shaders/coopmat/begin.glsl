@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is cleared and fetched before line 8 of the algorithm (attention_coopmat.comp): o, m and l before the first tile, s
-// and the bias before each tile.
+// What is cleared and fetched before line 8 of the algorithm (attention_coopmat.comp): o, m and l before the first
+// tile, s and the bias before each tile.
 //
 // The additive bias of the cooperative-matrix kernel. The keys of an invocation are consecutive
 // (matrix/matrix_tile.glsl), so it needs LANE_KEYS consecutive elements of each bias row. It loads them in the largest

@@ -33,8 +33,8 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Bf16x3TableA
 };
 
 // Each number has three matrices of q and p, and two loads bring the eight elements of a word.
-#define OPERAND_MATRICES(tiles) ((tiles) * BF16X3_PARTS)
-#define QUERY_LOADS(words) ((words) * 2)
+#define OPERAND_MATRICES(tiles) ((tiles)*BF16X3_PARTS)
+#define QUERY_LOADS(words) ((words)*2)
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
 const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);

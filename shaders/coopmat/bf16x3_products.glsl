@@ -31,9 +31,8 @@ void computeProducts(const uint first_matrix) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_part[BF16X3_PARTS];
             UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
-                coopMatLoad(k_part[part], stage,
-                            (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS, K_ROW,
-                            gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(k_part[part], stage, (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS,
+                            K_ROW, gl_CooperativeMatrixLayoutColumnMajor);
             }
             UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 const uint s = r * KEY_TILES + key;
@@ -107,8 +106,8 @@ void accumulateOutput(const uint first_matrix) {
 // An m past this size leaves exponents with too few bits (exponent): 2^26, in units of log2.
 #define LARGE_MAXIMUM 67108864.0
 
-// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One test
-// at the end of the kernel is cheaper than one for each tile.
+// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One
+// test at the end of the kernel is cheaper than one for each tile.
 void endSpecialValues() {
     bool unfit = largest_size >= TOO_LARGE;
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {

@@ -17,8 +17,8 @@
 #define SAW_SPECIAL_VALUES false
 #define addSpecialValues(packed_row, column, x, special)
 
-// Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function always
-// loads a word that exists.
+// Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function
+// always loads a word that exists.
 uvec4 fourElements(const uvec2 row_address, const uint column, const uint dim) {
     if (WHOLE_WORDS) {
         uvec4 four = Word4(add64(row_address, uvec2(min(column, dim - 4) * 4, 0))).value;
@@ -54,8 +54,8 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     }
 }
 
-// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the largest
-// product gives the largest score.
+// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the
+// largest product gives the largest score.
 void signQueries() {
     uint sign = floatBitsToUint(params.score_scale) & 0x80000000u;
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
@@ -114,8 +114,8 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 }
 
 void forgetTile() {
-    FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
-    FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
+    FORGET(fetched_k, 0, K_FETCHES, uvec4(0));
+    FORGET(fetched_v, 0, V_FETCHES, uvec4(0));
 }
 
 // Stores the parts of eight elements: the first part at word `to`, each other one `area` words behind the part before.

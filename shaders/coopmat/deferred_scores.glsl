@@ -52,7 +52,8 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS ? 1.0 : scoreScale(), rest);
 }
 
-// Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and dropout.
+// Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and
+// dropout.
 float takeProbability(const float x, const uint row, const uint key) {
     float p = power(x);
     l_row[row] += p;

@@ -12,6 +12,6 @@
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint KV_WORDS = VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
-const uint V_STAGE = TILE_KEYS * K_ROW;           // where the rows of v begin
+const uint V_STAGE = TILE_KEYS * K_ROW; // where the rows of v begin
 
 #endif

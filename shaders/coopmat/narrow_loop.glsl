@@ -79,20 +79,20 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         first_key = tile_begin + laneKey(lane);
         bool more = tile != last;
         tile = nextTile(walk, tile, full);
-        IF_KEEPING_LOADS_HERE(more) { // 7: starts to load k_(j+1)
+        IF_KEEPING_LOADS_HERE (more) { // 7: starts to load k_(j+1)
             fetchKeys(tile * TILE_KEYS, full);
         } else {
-            FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
+            FORGET(fetched_k, 0, K_FETCHES, uvec4(0));
         }
         computeScores(full); // 8, 9: s, m_i
         barrier();           // the readers of k_j are done
         if (more || WHOLE_WORDS) {
             placeKeys(tile * TILE_KEYS); // 7
         }
-        IF_KEEPING_LOADS_HERE(more) { // 7: starts to load v_(j+1)
+        IF_KEEPING_LOADS_HERE (more) { // 7: starts to load v_(j+1)
             fetchValues(tile * TILE_KEYS, full);
         } else {
-            FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
+            FORGET(fetched_v, 0, V_FETCHES, uvec4(0));
         }
         makeProbabilities(0, 0); // 9: p, l_i
         if (full || seesTile(0)) {

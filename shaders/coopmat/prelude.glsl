@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the kernels of path coopmat on matrices have in common, in the order in which they need it: the element layout of
-// matrices, work items, masks, and the terms of a score.
+// What the kernels of path coopmat on matrices have in common, in the order in which they need it: the element layout
+// of matrices, work items, masks, and the terms of a score.
 #ifndef VKF_COOPMAT_PRELUDE_GLSL
 #define VKF_COOPMAT_PRELUDE_GLSL
 

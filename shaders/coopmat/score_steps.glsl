@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 8 and 9 of the algorithm (attention_coopmat.comp): from the products of a tile of keys to scores that raise m no
-// more. The entry file includes the functions of each step.
+// Lines 8 and 9 of the algorithm (attention_coopmat.comp): from the products of a tile of keys to scores that raise m
+// no more. The entry file includes the functions of each step.
 #ifndef VKF_COOPMAT_SCORE_STEPS_GLSL
 #define VKF_COOPMAT_SCORE_STEPS_GLSL
 

@@ -6,8 +6,9 @@
 #define VKF_COOPMAT_SCORES_GLSL
 
 // Score number i of the scores that an invocation has in a row.
-#define ROW_SCORE(row, i)                                                                                        \
-    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS, (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
+#define ROW_SCORE(row, i)                                                                                              \
+    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS,                                             \
+          (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
 
 // The size of a score as bits. Compared by their bits, a NaN is the largest size. max() of floats may return the NaN,
 // and the next max() then forgets it and all sizes before it. The forgotten sizes may belong to rows that do not see
@@ -59,7 +60,7 @@ bool areNearZero() {
 
 // Applies the softcap in place, unless all scores of the subgroup are near 0.
 void capUnless(bool near) {
-    IF_AS_LOOP(!subgroupAll(near)) {
+    IF_AS_LOOP (!subgroupAll(near)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 SCORE(i, e) = softcap() * tanhAccurate(SCORE(i, e) * scoreScale());
@@ -114,7 +115,7 @@ void placeSlopes(const bool full) {
         slope_step[i] = before ? slope_row[i] : -slope_row[i];
     }
     bool settled = before || after;
-    IF_AS_LOOP(!full && !subgroupAll(settled)) {
+    IF_AS_LOOP (!full && !subgroupAll(settled)) {
         UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);

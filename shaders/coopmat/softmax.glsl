@@ -40,17 +40,16 @@ void dropByBias() {
     }
 }
 
-// The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side by
-// side skip none: this costs what it saves, because their registers are short (lab/log-0.4.md, "tiles that a subgroup
-// does not see").
+// The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side
+// by side skip none: this costs what it saves, because their registers are short (docs/tuning.md, "tiles that a
+// subgroup does not see").
 const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_TILES == 1 ? 1 : 0;
 
 // Sets matrix_keys: from the first key in the window of a matrix's first row to the last key that its last row sees.
 void setMatrixKeys() {
     UNROLL for (uint r = 0; r < SKIPPING_MATRICES; r++) {
         uint row = first_row + r * MATRIX_STEP;
-        matrix_keys[r] =
-            ivec2(windowKeys(item, queryRow(row)).x, visibleKeys(item, queryRow(row + MATRIX_ROWS - 1)).y);
+        matrix_keys[r] = ivec2(windowKeys(item, queryRow(row)).x, visibleKeys(item, queryRow(row + MATRIX_ROWS - 1)).y);
     }
 }
 
@@ -121,8 +120,9 @@ bool hasOutgrown() {
     return subgroupAny(grown);
 }
 
-// Raises m to the rows' maxima, rounded up to whole numbers of log2, and scales l and o to the new m. Whole numbers make
-// all factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16 bits.
+// Raises m to the rows' maxima, rounded up to whole numbers of log2, and scales l and o to the new m. Whole numbers
+// make all factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16
+// bits.
 void rescale() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {

@@ -19,17 +19,17 @@
 #include "coopmat/globals.glsl"
 
 // Infinity and NaN in v become zeros on their way, and are added to o at the end (matrix/special_values.glsl).
-#define watchSpecialValues() \
-    if (thread == 0) {       \
-        special_values = 0u; \
+#define watchSpecialValues()                                                                                           \
+    if (thread == 0) {                                                                                                 \
+        special_values = 0u;                                                                                           \
     }
 #define endSpecialValues()
 #define SAW_SPECIAL_VALUES (special_values != 0u)
-#define addSpecialValues(packed_row, column, x, special)                         \
-    if (special) {                                                               \
-        Item of_row = item;                                                      \
-        of_row.head = queryHead(item, packed_row);                               \
-        x += specialValues(of_row, v.address, queryRow(packed_row), column);     \
+#define addSpecialValues(packed_row, column, x, special)                                                               \
+    if (special) {                                                                                                     \
+        Item of_row = item;                                                                                            \
+        of_row.head = queryHead(item, packed_row);                                                                     \
+        x += specialValues(of_row, v.address, queryRow(packed_row), column);                                           \
     }
 
 // Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
@@ -67,8 +67,8 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 }
 
 void forgetTile() {
-    FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
-    FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
+    FORGET(fetched_k, 0, K_FETCHES, uvec4(0));
+    FORGET(fetched_v, 0, V_FETCHES, uvec4(0));
 }
 
 void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {
@@ -137,8 +137,8 @@ void clearStage(const uint thread) {
 // Whether every word of a chunk of q has its columns in the row.
 const bool Q_CHUNKS_EXIST = HEAD_DIM % (Q_CHUNK_WORDS * 8) == 0;
 
-// A word of a packed row; `q` is the head of packed row 0. Rows past the last one repeat it, because nobody stores their
-// results. Columns past the last one are zeros.
+// A word of a packed row; `q` is the head of packed row 0. Rows past the last one repeat it, because nobody stores
+// their results. Columns past the last one are zeros.
 uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
     HalfRows head = q;
     if (PACKED_HEADS != 1) {
@@ -164,11 +164,11 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     }
 }
 
-// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the largest
-// product gives the largest score.
+// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the
+// largest product gives the largest score.
 void signQueries() {
     bool negative = params.score_scale < 0.0;
-    IF_AS_LOOP(negative) {
+    IF_AS_LOOP (negative) {
         UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
             fetched_q[i] ^= 0x80008000u;
         }

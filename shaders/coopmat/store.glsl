@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_coopmat.comp): stores o and lse of a subgroup's rows. Some matrices of o at a
-// time pass through the subgroup's part of shared memory, where every element has a known row and column. Here o is
-// staged as fp32, then converted and stored element by element. store_words.glsl has the faster way for whole words.
+// Lines 12 to 15 of the algorithm (attention_coopmat.comp): stores o and lse of a subgroup's rows. Some matrices of o
+// at a time pass through the subgroup's part of shared memory, where every element has a known row and column. Here o
+// is staged as fp32, then converted and stored element by element. store_words.glsl has the faster way for whole words.
 #ifndef VKF_COOPMAT_STORE_GLSL
 #define VKF_COOPMAT_STORE_GLSL
 
@@ -25,7 +25,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + place]);
                 addSpecialValues(row, column, x, special)
-                storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
+                    storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }
         }
         subgroupBarrier();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 14 of the algorithm (attention_coopmat.comp), where rows of o are whole words of 16 bytes: stores o as words. o is
-// converted to its own type before it is staged. This way has the least code, and code that runs once waits for its own
-// instructions. store.glsl stores all other rows.
+// Line 14 of the algorithm (attention_coopmat.comp), where rows of o are whole words of 16 bytes: stores o as words. o
+// is converted to its own type before it is staged. This way has the least code, and code that runs once waits for its
+// own instructions. store.glsl stores all other rows.
 #ifndef VKF_COOPMAT_STORE_WORDS_GLSL
 #define VKF_COOPMAT_STORE_WORDS_GLSL
 
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
 // Matrices of a row tile that are staged side by side as words of o.
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
-const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8; // words in a row of a matrix
+const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;      // words in a row of a matrix
 const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row tile
-const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8; // words in a row
+const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8;                   // words in a row
 
 // Converts an element of o, with the rounding of packF16 or packBf16. An fp16 must not be past the largest one
 // (exceedsF16).
@@ -31,12 +31,13 @@ void stageMatrixOfWords(const uint matrix, const uint begin) {
     coopMatStore(o_half, stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
 }
 
-// A lane stores each STORE_ROWS-th row of a chunk. Where these rows have the same head, one address leads to all of them.
+// A lane stores each STORE_ROWS-th row of a chunk. Where these rows have the same head, one address leads to all of
+// them.
 const uint STORE_ROWS = LANES / Q_CHUNK_WORDS;
 const bool STORES_ONE_HEAD = LANES % Q_CHUNK_WORDS == 0 && STORE_ROWS % PACKED_HEADS == 0;
 // Rows are counted up from the lane's first row, or derived from the place in the chunk. The results are the same, but
-// NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D = 64
-// it is 2 % slower (lab/log-0.4.md, "rows of o counted up").
+// NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D =
+// 64 it is 2 % slower (docs/tuning.md, "rows of o counted up").
 const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_TILES * O_CHUNKS > 2;
 
 uvec2 addressAfter(const uvec2 first, const uint rows) {

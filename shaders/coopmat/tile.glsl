@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The tile of the kernels of path coopmat on matrices: which rows of the workgroup's tile a subgroup owns, and the sizes
-// that follow from the tile and the problem.
+// The tile of the kernels of path coopmat on matrices: which rows of the workgroup's tile a subgroup owns, and the
+// sizes that follow from the tile and the problem.
 //
 // A subgroup owns ROW_TILES matrices of MATRIX_ROWS packed rows each. There are two assignments, here for two matrices
 // in each of four subgroups (the numbers are subgroups):
@@ -10,10 +10,10 @@
 //     spread          0 1 2 3 0 1 2 3
 //
 // Under a causal mask no row of the first half of the tile sees the last keys of the tile's diagonal. If the matrices
-// are spread, each subgroup has one matrix in this half and skips its products (coopmat/softmax.glsl). If they lie side by
-// side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by side
-// with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too, which
-// gain nothing (docs/tuning.md, "matrices of a subgroup spread").
+// are spread, each subgroup has one matrix in this half and skips its products (coopmat/softmax.glsl). If they lie side
+// by side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by
+// side with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too,
+// which gain nothing (docs/tuning.md, "matrices of a subgroup spread").
 #ifndef VKF_COOPMAT_TILE_GLSL
 #define VKF_COOPMAT_TILE_GLSL
 
@@ -44,19 +44,19 @@ const bool CLEARS_STAGE = K_WORDS != DIM_TILES * TILE_WORDS ? true : V_WORDS != 
 
 // A chunk: the depths of q that a subgroup stages at once, for one row of matrices.
 const uint Q_CHUNKS = (DIM_TILES + VKF_MATRIX_STAGED_TILES - 1) / VKF_MATRIX_STAGED_TILES; // of a row of matrices
-const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH); // words from row to row
-const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;    // words in a row of a chunk
-const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES;      // words of a chunk that a lane moves
+const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);      // words from row to row
+const uint Q_CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * TILE_WORDS;                           // words in a row of a chunk
+const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES; // words of a chunk that a lane moves
 
 // The last SHARED_DEPTHS depths of q lie in shared memory during the loop over keys, all others in registers.
 layout(constant_id = VKF_ID_SHARED_DEPTHS) const uint SHARED_DEPTHS = 0;
 const uint HELD_DEPTHS = DIM_TILES - SHARED_DEPTHS;
 const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DEPTHS, MATRIX_DEPTH); // words from row to row
 
-const uint OWN_ROWS = ROW_TILES * FRAGMENT_ROWS;                     // rows of which an invocation has elements
-const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;        // slopes of ALiBi: one for each head among these rows
-const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                  // bits of an element of the bias
-const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32;   // words of 4 bytes in a bias row, for the lane's keys
-const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK; // the same as NATURAL_SCORES
+const uint OWN_ROWS = ROW_TILES * FRAGMENT_ROWS;           // rows of which an invocation has elements
+const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;      // slopes of ALiBi: one for each head among these rows
+const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                // bits of an element of the bias
+const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32; // words of 4 bytes in a bias row, for the lane's keys
+const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK;          // the same as NATURAL_SCORES
 
 #endif

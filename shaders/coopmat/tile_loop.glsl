@@ -38,7 +38,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         if (SHORT_OF_REGISTERS) {
             makeProbabilities(0, 0); // 9: p, l_i
         }
-        IF_KEEPING_LOADS_HERE(fetches) { // 7: starts to load k_(j+1), v_(j+1)
+        IF_KEEPING_LOADS_HERE (fetches) { // 7: starts to load k_(j+1), v_(j+1)
             fetchTile(k, v, tile * TILE_KEYS, full, thread);
             if (NEEDS_BIAS(full)) {
                 fetchBias(tile * TILE_KEYS, full);

@@ -4,15 +4,15 @@
 #ifndef VKF_TILE_WALK_GLSL
 #define VKF_TILE_WALK_GLSL
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
-const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP;        // the tiles between the first keys and the window
+const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP;    // a block mask or a map says which tiles are empty
+const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number
 
-// Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows have
-// none. Invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md, "first tile of the second loop"). Choices
-// stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
+// Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows
+// have none. Invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md, "first tile of the second loop").
+// Choices stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
 // second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.

@@ -7,7 +7,7 @@
 
 const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 
-shared vec2 state_stage[GROUPS * LANE_GROUP_ROWS]; // m and l
+shared vec2 state_stage[GROUPS * LANE_GROUP_ROWS];                                 // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // one row of o at a time
 
 uint stagedColumn(const uint word, const uint quad) {

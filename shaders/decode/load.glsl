@@ -78,11 +78,11 @@ void fetchValues(const uint key_begin) {
 }
 
 void forgetKeys() {
-    FORGET(fetched_k, 0, LANE_GROUP_KEYS * K_LANE_WORDS, uvec4(0))
+    FORGET(fetched_k, 0, LANE_GROUP_KEYS * K_LANE_WORDS, uvec4(0));
 }
 
 void forgetValues() {
-    FORGET(fetched_v, 0, LANE_GROUP_KEYS * V_LANE_WORDS, uvec4(0))
+    FORGET(fetched_v, 0, LANE_GROUP_KEYS * V_LANE_WORDS, uvec4(0));
 }
 
 #endif

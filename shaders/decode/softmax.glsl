@@ -18,8 +18,8 @@ void updateSoftmax(const uint key_begin, const bool partial) {
     uint first_key = keyOfNumber(empty_keys, threadKey(key_begin, 0));
     UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
-        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
-                                  queryRow(item.row_begin + r), first_key);
+        RowTerms terms =
+            rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r], queryRow(item.row_begin + r), first_key);
         RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
         UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {

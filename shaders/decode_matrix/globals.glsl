@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable variables of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
-// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
-// shared memory.
+// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl
+// have their shared memory.
 #ifndef VKF_DECODE_MATRIX_GLOBALS_GLSL
 #define VKF_DECODE_MATRIX_GLOBALS_GLSL
 

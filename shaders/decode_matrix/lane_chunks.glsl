@@ -20,10 +20,10 @@ layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 struct LaneChunks {
     uint type;
     uint block_bytes;
-    uint codes_at; // bytes from the start of the block to its codes
-    uint shares;   // chunks of a block
-    uint words;    // words of 4 bytes of the codes in a chunk
-    uint unit;     // words that are loaded at once
+    uint codes_at;     // bytes from the start of the block to its codes
+    uint shares;       // chunks of a block
+    uint words;        // words of 4 bytes of the codes in a chunk
+    uint unit;         // words that are loaded at once
     uint header_words; // loaded beside the codes
 };
 
@@ -81,8 +81,7 @@ uint valuePlace(const uint key, const uint number) {
 
 // Where the codes of a chunk begin, in bytes from the start of the row.
 uint codesBegin(const uint chunk, const LaneChunks chunks) {
-    return chunk / chunks.shares * chunks.block_bytes + chunks.codes_at +
-           chunk % chunks.shares * (chunks.words * 4);
+    return chunk / chunks.shares * chunks.block_bytes + chunks.codes_at + chunk % chunks.shares * (chunks.words * 4);
 }
 
 // The rotation of a chunk in registers, in bytes.
@@ -138,15 +137,15 @@ void fetchValueBlocks(const uint key, const uvec2 address, const uint row) {
 }
 
 void forgetKeyBlocks() {
-    FORGET(fetched_blocks, 0, V_PLACE, 0)
+    FORGET(fetched_blocks, 0, V_PLACE, 0);
 }
 
 void forgetValueBlocks() {
-    FORGET(fetched_blocks, V_PLACE, FETCHED_END, 0)
+    FORGET(fetched_blocks, V_PLACE, FETCHED_END, 0);
 }
 
-// Turns codes of block types in registers (decode_matrix/lane_chunks.glsl) into the words of eight elements that fill fp16
-// matrices.
+// Turns codes of block types in registers (decode_matrix/lane_chunks.glsl) into the words of eight elements that fill
+// fp16 matrices.
 //
 // A code in the low bits of 2^10 is an exact fp16. Its difference to 2^10 plus the code of zero is exact, too. So only
 // the element itself is rounded. An element past the largest fp16 becomes infinite. A code of iq4_nl becomes its number
@@ -226,7 +225,8 @@ uvec4 keyWord(const uint fragment_row, const uint word) {
     const uint number = word / K_EIGHTS;
     uvec4 elements;
     UNROLL for (uint i = 0; i < 4; i++) {
-        elements[i] = blockPair(keyPlace(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
+        elements[i] =
+            blockPair(keyPlace(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
     }
     return elements;
 }

@@ -44,8 +44,8 @@ void loadQueries() {
             uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
-                q_tile[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS][fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] =
-                    halfOf(loaded, e);
+                q_tile[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS]
+                      [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
             }
         }
     }
@@ -116,7 +116,8 @@ void fetchKeys(const uint key_begin, const bool partial) {
         UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
             const uint number = word * DEPTH_LANES + (lane & COLUMN_LANES);
             fetched_k[fragment_row * K_LANE_WORDS + word] =
-                K_OFFSETS_32 ? Words(address).word[row + number] : rowWord(address, number, HEAD_DIM, TYPE_K, DEPTH_LANES);
+                K_OFFSETS_32 ? Words(address).word[row + number]
+                             : rowWord(address, number, HEAD_DIM, TYPE_K, DEPTH_LANES);
         }
     }
     COUNT_ON(offset_k, keyRow(TILE_KEYS));
@@ -133,8 +134,8 @@ void fetchValues(const uint key_begin, const bool partial) {
         }
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
             const uint number = word * ROW_LANES + lane / DEPTH_LANES;
-            fetched_v[i * V_LANE_WORDS + word] =
-                V_OFFSETS_32 ? Words(address).word[row + number] : rowWord(address, number, VALUE_DIM, TYPE_V, ROW_LANES);
+            fetched_v[i * V_LANE_WORDS + word] = V_OFFSETS_32 ? Words(address).word[row + number]
+                                                              : rowWord(address, number, VALUE_DIM, TYPE_V, ROW_LANES);
         }
     }
     COUNT_ON(offset_v, valueRow(TILE_KEYS));
@@ -151,7 +152,7 @@ void forgetKeys() {
         forgetKeyBlocks();
         return;
     }
-    FORGET(fetched_k, 0, LEFT_FRAGMENT_ROWS * K_LANE_WORDS, uvec4(0))
+    FORGET(fetched_k, 0, LEFT_FRAGMENT_ROWS * K_LANE_WORDS, uvec4(0));
 }
 
 void forgetValues() {
@@ -159,7 +160,7 @@ void forgetValues() {
         forgetValueBlocks();
         return;
     }
-    FORGET(fetched_v, 0, VALUE_KEYS * V_LANE_WORDS, uvec4(0))
+    FORGET(fetched_v, 0, VALUE_KEYS * V_LANE_WORDS, uvec4(0));
 }
 
 #endif

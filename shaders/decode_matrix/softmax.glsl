@@ -13,7 +13,8 @@ void finishScores(const uint key_begin) {
     RowTerms terms[LANE_QUERY_ROWS];
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         uint packed_row = first_row + rowOfQuery(query_row);
-        terms[query_row] = rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
+        terms[query_row] =
+            rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
     }
     UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
@@ -78,8 +79,8 @@ void findTileMaximum() {
     }
 }
 
-// p = exp(s - m) overwrites s. In rows that never exist, p is 0. m, l and o change with it. l includes p as it is before
-// rounding and dropout.
+// p = exp(s - m) overwrites s. In rows that never exist, p is 0. m, l and o change with it. l includes p as it is
+// before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {

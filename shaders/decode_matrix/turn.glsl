@@ -69,7 +69,8 @@ void stagePairs() {
         UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
             float p = s_tile[0][fragment_row * ROW_ELEMENTS + query_row];
             if (ownsRows()) {
-                p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] = packProbabilities(p, p);
+                p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] =
+                    packProbabilities(p, p);
             }
         }
     }

@@ -7,7 +7,7 @@
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup;
-uint row, pair;   // the row of each matrix of rows, and the pair of its scores, of this invocation
+uint row, pair;           // the row of each matrix of rows, and the pair of its scores, of this invocation
 ivec2 visible[ROW_TILES]; // keys of this split that the rows see
 uvec2 k_head, v_head;
 uvec2 keys;       // key numbers [x, y) of this split (splitKeys)

@@ -49,7 +49,7 @@ void fetchKeys(const uint key_begin) {
 }
 
 void forgetKeys() {
-    FORGET(fetched, 0, K_FETCHES, uvec4(0))
+    FORGET(fetched, 0, K_FETCHES, uvec4(0));
 }
 
 void placeKeys() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of a bias or a mask, logically [batch, heads, rows, keys]. Dimensions may repeat. Strides are 64-bit numbers. Elements have 1, 8, 16 or
-// 32 bits. The shader reads words of 4 bytes and takes elements out of them, so that no device needs narrower loads.
+// Rows of a bias or a mask, logically [batch, heads, rows, keys]. Dimensions may repeat. Strides are 64-bit numbers.
+// Elements have 1, 8, 16 or 32 bits. The shader reads words of 4 bytes and takes elements out of them, so that no
+// device needs narrower loads.
 #ifndef VKF_BROADCAST_ROWS_GLSL
 #define VKF_BROADCAST_ROWS_GLSL
 

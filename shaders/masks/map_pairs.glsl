@@ -36,7 +36,8 @@ uint testedFlags(const RowMasks masks, const uint row, const uint key, const boo
         bool unmasked = true;
         if (documents) {
             uint existing = min(key + i, masks.last_key);
-            unmasked = masks.is_position && Word(add64(masks.documents, uvec2(existing * 4, 0))).value == masks.document;
+            unmasked =
+                masks.is_position && Word(add64(masks.documents, uvec2(existing * 4, 0))).value == masks.document;
         }
         if (HAS_BLOCK_MASK) {
             unmasked = unmasked && isOpen(openBlocks(row, min(key + i, masks.last_key)), key + i, key + i);
@@ -86,8 +87,8 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
 //     open    a pair has a bias above -infinity, or NaN
 //     biased  a pair has a bias other than 0
 //     added   a pair has a bias that is neither 0 nor -infinity
-// A tile without `open` is empty, and a tile without `biased` is plain. A pair that sets `added` sets all three bits, and
-// nothing can change them then.
+// A tile without `open` is empty, and a tile without `biased` is plain. A pair that sets `added` sets all three bits,
+// and nothing can change them then.
 //
 // Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
 // tile, on different rows. Then it reads the tiles without `added`, completely.
@@ -108,7 +109,7 @@ const uint MINUS_INFINITIES = BIAS == VKF_STORED_F32 + 1   ? 0xff800000u
 const uint MAGNITUDES = BIAS == VKF_STORED_F32 + 1 ? 0x7fffffffu : 0x7fff7fffu;
 
 // The highest bit of each element of a word that is not 0.
-#define NONZERO_ELEMENTS(word) ((((word) & MAGNITUDES) + MAGNITUDES | (word)) & ~MAGNITUDES)
+#define NONZERO_ELEMENTS(word) ((((word)&MAGNITUDES) + MAGNITUDES | (word)) & ~MAGNITUDES)
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPiece {
     uvec4 words;
@@ -249,7 +250,8 @@ bool areAligned() {
 // Reads `count` listed tiles completely, with several loads in flight.
 void readTiles(const uint thread, const uint count) {
     uint pieces = count * MOST_ROWS * PIECES;
-    uint last_key = item.keys / PIECE_KEYS * PIECE_KEYS - PIECE_KEYS; // where the last piece begins that lies in the row
+    uint last_key =
+        item.keys / PIECE_KEYS * PIECE_KEYS - PIECE_KEYS; // where the last piece begins that lies in the row
     bool aligned = areAligned();
     KEEP_LOOP for (uint first = thread; first < pieces; first += PIECES_AT_ONCE * WORKGROUP_SIZE) {
         uvec4 words[PIECES_AT_ONCE];

@@ -176,7 +176,7 @@ void main() {
         added_tiles = 0;
     }
     barrier();
-    bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
+    bool reached = (int(first_key) < mask.any.y) && (int(first_key + MAP_WORD_KEYS) > mask.any.x);
     if (reached) {
         if (HAS_DOCUMENTS) {
             findDocuments(thread);

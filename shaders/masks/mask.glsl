@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
-// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and per_key_masks.glsl
-// drop keys inside the range.
+// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and
+// per_key_masks.glsl drop keys inside the range.
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 

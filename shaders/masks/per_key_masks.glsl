@@ -32,7 +32,7 @@ RowMasks rowMasks(const Item item, const uint head, const uint row) {
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
         masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
-                                 min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
+                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));

@@ -38,10 +38,10 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint added;
 };
 
-uvec2 map_row;   // address of the words of the item's tile of rows
-uint map_first;  // first tile of the walk
-uint held_map;   // number of the word that was read last
-uint held_open;  // tiles of that word that the walk has not visited yet
+uvec2 map_row;       // address of the words of the item's tile of rows
+uint map_first;      // first tile of the walk
+uint held_map;       // number of the word that was read last
+uint held_open;      // tiles of that word that the walk has not visited yet
 uint held_unmasked;  // `unmasked` of that word
 uint held_bias_free; // `bias_free` of that word; all bits unless the kernel has BIAS_IS_MASK
 
@@ -113,8 +113,8 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free too. Without
-// `full`, it takes all others.
+// `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free
+// too. Without `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;

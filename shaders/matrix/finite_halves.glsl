@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Infinity and NaN among the eight 16-bit elements of a word. To find them, add one to each exponent: an exponent of all
-// ones carries into the sign bit.
+// Infinity and NaN among the eight 16-bit elements of a word. To find them, add one to each exponent: an exponent of
+// all ones carries into the sign bit.
 #ifndef VKF_FINITE_HALVES_GLSL
 #define VKF_FINITE_HALVES_GLSL
 

@@ -21,8 +21,8 @@ const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
 // The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A
 // bias or a mask has an element for each key, and an invocation then reads it in few pieces. An invocation has
-// LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the first
-// matrix, the next ones to the next matrix.
+// LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the
+// first matrix, the next ones to the next matrix.
 const uint LANE_KEYS = KEY_TILES * FRAGMENT_ROW_ELEMENTS;
 
 // The key of a column of the tile, counted from the tile's first key.

@@ -64,14 +64,15 @@ uvec2 rowOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride,
 }
 
 void main() {
-    uint index = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS,
-                                 gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
+    uint index =
+        VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint column = (gl_WorkGroupID.y * LANES + gl_LocalInvocationIndex % LANES) * 4;
     bool exists = index < params.row_count && column < params.dim;
     Place place;
     place.lse = add64(params.partial_lse, multiply64(index, 4));
-    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride, params.partial_row_stride, index);
+    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride,
+                      params.partial_row_stride, index);
     place.column = column;
     mergeRow(place, exists, group, params.partial_count);
     if (!exists || group != 0) {

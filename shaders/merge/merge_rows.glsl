@@ -10,14 +10,15 @@
 // The order of the sums depends only on the number of partial results, so a call gives the same bits each time.
 //
 // An invocation holds four columns of one row. LANES invocations, a power of two, hold a row. MERGE_GROUPS such groups
-// share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group adds
-// the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once. So
-// AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
+// share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group
+// adds the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once.
+// So AT_ONCE is no larger than one turn of the loop needs (docs/tuning.md, "The merge").
 //
 // The entry file declares:
 // - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE
 // - struct Place, which says where the partial results of a row lie
-// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any other.
+// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any
+// other.
 // - loadOutput(place, i): four columns of its o
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL
@@ -43,7 +44,7 @@ float rescaledSum(const vec2 state) {
 void addPartialResults(const Place place, const bool exists, const uint first, const uint count) {
     vec2 state[AT_ONCE];
     vec4 partial_o[AT_ONCE];
-    IF_KEEPING_LOADS_HERE(exists) { // else the compiler loads o only when it has the states
+    IF_KEEPING_LOADS_HERE (exists) { // else the compiler loads o only when it has the states
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
             partial_o[i] = loadOutput(place, min(first + i * MERGE_GROUPS, count - 1));
         }

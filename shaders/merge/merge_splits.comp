@@ -56,8 +56,8 @@ vec4 loadOutput(const Place place, const uint split) {
 #include "merge/merge_rows.glsl"
 
 void main() {
-    uint index = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS,
-                                 gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
+    uint index =
+        VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint word = index % ROW_PIECES * LANES + gl_LocalInvocationIndex % LANES;
     index /= ROW_PIECES;
@@ -74,8 +74,7 @@ void main() {
     }
     bool exists = index < params.row_count && word < WORDS;
     uint split_rows = params.heads * params.rows;
-    Place place =
-        Place(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
+    Place place = Place(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
     mergeRow(place, exists, group, KEY_SPLITS);
     if (!exists || group != 0) {
         return;

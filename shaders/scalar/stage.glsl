@@ -49,8 +49,8 @@ void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thr
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
             uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
-            fetched[Q_FETCHES + i] = fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4,
-                                                  place / CHUNK_DIM4, place % CHUNK_DIM4);
+            fetched[Q_FETCHES + i] =
+                fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4, place / CHUNK_DIM4, place % CHUNK_DIM4);
         }
     }
 }

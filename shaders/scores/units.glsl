@@ -54,9 +54,9 @@ float scoreUnit() {
     return NATURAL_SCORES ? 1.0 : LOG2E;
 }
 
-// A running maximum for probabilities that are rounded to 16 bits: rounded up to a whole number in units of log2, so that
-// a maximum that lags behind does not change how probabilities are rounded. Natural scores of some thousands have too
-// few bits for that, and stay as they are.
+// A running maximum for probabilities that are rounded to 16 bits: rounded up to a whole number in units of log2, so
+// that a maximum that lags behind does not change how probabilities are rounded. Natural scores of some thousands have
+// too few bits for that, and stay as they are.
 float wholeUnits(const float m) {
     if (NATURAL_SCORES) {
         return abs(m) < VKF_LARGEST_WHOLE_MAXIMUM ? ceil(m * LOG2E) * LN2 : m;

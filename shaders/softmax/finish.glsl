@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a row: lines 12 and 13 of the algorithm. A sink is one more logit for each query head. It enters the softmax
-// of the head's rows here, once, after all keys. It has no row of v.
+// The end of a row: lines 12 and 13 of the algorithm. A sink is one more logit for each query head. It enters the
+// softmax of the head's rows here, once, after all keys. It has no row of v.
 #ifndef VKF_FINISH_GLSL
 #define VKF_FINISH_GLSL
 
@@ -31,8 +31,8 @@ float logOfSum(const float m, const float l) {
     return lseOfState(m, l);
 }
 
-// Finishes a row, from its m and l over all keys. A row without a visible key has l = 0; its m is not used. A sink is not
-// changed to units of log2, because the largest sinks would become infinite.
+// Finishes a row, from its m and l over all keys. A row without a visible key has l = 0; its m is not used. A sink is
+// not changed to units of log2, because the largest sinks would become infinite.
 FinishedRow finishRow(const uint head, const float m, const float l) {
     if (HAS_SINKS && ENDS_ROWS) {
         float sink = uintBitsToFloat(Word(add64(VKF_SINKS_ADDRESS, uvec2(head * 4, 0))).value);

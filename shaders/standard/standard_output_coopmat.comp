@@ -107,7 +107,7 @@ void main() {
             }
             placeStep(thread);
             barrier();
-            IF_KEEPING_LOADS_HERE(int(key_begin + STEP_KEYS) < mask.any.y) {
+            IF_KEEPING_LOADS_HERE (int(key_begin + STEP_KEYS) < mask.any.y) {
                 fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, TYPE_P, true, thread);
                 fetchB(v, key_begin + STEP_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
             } else {

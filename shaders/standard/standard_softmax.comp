@@ -89,8 +89,8 @@ void fetchScores(const Item item, const uint row, const uvec2 row_address, const
     UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         RowTerms terms = rowTerms(item, item.head, slope, row, key);
-        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y),
-                      withTerms(terms, 2, s_row[i].z), withTerms(terms, 3, s_row[i].w));
+        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y), withTerms(terms, 2, s_row[i].z),
+                      withTerms(terms, 3, s_row[i].w));
         s_row[i] = mix(vec4(MINUS_INFINITY), s, areVisible(visible, key));
     }
 }
