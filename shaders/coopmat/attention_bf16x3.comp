@@ -17,6 +17,11 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
+// The functions of this kernel that other kernels replace, and its choices.
+#define loadQueries loadQueryParts
+#define computeProducts multiplyParts
+#define makeProbabilities makeProbabilityParts
+#define accumulateOutput accumulateParts
 #define VKF_SPREADS_ROWS MAY_SPREAD_ROWS
 #define VKF_FETCHES_AHEAD false // it would need registers
 
@@ -29,13 +34,10 @@
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability
 #include "coopmat/elements_in_registers.glsl" // SCORE, takeScores
 #include "coopmat/output.glsl"                // normalize: 12, 13
-#include "coopmat/store_words.glsl"           // storeMatricesAsWords: 14
-#include "coopmat/store.glsl"                 // writeResults: 12 to 15
 
-// 4
-// Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES
+// Line 4. Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES
 // matrices at a time.
-void loadQueries() {
+void loadQueryParts() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     signQueries();
@@ -59,7 +61,7 @@ void loadQueries() {
 #include "coopmat/scores.glsl"          // softcap, ALiBi and bias: 8
 #include "coopmat/softmax.glsl"         // masks, rescale: 9
 #include "coopmat/bf16x3_products.glsl" // computeProducts: 8; makeProbabilities: 9; accumulateOutput: 10
-#include "coopmat/score_steps.glsl"     // computeScores: 8, 9
+#include "coopmat/tile_steps.glsl"      // computeScores: 8, 9
 #include "coopmat/tile_walk.glsl"       // the order of the tiles
 #include "coopmat/tile_loop.glsl"       // attend: 6 to 11
 #include "coopmat/main.glsl"

@@ -51,6 +51,11 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
+// The functions of this kernel that other kernels replace, and its choices.
+#define loadQueries loadHalfQueries
+#define computeProducts multiplyHalves
+#define makeProbabilities makeHalfProbabilities
+#define accumulateOutput accumulateHalves
 #define VKF_SPREADS_ROWS MAY_SPREAD_ROWS
 #define VKF_FETCHES_AHEAD MAY_FETCH_AHEAD
 
@@ -64,15 +69,10 @@
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability
 #include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9
 #include "coopmat/output.glsl"                // normalize: 12, 13
-#include "coopmat/store_words.glsl"           // storeMatricesAsWords: 14
-#include "coopmat/store.glsl"                 // writeResults: 12 to 15
-#include "coopmat/load_queries.glsl"          // loadQueries: 4
 #include "coopmat/begin.glsl"                 // clearState: 5; fetchBias
-#include "coopmat/products.glsl"              // computeProducts: 8
 #include "coopmat/scores.glsl"                // softcap, ALiBi and bias: 8
 #include "coopmat/softmax.glsl"               // masks, rescale: 9
-#include "coopmat/score_steps.glsl"           // computeScores: 8, 9
-#include "coopmat/accumulate_output.glsl"     // accumulateOutput: 10
+#include "coopmat/tile_steps.glsl"            // computeScores: 8, 9
 #include "coopmat/tile_walk.glsl"             // the order of the tiles
 #include "coopmat/tile_loop.glsl"             // attend: 6 to 11
 #include "coopmat/main.glsl"

@@ -20,7 +20,7 @@
 
 // Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
 // fewer of them wait for each other.
-void computeProducts(const uint first_matrix) {
+void multiplyParts(const uint first_matrix) {
     ResultMatrix s_middle[ROW_TILES * KEY_TILES];
     ResultMatrix s_low[ROW_TILES * KEY_TILES];
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -57,7 +57,7 @@ Half halfOfPart(const float part) {
 }
 
 // Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeProbabilityParts(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
@@ -76,7 +76,7 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
 
 // Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
 // the next depth between the products of this depth, while the matrix unit works.
-void accumulateOutput(const uint first_matrix) {
+void accumulateParts(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_part[BF16X3_PARTS];

@@ -10,14 +10,13 @@
 // Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
 
-#ifndef VKF_BF16X3 // bf16x3_products.glsl makes probabilities in parts
 // Rounds a probability to nearest.
 Half roundToHalf(const float p) {
     return MATRICES_ARE_BF16 ? UPPER_HALF(BF16_BITS(p)) : Half(p);
 }
 
 // Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeHalfProbabilities(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
@@ -27,8 +26,6 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
         }
     }
 }
-
-#endif
 
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {

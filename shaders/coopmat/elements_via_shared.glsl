@@ -68,7 +68,7 @@ void placeProbabilities(const uint r, const uint begin) {
 
 // Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
 // overwrite the scores.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeHalfProbabilities(const uint depth, const uint first_matrix) {
     if (depth != 0) {
         return;
     }
