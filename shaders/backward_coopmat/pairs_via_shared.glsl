@@ -7,7 +7,10 @@
 
 #include "matrix/subgroup_stage.glsl"
 
-const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP); // words from row to row
+float pair_element[2 * SCORE_MATRICES * ELEMENTS];                     // the invocation's pairs, taken out of pair_tile
+const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, STEP); // words of a subgroup
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];                 // pairs and operands of one row of matrices
+const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP);                  // words from row to row
 const uint OPERAND_ROW = STEP / 8 + 1;
 #define PAIR(matrix, element) pair_element[(matrix)*ELEMENTS + (element)]
 

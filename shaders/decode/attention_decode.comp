@@ -50,7 +50,6 @@
 #include "softmax/finish.glsl"
 #include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "common/numbers.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"

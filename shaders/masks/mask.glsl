@@ -81,4 +81,8 @@ bool isVisible(const ivec2 visible, const uint key) {
     return int(key) >= visible.x && int(key) < visible.y;
 }
 
+// Marks the probability of a key that the row does not see. The marker is not 0: 0 times a value of NaN or infinity
+// would be NaN. The kernel skips the value instead. No probability is negative.
+#define DROPPED (-1.0)
+
 #endif

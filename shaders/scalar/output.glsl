@@ -9,8 +9,6 @@
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
 
-#include "common/numbers.glsl"
-
 const uint P_ROW_WORDS = VKF_P_ROW_WORDS(CHUNK_KEYS);
 
 // Probabilities of one chunk of keys. The lanes that computed them write here, and all lanes of the group read.

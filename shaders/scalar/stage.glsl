@@ -17,21 +17,11 @@
 #include "cache/paging.glsl"
 
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
-#ifndef VKF_STAGES_NO_V
-const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // words of a row of v; columns of the tile past them are not staged
-#endif
 
 // Words of a piece that an invocation fetches.
 const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-#ifdef VKF_STAGES_NO_V
-const uint KV_FETCHES = K_FETCHES;
-shared vec4 kv_stage[VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4)];
-#else
-const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-#define KV_FETCHES VKF_MAX_WORDS(K_FETCHES, V_FETCHES)
-shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
-#endif
+shared vec4 kv_stage[KV_STAGE_WORDS];
 
 // The row of the stage that holds key `key` of the tile.
 #ifndef VKF_STAGED_KEY

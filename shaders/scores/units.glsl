@@ -13,8 +13,11 @@
 #ifndef VKF_UNITS_GLSL
 #define VKF_UNITS_GLSL
 
-#include "common/numbers.glsl"
 #include "shared/score_limits.h"
+
+#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+#define LN2 0.693147180559945309
+#define LOG2E 1.44269504088896341
 
 #ifndef VKF_UNIT_IS_GIVEN
 #include "masks/bias_type.glsl"

@@ -8,8 +8,6 @@
 #ifndef VKF_ROW_STATE_GLSL
 #define VKF_ROW_STATE_GLSL
 
-#include "common/numbers.glsl"
-
 // Line 5: a row that has seen no key.
 #define emptyState() vec2(MINUS_INFINITY, 0.0)
 

@@ -14,7 +14,6 @@
 #define VKF_STANDARD_P_GLSL
 
 #include "scores/dropout.glsl"
-#include "common/numbers.glsl"
 #include "softmax/row_state.glsl"
 #include "softmax/stored_state.glsl"
 
