@@ -101,7 +101,7 @@ void storeValues(const BackwardRows rows, const uint place, const uint column, c
     storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), sum * scaledByDropout(1.0));
 }
 
-// The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/store.glsl
+// The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/output.glsl
 // gives the reasons.
 void storeSums() {
     bool special = UNIFORM_BY_VOTE(special_values);
