@@ -20,9 +20,8 @@
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
-//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12
-//     and
-//          16, and never pass through shared memory where the element layout is known.
+//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines
+//          12 and 16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
 //          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
 //          NaN, and the workgroup computes all tiles again as partial ones.

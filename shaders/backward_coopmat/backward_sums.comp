@@ -4,17 +4,15 @@
 // (backward/bands.glsl). These are its lines 12, 15 and 16:
 //
 //     a workgroup that owns query rows of a head       dq += scale ds k        over the keys of the band
-//     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of the KV head's query
-//     heads
+//     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of its query heads
 //                                                      dv = p^T dout
 //
 // A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_TILES x
 // MATRIX_ROWS of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A
 // step in shared memory:
 //
-//     pairs     if rows are owned: ds of STEP keys. A row of it has one key, its columns are query rows, and left
-//     operands
-//               come from it by columns. If keys are owned, pairs go from device memory to left operands.
+//     pairs     if rows are owned: ds of STEP keys. A row of it has one key, its columns are query rows, and
+//               left operands come from it by columns. If keys are owned, pairs go from device memory to left operands.
 //     visited   STEP rows of k, q or dout
 //
 // The next two steps are on their way to registers while matrices multiply this one.

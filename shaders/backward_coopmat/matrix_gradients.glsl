@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0
-// (backward_coopmat/stage.glsl). matrix/special_values.glsl does the same for o.
-//
-//     dv   A special dout adds itself to the keys that its row sees.
-//     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
-//     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
-//
-// llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
-// from one address. All do if a row has one column: then the last row is loaded twice.
-#ifndef VKF_SPECIAL_SUMS_GLSL
-#define VKF_SPECIAL_SUMS_GLSL
-
-#include "common/marks.glsl"
-
 // From the scores of a step and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14), in place.
 // backward/pair_products.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
 // pass.
+#ifndef VKF_MATRIX_GRADIENTS_GLSL
+#define VKF_MATRIX_GRADIENTS_GLSL
+
+#include "common/marks.glsl"
 
 // What dropout needs of a line: the generator key or the mask.
 RowDropout lineDropout(const uint line, const uint place) {
@@ -152,6 +142,16 @@ bool sumsOverflowed() {
     barrier();
     return UNIFORM_BY_VOTE(overflowed != 0);
 }
+
+// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0
+// (backward_coopmat/stage.glsl). matrix/special_values.glsl does the same for o.
+//
+//     dv   A special dout adds itself to the keys that its row sees.
+//     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
+//     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
+//
+// llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
+// from one address. All do if a row has one column: then the last row is loaded twice.
 
 // Whether the row sees the key. The item has the row's head.
 bool seesKey(const Item of_row, const uint row, const uint key) {

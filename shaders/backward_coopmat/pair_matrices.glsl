@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The products of backward_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
+// The walk over full tiles, and the products of backward_coopmat.comp: pairs from operands that the subgroup owns, and
+// sums from pairs.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
 

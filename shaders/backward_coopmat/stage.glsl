@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves visited tiles from device memory to shared memory. As in coopmat/stage.glsl, a fetch loads words into
-// registers, and a placement stores them. Rows that are not whole words skip the fetch.
+// Loads what a subgroup owns (operands from q and dout, or from k and v, and the state of owned rows), and moves
+// visited tiles from device memory to shared memory. As in coopmat/stage.glsl, a fetch loads words into registers, and
+// a placement stores them. Rows that are not whole words skip the fetch.
 //
 // Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts
 // as a partial one, and zeroEmptyRows makes them zeros.
@@ -9,8 +10,8 @@
 // Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
 // all pairs of a step exist, makeStepFinite makes such elements zeros for its sums.
 // backward_coopmat/matrix_gradients.glsl adds what the visible pairs lose.
-#ifndef VKF_VISITED_STAGE_GLSL
-#define VKF_VISITED_STAGE_GLSL
+#ifndef VKF_BACKWARD_COOPMAT_STAGE_GLSL
+#define VKF_BACKWARD_COOPMAT_STAGE_GLSL
 
 #include "matrix/query_words.glsl"
 

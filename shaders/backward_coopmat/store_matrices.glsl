@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
-// subgroup's part of shared memory, where every element has a known row and column.
+// Writes what a subgroup computed: pairs to the bands in scratch memory, and sums without rows and columns that do not
+// exist. Two matrices of sums at a time pass through the subgroup's part of shared memory, where every element has a
+// known row and column.
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL
 

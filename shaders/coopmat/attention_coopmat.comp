@@ -22,9 +22,8 @@
 //      7   The next tile is on its way to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
 //          of the second loop follows the last tile of the first loop in this way.
 //      8   Where registers are short, the last depths of q are in shared memory.
-//   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which these
-//   rows
-//          see no key. coopmat/tile.glsl says which matrices a subgroup has.
+//   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which
+//          these rows see no key. coopmat/tile.glsl says which matrices a subgroup has.
 //      9   Exponentials are powers of two (scores/units.glsl). m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.

@@ -13,8 +13,8 @@
 //
 // The kernel takes problems without a map of tiles, a block mask, a bias, a softcap and ALiBi. Then the next tile is
 // known before the scores of this one.
-#ifndef VKF_ATTEND_NARROW_GLSL
-#define VKF_ATTEND_NARROW_GLSL
+#ifndef VKF_COOPMAT_NARROW_LOOP_GLSL
+#define VKF_COOPMAT_NARROW_LOOP_GLSL
 
 // Line 7: starts to load k of a tile.
 void fetchKeys(const uint key_begin, const bool full) {

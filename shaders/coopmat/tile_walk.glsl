@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
-#ifndef VKF_TILE_WALK_GLSL
-#define VKF_TILE_WALK_GLSL
+#ifndef VKF_COOPMAT_TILE_WALK_GLSL
+#define VKF_COOPMAT_TILE_WALK_GLSL
 
 const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP;    // a block mask or a map says which tiles are empty
 const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window

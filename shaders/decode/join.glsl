@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode.comp): joins the partial results of the workgroup's groups, in the
-// order of the groups, and stores (o, lse) of each row.
+// Sums over the lanes of a group (line 8 of the algorithm, attention_decode.comp), and lines 12 to 15: joins the
+// partial results of the workgroup's groups, in the order of the groups, and stores (o, lse) of each row.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_decode_matrix.comp), and the factor of line 10.
+// Lines 8 and 9 of the algorithm (attention_decode_matrix.comp): finishes and masks scores, makes probabilities, and
+// the factor of line 10.
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
 #define VKF_DECODE_MATRIX_SOFTMAX_GLSL
 

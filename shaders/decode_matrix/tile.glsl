@@ -21,14 +21,14 @@
 // row. An invocation holds:
 //
 //     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has
-//     FRAGMENT_ROW_ELEMENTS depths
-//           for each of WORD_DEPTHS matrices.
+//           FRAGMENT_ROW_ELEMENTS depths for each of WORD_DEPTHS matrices.
 //     v     VALUE_KEYS keys, STEP_KEYS of them in each of STEPS matrices. Lanes that are DEPTH_LANES apart share a key.
 //           Its columns are in VALUE_TILES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
 //     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
 //           (matrix_layout.glsl).
 //     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES
-//     matrices. o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
+//           matrices.
+//     o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
 //
 // Query rows are assigned to the columns of the matrices so that the first QUERY_ROW_STEP rows belong to the first
 // query row of each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and
-// finishes them.
+// Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and finishes
+// them. Then v takes the place of k in shared memory (line 7).
 #ifndef VKF_LATENT_SOFTMAX_GLSL
 #define VKF_LATENT_SOFTMAX_GLSL
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Flags of a group of keys in map_tiles.comp: which of its keys the masks leave for one row, and for the rows of the
-// tile.
-#ifndef VKF_MAP_FLAGS_GLSL
-#define VKF_MAP_FLAGS_GLSL
+// What map_tiles.comp asks of pairs. First the masks: flags of a group of keys say which of its keys the masks leave
+// for one row, and for the rows of the tile. Then the bias.
+#ifndef VKF_MAP_PAIRS_GLSL
+#define VKF_MAP_PAIRS_GLSL
 
 #include "masks/mask.glsl"
 
@@ -87,8 +87,8 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
 //     open    a pair has a bias above -infinity, or NaN
 //     biased  a pair has a bias other than 0
 //     added   a pair has a bias that is neither 0 nor -infinity
-// A tile without `open` is empty, and a tile without `biased` is plain. A pair that sets `added` sets all three bits,
-// and nothing can change them then.
+// A tile without `open` is empty, and a tile without `biased` is bias-free. A pair that sets `added` sets all three
+// bits, and nothing can change them then.
 //
 // Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
 // tile, on different rows. Then it reads the tiles without `added`, completely.
