@@ -11,7 +11,7 @@
 // Line 5: a row that has seen no key.
 #define emptyState() vec2(MINUS_INFINITY, 0.0)
 
-// What scores are compared with in line 9. Before the first visible key m is -infinity, and the difference of two
+// Line 9 compares scores with this. Before the first visible key m is -infinity, and the difference of two
 // infinities is NaN.
 #define finiteMaximum(m) ((m) == MINUS_INFINITY ? 0.0 : (m))
 
