@@ -48,7 +48,7 @@ uint packPairs(const float low, const float high) {
         uvec2 bits = floatBitsToUint(vec2(low, high));
         bvec2 is_nan = greaterThan(bits & 0x7fffffffu, uvec2(0x7f800000u));
         bits = mix(bits + 0x8000u, uvec2(0x7fc00000u), is_nan);
-        return bits.x >> 16 | bits.y & 0xffff0000u;
+        return (bits.x >> 16) | (bits.y & 0xffff0000u);
     }
     return packFloat2x16(f16vec2(low, high));
 }

@@ -61,11 +61,11 @@ shared float staged[ROWS * STAGED];
 
 // value / 2^shift, rounded to nearest, ties to even; `shift` is 1 to 24.
 uint shiftRounded(const uint value, const uint shift) {
-    return (value + (1u << (shift - 1)) - 1u + (value >> shift & 1u)) >> shift;
+    return (value + (1u << (shift - 1)) - 1u + ((value >> shift) & 1u)) >> shift;
 }
 
 uint roundF16(const float x) {
-    uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
+    uint sign = (floatBitsToUint(x) >> 16) & 0x8000u;
     uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
     if (magnitude >= FP32_INFINITY) {
         return sign | (magnitude == FP32_INFINITY ? 0x7c00u : 0x7e00u);
@@ -78,7 +78,7 @@ uint roundF16(const float x) {
 }
 
 uint roundBf16(const float x) {
-    uint sign = floatBitsToUint(x) >> 16 & 0x8000u;
+    uint sign = (floatBitsToUint(x) >> 16) & 0x8000u;
     uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
     if (magnitude >= FP32_INFINITY) {
         return sign | (magnitude == FP32_INFINITY ? 0x7f80u : 0x7fc0u);

@@ -34,7 +34,7 @@ uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_mini
 // One word of eight elements of a piece. A piece of q8_0 has one word, a piece of another type has two.
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
-    uint fifth = piece.w >> 8 * word;
+    uint fifth = piece.w >> (8 * word);
     return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type), dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
 }
 

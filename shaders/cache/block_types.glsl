@@ -155,7 +155,7 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
 // of the block, then two of the second half.
 vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
-    return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
+    return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> (4 * quad), type), piece.z, type);
 }
 
 // The column of the first element of a quad of a piece.

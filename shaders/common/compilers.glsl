@@ -70,6 +70,6 @@
 
 // NVIDIA: a comparison of keys whose result is a bit of a word (masks/mask.glsl). The result of a single
 // comparison would occupy a register during the products. docs/tuning.md, the row "cut tiles: masks as bits".
-#define LACKS_BIT(bits, bit) (((bits)&1u << (bit)) == 0)
+#define LACKS_BIT(bits, bit) (((bits) & (1u << (bit))) == 0)
 
 #endif

@@ -55,8 +55,8 @@ float partOf(const float x) {
 
 // The next parts of two numbers, as 16-bit numbers in memory. Leaves in `x` what the parts lack.
 uint takePair(inout vec2 x) {
-    uvec2 parts = floatBitsToUint(x) + 0x8000u & 0xffff0000u;
-    uint pair = MATRICES_ARE_BF16 ? parts.x >> 16 | parts.y : packHalf2x16(uintBitsToFloat(parts));
+    uvec2 parts = (floatBitsToUint(x) + 0x8000u) & 0xffff0000u;
+    uint pair = MATRICES_ARE_BF16 ? (parts.x >> 16) | parts.y : packHalf2x16(uintBitsToFloat(parts));
     x -= MATRICES_ARE_BF16 ? uintBitsToFloat(parts) : unpackHalf2x16(pair);
     return pair;
 }

@@ -56,7 +56,7 @@ void beginBias(const uint thread) {
     CallTable table = CallTableAt(optionalInputs()).table;
     uint bits = table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x | table.bias.x << 3;
     bias_in_words = BIAS_IN_WORDS && (bits & 31u) == 0;
-    bias_in_pieces = BIAS_IN_WORDS && (bits & PIECE_WORDS * 32 - 1) == 0;
+    bias_in_pieces = BIAS_IN_WORDS && (bits & (PIECE_WORDS * 32 - 1)) == 0;
     for (uint i = thread; i < TILE_ROWS; i += WORKGROUP_SIZE) {
         uint packed_row = min(item.row_begin + i, packedRows(item) - 1);
         BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch,
@@ -93,7 +93,7 @@ void fetchBiasElements(const uint key) {
             uint bits = 0;
             UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // keys past the last one get its bias
                 uint of_key = min(key + (word * 32 + shift) / BIAS_BITS, item.keys - 1);
-                bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS) << shift;
+                bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & (0xffffffffu >> (32 - BIAS_BITS))) << shift;
             }
             fetched_bias[i * BIAS_WORDS + word] = bits;
         }

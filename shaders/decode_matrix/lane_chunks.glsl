@@ -182,10 +182,11 @@ uint chunkFifthBits(const uint place, const uint chunk, const LaneChunks chunks)
     const bool between = chunks.block_bytes % 4 != 0 && !startsBetween(chunk, chunks);
     const uint of_block =
         between ? fetched_blocks[place] >> 16 | fetched_blocks[place + 1] << 16 : fetched_blocks[place + 1];
-    const uint bits = of_block >> chunk % chunks.shares * (chunks.words * 4);
+    const uint bits = of_block >> (chunk % chunks.shares * (chunks.words * 4));
     const uint rotation = rotationOf(chunk, chunks);
     const uint rest = chunks.words * 4 - rotation;
-    return (bits & ((1u << rest) - 1) * 0x10001u) << rotation | (bits >> rest & ((1u << rotation) - 1) * 0x10001u);
+    return ((bits & (((1u << rest) - 1) * 0x10001u)) << rotation) |
+           ((bits >> rest) & (((1u << rotation) - 1) * 0x10001u));
 }
 
 // Two elements, from two bytes that lie 16 bits apart. The codes are the low halves of the bytes, the high halves if
@@ -214,10 +215,10 @@ uint blockPair(const uint place, const uint chunk, const uint pair, const LaneCh
     const bool high = !q8_0 && i % 2 != 0;
     const uint shift = q8_0 ? i % 2 : i / 2;
     const uint codes = codesOf(place, q8_0 ? eight * 2 + i / 2 : eight, chunk, chunks);
-    const uint fifth = chunkFifthBits(place, chunk, chunks) >> eight * 4;
+    const uint fifth = chunkFifthBits(place, chunk, chunks) >> (eight * 4);
     // The product moves two fifth bits to bits 4 and 20.
-    const uint fifths = (fifth >> shift + (high ? 16 : 0) & 5u) * 0x00040010u & 0x00100010u;
-    return elementPair(codes >> shift * 8, high, fifths, header.xx, header.yy, chunks);
+    const uint fifths = (((fifth >> (shift + (high ? 16 : 0))) & 5u) * 0x00040010u) & 0x00100010u;
+    return elementPair(codes >> (shift * 8), high, fifths, header.xx, header.yy, chunks);
 }
 
 // Eight elements of one of this lane's keys, in the order of keyColumn.

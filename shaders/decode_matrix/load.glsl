@@ -15,9 +15,9 @@ uvec4 queryOfBlocks(const uvec2 row, const uint word) {
     UNROLL for (uint i = 0; i < 8; i++) {
         if (TYPE_Q == VKF_STORED_F32) {
             float x = loadElementOrZero(row, keyColumn(word, i), HEAD_DIM, TYPE_Q);
-            loaded[i / 2] |= roundedPair(vec2(x, 0.0)) << i % 2 * 16;
+            loaded[i / 2] |= roundedPair(vec2(x, 0.0)) << (i % 2 * 16);
         } else {
-            loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << i % 2 * 16;
+            loaded[i / 2] |= halfAt(row, keyColumn(word, i), HEAD_DIM) << (i % 2 * 16);
         }
     }
     return loaded;

@@ -26,7 +26,7 @@ shared uint p_pairs[KEY_COLUMNS == 2 ? SUBGROUPS * P_PAIRS : 1];
 
 vec4 maxOverKeys(vec4 x) {
     UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+        if ((1u << bit) < LANES && ((COLUMN_LANES >> bit) & 1u) == 0) {
             x = max(x, subgroupShuffleXor(x, 1u << bit));
         }
     }
@@ -35,7 +35,7 @@ vec4 maxOverKeys(vec4 x) {
 
 vec4 sumOverKeys(vec4 x) {
     UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+        if ((1u << bit) < LANES && ((COLUMN_LANES >> bit) & 1u) == 0) {
             x += subgroupShuffleXor(x, 1u << bit);
         }
     }

@@ -24,9 +24,9 @@ uint maskFlags(const RowMasks masks, const uint key) {
     uvec2 address = add64(masks.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
     uint bits = Word(address).value >> shift;
     if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= masks.last_key) {
-        bits |= Word(add64(address, uvec2(4, 0))).value << 32 - shift;
+        bits |= Word(add64(address, uvec2(4, 0))).value << (32 - shift);
     }
-    return MASK_BITS == 1 ? bits : ((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu | bits) & ALL_FLAGS;
+    return MASK_BITS == 1 ? bits : (((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bits) & ALL_FLAGS;
 }
 
 // Flags of the keys that documents and the block mask leave. `documents`: test documents.
@@ -42,7 +42,7 @@ uint testedFlags(const RowMasks masks, const uint row, const uint key, const boo
         if (HAS_BLOCK_MASK) {
             unmasked = unmasked && isOpen(openBlocks(row, min(key + i, masks.last_key)), key + i, key + i);
         }
-        flags |= unmasked ? 1u << i * FLAG_BITS + FLAG_BITS - 1 : 0;
+        flags |= unmasked ? 1u << (i * FLAG_BITS + FLAG_BITS - 1) : 0;
     }
     return flags;
 }
@@ -63,7 +63,7 @@ uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     }
     ivec2 visible = visibleKeys(item, row) - int(key);
     uint in_range = flagsOf(visible.x, visible.y);
-    return uvec2(unmasked & in_range, unmasked | ALL_FLAGS & ~in_range);
+    return uvec2(unmasked & in_range, unmasked | (ALL_FLAGS & ~in_range));
 }
 
 // Adds the rows lane, lane + ROW_LANES, ... to the flags of a group.
@@ -152,7 +152,7 @@ uvec4 gatherPiece(const BiasPlace place) {
     uvec4 words = uvec4(0);
     UNROLL for (uint i = 0; i < PIECE_KEYS; i++) {
         uint bits = broadcastBits(row, min(place.key + i, item.keys - 1), LOG_BIAS_BITS);
-        words[i * BIAS_BITS / 32] |= (bits & 0xffffffffu >> 32 - BIAS_BITS) << (i * BIAS_BITS & 31u);
+        words[i * BIAS_BITS / 32] |= (bits & (0xffffffffu >> (32 - BIAS_BITS))) << (i * BIAS_BITS & 31u);
     }
     return words;
 }
@@ -213,8 +213,8 @@ void sampleTiles(const uint thread) {
             uint key = uint(visible.x) + place * uint(visible.y - visible.x) / BIAS_SAMPLES;
             uvec2 address = bias_rows[row];
             BroadcastRow from = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
-            uint element = broadcastBits(from, key, LOG_BIAS_BITS) & 0xffffffffu >> 32 - BIAS_BITS;
-            const uint only = 0xffffffffu >> 32 - BIAS_BITS;
+            uint element = broadcastBits(from, key, LOG_BIAS_BITS) & (0xffffffffu >> (32 - BIAS_BITS));
+            const uint only = 0xffffffffu >> (32 - BIAS_BITS);
             bool above = element != (MINUS_INFINITIES & only);
             bool biased = (element & MAGNITUDES & only) != 0;
             found_open |= above ? 1u << tile : 0;
@@ -285,8 +285,8 @@ void findBiasTiles(const uint thread) {
     barrier();
     uint listed = tilesInRange() & seen_tiles & ~added_tiles;
     KEEP_LOOP for (uint tile = thread; tile < 32; tile += WORKGROUP_SIZE) {
-        if ((listed >> tile & 1u) != 0) {
-            listed_tiles[bitCount(listed & (1u << tile) - 1)] = tile;
+        if (((listed >> tile) & 1u) != 0) {
+            listed_tiles[bitCount(listed & ((1u << tile) - 1))] = tile;
         }
     }
     barrier();

@@ -14,7 +14,7 @@
 #define BITS_FROM(first, shift) ((first) < 32 ? 0xffffffffu << (shift) : 0)
 
 // Bits of the positions before `end`.
-#define BITS_BEFORE(end) ((end) > 0 ? 0xffffffffu >> 32 - min(end, 32) : 0)
+#define BITS_BEFORE(end) ((end) > 0 ? 0xffffffffu >> (32 - min(end, 32)) : 0)
 
 layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen in addition to the window; 0 without a window
 layout(constant_id = VKF_ID_FIRST_KEYS_CAUSAL) const bool FIRST_KEYS_CAUSAL = false;

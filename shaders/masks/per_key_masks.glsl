@@ -55,7 +55,7 @@ bool isUnmasked(const RowMasks masks, const uint key) {
     bool unmasked = true;
     uint existing = min(key, masks.last_key);
     if (MASK_BITS != 0) {
-        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
+        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & ((1u << MASK_BITS) - 1)) != 0;
     }
     if (HAS_DOCUMENTS) {
         uint document = Word(add64(masks.documents, uvec2(existing * 4, 0))).value;

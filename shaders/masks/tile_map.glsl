@@ -137,12 +137,12 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
 // Whether the masks of the map hide no pair of the tile inside the visible ranges. It must be the tile that
 // nextMappedTile found last.
 bool isUnmaskedTile(const uint tile) {
-    return (held_unmasked >> tile % 32 & 1u) != 0;
+    return ((held_unmasked >> (tile % 32)) & 1u) != 0;
 }
 
 // Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for BIAS_IS_MASK.
 bool isBiasFree(const uint tile) {
-    return (held_bias_free >> tile % 32 & 1u) != 0;
+    return ((held_bias_free >> (tile % 32)) & 1u) != 0;
 }
 
 #endif

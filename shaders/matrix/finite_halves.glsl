@@ -18,7 +18,7 @@ bool hasSpecialHalves(const uvec4 carried) {
 
 // The word with zeros in place of infinity and NaN.
 uvec4 withoutSpecialHalves(const uvec4 word, const uvec4 carried) {
-    return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
+    return word & ~(((carried >> 15) & 0x00010001u) * 0xffffu);
 }
 
 #endif

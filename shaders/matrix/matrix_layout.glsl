@@ -46,7 +46,7 @@ const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES;  // elements of a ma
 const uint FRAGMENT_ROWS = ELEMENTS / FRAGMENT_ROW_ELEMENTS; // rows of a matrix in an invocation
 // Bits of the column number that the element decides. The lane decides the others.
 const uint ELEMENT_COLUMNS =
-    (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
+    ((ELEMENT_BASIS >> 4) | (ELEMENT_BASIS >> 12) | (ELEMENT_BASIS >> 20) | (ELEMENT_BASIS >> 28)) & 15u;
 
 // Shaders are written for fp16 matrices, and src/pipelines/bfloat16_matrices.hpp turns fp16 into bf16 in their SPIR-V.
 // Code that rounds or computes differently for bf16 asks this constant.
@@ -74,7 +74,7 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 uvec2 placeOf(const uint number, const uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += (number >> bit & 1u) * uvec2(basis >> 8 * bit & 15u, basis >> 8 * bit + 4 & 15u);
+        place += ((number >> bit) & 1u) * uvec2((basis >> (8 * bit)) & 15u, (basis >> (8 * bit + 4)) & 15u);
     }
     return place;
 }

@@ -12,7 +12,7 @@ uint roundedPair(const vec2 x) {
         bvec2 is_nan = greaterThan(bits & 0x7fffffffu, uvec2(0x7f800000u));
         return packBf16(uintBitsToFloat(mix(bits, bits | 0x00400000u, is_nan)));
     }
-    vec2 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+    vec2 infinite = uintBitsToFloat((floatBitsToUint(x) & 0x80000000u) | 0x7f800000u);
     return packHalf2x16(mix(x, infinite, greaterThanEqual(abs(x), vec2(VKF_OVERFLOW_F16))));
 }
 

@@ -29,7 +29,7 @@ uvec4 finiteHalves(const uvec4 word) {
 // infinity for them.
 vec4 infiniteAsHalves(const vec4 x) {
     if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
-        vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+        vec4 infinite = uintBitsToFloat((floatBitsToUint(x) & 0x80000000u) | 0x7f800000u);
         return mix(x, infinite, greaterThanEqual(abs(x), vec4(VKF_OVERFLOW_F16)));
     }
     return x;

@@ -77,7 +77,7 @@ bool seesTile(const uint row) {
     sees = sees || (FIRST_KEYS != 0 && first < firstKeysOf(item, row));
     if (HAS_BLOCK_MASK && sees) {
         uint blocks = (key_begin + TILE_KEYS - 1) / BLOCK - key_begin / BLOCK;
-        sees = (openInTile(row) & (2u << blocks) - 1) != 0;
+        sees = (openInTile(row) & ((2u << blocks) - 1)) != 0;
     }
     return sees;
 }

@@ -35,7 +35,7 @@ float usualSlope(const uint head) {
     uint log_n = uint(findMSB(QUERY_HEADS));
     uint n = 1u << log_n;
     uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
-    float x = float(eighths & n - 1) / float(n);
+    float x = float(eighths & (n - 1)) / float(n);
     const bool natural = NATURAL_SCORES;
     float y = natural ? 0.000109328927 : 0.000157728296;
     y = fma(y, x, natural ? -0.00127554014 : -0.00184021541);
