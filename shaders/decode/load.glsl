@@ -2,8 +2,8 @@
 //
 // Lines 4, 5 and 7 of the algorithm (attention_decode.comp): stages q, clears the state, and loads words of k and v
 // from device memory into registers.
-#ifndef VKF_DECODE_LOAD_GLSL
-#define VKF_DECODE_LOAD_GLSL
+#ifndef VKF_DECODE_LOADS_GLSL
+#define VKF_DECODE_LOADS_GLSL
 
 // Lines 4 and 5 of the algorithm (attention_decode.comp): stages q as fp32 in shared memory, and clears the state.
 

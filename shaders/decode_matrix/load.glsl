@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4, 5 and 7 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, clears the state, and
+// Lines 4, 5 and 7 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, clears o, m and l, and
 // loads words of k and v from device memory into registers.
 #ifndef VKF_DECODE_MATRIX_LOAD_GLSL
 #define VKF_DECODE_MATRIX_LOAD_GLSL
 
 #include "matrix/query_words.glsl"
 
-// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears the state.
+// Lines 4 and 5 of the algorithm (attention_decode_matrix.comp): loads q into its matrices, and clears o, m and l.
 
 // A word of q whose elements have the order of k's elements, for a k of a block type.
 uvec4 queryOfBlocks(const uvec2 row, const uint word) {
