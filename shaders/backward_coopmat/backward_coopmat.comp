@@ -143,7 +143,7 @@ void turnToTile(const uint number) {
 }
 
 // Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
-// calls must be short (docs/tuning.md, "Chains of calls").
+// calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_SEEK(found, full)                                                                                          \
     found = false;                                                                                                     \
     if (full) {                                                                                                        \

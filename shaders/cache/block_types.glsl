@@ -22,7 +22,7 @@
 // two or four codes at a time takes fewer instructions than choosing among words of a table.
 //
 // Codes count from VKF_MIDDLE_CODE, so that factors and partial sums are small. These are macros because chains of
-// calls must be short (docs/tuning.md, "Chains of calls").
+// calls must be short (docs/kernel_rules.md, "Chains of calls").
 
 #define VKF_MIDDLE_CODE 7.0
 

@@ -43,7 +43,7 @@
 #define IF_KEEPING_LOADS_HERE(condition) if (condition)
 
 // NVIDIA: the other side of the branch of IF_KEEPING_LOADS_HERE. It tells the compiler that words[first..end) are no
-// longer needed, so that their registers are free. docs/tuning.md, the same section.
+// longer needed, so that their registers are free. lab/log-0.4.md, the same section.
 #define FORGET(words, first, end, zero)                                                                                \
     UNROLL for (uint i = (first); i < (end); i++) {                                                                    \
         words[i] = zero;                                                                                               \
@@ -69,7 +69,7 @@
 #define CHOOSE(otherwise, value, condition) mix(otherwise, value, condition)
 
 // NVIDIA: a comparison of keys whose result is a bit of a word (masks/mask.glsl). The result of a single
-// comparison would occupy a register during the products. docs/tuning.md, the row "cut tiles: masks as bits".
+// comparison would occupy a register during the products. lab/log-0.4.md, the row "cut tiles: masks as bits".
 #define LACKS_BIT(bits, bit) (((bits) & (1u << (bit))) == 0)
 
 #endif

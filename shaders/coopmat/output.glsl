@@ -107,7 +107,7 @@ const uint STORE_ROWS = LANES / Q_CHUNK_WORDS;
 const bool STORES_ONE_HEAD = LANES % Q_CHUNK_WORDS == 0 && STORE_ROWS % PACKED_HEADS == 0;
 // Rows are counted up from the lane's first row, or derived from the place in the chunk. The results are the same, but
 // NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D =
-// 64 it is 2 % slower (docs/tuning.md, "rows of o counted up").
+// 64 it is 2 % slower (lab/log-0.4.md, "rows of o counted up").
 const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_TILES * O_CHUNKS > 2;
 
 uvec2 addressAfter(const uvec2 first, const uint rows) {
@@ -141,8 +141,8 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
 
 // The outer loop stays a loop, here and in storeMatricesAsElements, so that the code that stores exists once. The
 // unrolled loop inside selects its matrices by comparing numbers. NVIDIA's compiler keeps matrices in memory if a
-// variable indexes them, or if a function that it does not inline uses them. See docs/tuning.md, "Loops over matrices
-// count to a constant".
+// variable indexes them, or if a function that it does not inline uses them. See docs/kernel_rules.md, "Loops over
+// matrices count to a constant".
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {

@@ -101,8 +101,8 @@ void fetchBiasElements(const uint key) {
 }
 
 // Full tiles are read only in pieces (tile_walk.glsl). Code for the other two ways would take registers here
-// (docs/tuning.md, "What costs registers or moves"). For partial tiles each branch encloses a complete loop, so that
-// all its loads are in flight at once.
+// (docs/kernel_rules.md, "What costs registers or moves"). For partial tiles each branch encloses a complete loop, so
+// that all its loads are in flight at once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;

@@ -41,7 +41,7 @@ void dropByBias() {
 }
 
 // The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side
-// by side skip none: this costs what it saves, because their registers are short (docs/tuning.md, "tiles that a
+// by side skip none: this costs what it saves, because their registers are short (lab/log-0.4.md, "tiles that a
 // subgroup does not see").
 const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_TILES == 1 ? 1 : 0;
 

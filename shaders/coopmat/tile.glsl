@@ -13,7 +13,7 @@
 // are spread, each subgroup has one matrix in this half and skips its products (coopmat/softmax.glsl). If they lie side
 // by side, half of the subgroups have nothing to do, and the others have as much as before. The matrices lie side by
 // side with ALiBi, because a subgroup has one slope from key to key for all its rows. They do for narrow heads too,
-// which gain nothing (docs/tuning.md, "matrices of a subgroup spread").
+// which gain nothing (lab/log-0.4.md, "matrices of a subgroup spread").
 #ifndef VKF_COOPMAT_TILE_GLSL
 #define VKF_COOPMAT_TILE_GLSL
 

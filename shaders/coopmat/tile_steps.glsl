@@ -31,7 +31,7 @@ void makeScores(const bool full) {
 //
 // A tile that raises m is rare, and computes its products a second time. A branch around the rescaling would avoid
 // that. But where a branch joins two versions of o, NVIDIA's compiler copies all of o in every tile. See
-// docs/tuning.md, "Log: the cooperative-matrix kernel".
+// lab/log-0.4.md, "Log: the cooperative-matrix kernel".
 void computeScores(const bool full) {
     for (;;) {
         makeScores(full); // 8
@@ -60,7 +60,7 @@ void computeScores(const bool full) {
 
 // Lines 8 and 9 for full tiles under ALiBi or a deferred softcap: tries a cheap upper bound of the scores first, which
 // is enough for most tiles. This loop is a function of its own: a second exit from the loop of computeScores would make
-// plain calls 1.7 % slower, although they never take it. See docs/tuning.md, "What costs registers or moves".
+// plain calls 1.7 % slower, although they never take it. See docs/kernel_rules.md, "What costs registers or moves".
 void computeBoundedScores() {
     for (;;) {
         makeScores(true); // 8
@@ -83,7 +83,7 @@ void computeBoundedScores() {
 }
 
 // The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
-// order depends on it (docs/tuning.md, "probabilities of the next 16 keys").
+// order depends on it (lab/log-0.4.md, "probabilities of the next 16 keys").
 #define LAST_COLUMN_BEFORE (ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1)
 
 // Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the

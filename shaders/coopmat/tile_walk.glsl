@@ -11,7 +11,7 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 #define NO_TILE 0xffffffffu // no tile of keys has this number
 
 // Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows
-// have none. Invocations that fetch 16 words of a tile lose 4 % (docs/tuning.md, "first tile of the second loop").
+// have none. Invocations that fetch 16 words of a tile lose 4 % (lab/log-0.4.md, "first tile of the second loop").
 // Choices stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the

@@ -158,7 +158,7 @@ void storeRows(const uint query_row) {
 }
 
 // Stages and stores the rows of one query row. A macro, because one more call would be deeper than NVIDIA's compiler
-// inlines (docs/tuning.md, "Chains of calls").
+// inlines (docs/kernel_rules.md, "Chains of calls").
 #define WRITE_QUERY_ROW(query_row)                                                                                     \
     stageRows(query_row);                                                                                              \
     barrier();                                                                                                         \

@@ -58,8 +58,8 @@ void storeMatrices(const uint r, const uint first) {
 }
 
 // Line 14, for one matrix of rows. Constants index the matrices, because matrices that a variable indexes live in
-// memory (docs/tuning.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a third of
-// them. It is a macro because chains of calls must be short (docs/tuning.md, "Chains of calls").
+// memory (docs/kernel_rules.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a
+// third of them. It is a macro because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define STORE_ROWS(r)                                                                                                  \
     {                                                                                                                  \
         storeMatrices(r, 0);                                                                                           \

@@ -18,7 +18,7 @@ uint roundedPair(const vec2 x) {
 
 // Eight elements from `column` on, of a row of `dim` fp32 elements; zeros past the end of the row. With whole words,
 // the function always loads words that exist. So loads need no branches and are in flight together. It calls no
-// functions of common/element.glsl, because chains of calls must be short (docs/tuning.md, "Chains of calls").
+// functions of common/element.glsl, because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 uvec4 roundedRowWord(const uvec2 row_address, const uint column, const uint dim, const bool whole_words) {
     vec4 low = vec4(0.0);
     vec4 high = vec4(0.0);

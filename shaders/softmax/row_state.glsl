@@ -3,8 +3,8 @@
 // The state (m, l) of a row of online softmax: m is the running maximum of its scores, l the running sum of exp(s - m).
 // Numbers in comments are lines of algorithm 1 of FlashAttention-2 (Dao 2023). Kernels keep m and l in arrays of their
 // own, so that they stay in registers. For the same reason these are macros: a function would be a level of calls more
-// (docs/tuning.md, "Chains of calls"). They use power() of scores/units.glsl. finish.glsl ends a row, stored_state.glsl
-// has states in memory.
+// (docs/kernel_rules.md, "Chains of calls"). They use power() of scores/units.glsl. finish.glsl ends a row,
+// stored_state.glsl has states in memory.
 #ifndef VKF_ROW_STATE_GLSL
 #define VKF_ROW_STATE_GLSL
 

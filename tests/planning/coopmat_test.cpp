@@ -30,7 +30,7 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK(planOf(caps, problem).path == VKF_PATH_SCALAR);
 
     caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 8, 16);
-    const vkf::Schedule viaShared = schedule(caps, problem);
+    const vkf::AttentionPlan viaShared = planOf(caps, problem);
     CHECK(viaShared.path == VKF_PATH_COOPMAT);
     CHECK(viaShared.phases[0].variant.viaShared);
     CHECK(viaShared.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
@@ -41,10 +41,10 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     CHECK(viaShared.tile.sharedBytes == 16 * (64 * (9 + 9) + 4 * 16 * 18 + 1));
 
     caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
-    const vkf::Schedule known = schedule(caps, problem);
+    const vkf::AttentionPlan known = planOf(caps, problem);
     CHECK_FALSE(known.phases[0].variant.viaShared);
     caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    CHECK(schedule(caps, problem).phases[0].variant.viaShared);
+    CHECK(planOf(caps, problem).phases[0].variant.viaShared);
 
     // If no tile fits, the other kernel runs, unless the caller asked for this one.
     VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
