@@ -27,13 +27,13 @@
 
 #include "coopmat/prelude.glsl"
 #include "matrix/half_rows.glsl"
-#include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup
-#include "coopmat/bf16x3.glsl"                // the parts of a number
-#include "coopmat/globals.glsl"               // all mutable variables
-#include "coopmat/bf16x3_stage.glsl"          // fetchTile, placeTile: 7
-#include "coopmat/deferred_scores.glsl"       // exponent, takeProbability
-#include "coopmat/elements_in_registers.glsl" // SCORE, takeScores
-#include "coopmat/output.glsl"                // normalize: 12, 13
+#include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
+#include "coopmat/bf16x3.glsl"                // the parts of a number.
+#include "coopmat/globals.glsl"               // all mutable variables.
+#include "coopmat/bf16x3_stage.glsl"          // fetchTile, placeTile: 7.
+#include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
+#include "coopmat/elements_in_registers.glsl" // SCORE, takeScores.
+#include "coopmat/output.glsl"                // normalize: 12, 13.
 
 // Line 4. Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES
 // matrices at a time.
@@ -57,11 +57,11 @@ void loadQueryParts() {
     }
 }
 
-#include "coopmat/begin.glsl"           // clearState: 5; fetchBias
-#include "coopmat/scores.glsl"          // softcap, ALiBi and bias: 8
-#include "coopmat/softmax.glsl"         // masks, rescale: 9
-#include "coopmat/bf16x3_products.glsl" // computeProducts: 8; makeProbabilities: 9; accumulateOutput: 10
-#include "coopmat/tile_steps.glsl"      // computeScores: 8, 9
-#include "coopmat/tile_walk.glsl"       // the order of the tiles
-#include "coopmat/tile_loop.glsl"       // attend: 6 to 11
+#include "coopmat/begin.glsl"           // clearState: 5; fetchBias.
+#include "coopmat/scores.glsl"          // softcap, ALiBi and bias: 8.
+#include "coopmat/softmax.glsl"         // masks, rescale: 9.
+#include "coopmat/bf16x3_products.glsl" // computeProducts: 8; makeProbabilities: 9; accumulateOutput: 10.
+#include "coopmat/tile_steps.glsl"      // computeScores: 8, 9.
+#include "coopmat/tile_walk.glsl"       // the order of the tiles.
+#include "coopmat/tile_loop.glsl"       // attend: 6 to 11.
 #include "coopmat/main.glsl"

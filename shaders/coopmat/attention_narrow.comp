@@ -21,19 +21,19 @@
 #define VKF_FETCHES_AHEAD false // k and v of a tile are fetched apart
 
 #include "coopmat/prelude.glsl"
-#include "matrix/special_values.glsl" // infinity and NaN in v
+#include "matrix/special_values.glsl" // infinity and NaN in v.
 #include "matrix/half_rows.glsl"
-#include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup
-#include "coopmat/halves.glsl"                // operands of 16 bits
-#include "coopmat/globals.glsl"               // all mutable variables
-#include "coopmat/stage.glsl"                 // fetchTile, placeTile: 7
-#include "coopmat/deferred_scores.glsl"       // exponent, takeProbability
-#include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9
-#include "coopmat/output.glsl"                // normalize: 12, 13
-#include "coopmat/begin.glsl"                 // clearState: 5; fetchBias
-#include "coopmat/scores.glsl"                // softcap, ALiBi and bias: 8
-#include "coopmat/softmax.glsl"               // masks, rescale: 9
-#include "coopmat/tile_steps.glsl"            // computeScores: 8, 9
-#include "coopmat/tile_walk.glsl"             // the order of the tiles
-#include "coopmat/narrow_loop.glsl"           // attend: 6 to 11
+#include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
+#include "coopmat/halves.glsl"                // operands of 16 bits.
+#include "coopmat/globals.glsl"               // all mutable variables.
+#include "coopmat/stage.glsl"                 // fetchTile, placeTile: 7.
+#include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
+#include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9.
+#include "coopmat/output.glsl"                // normalize: 12, 13.
+#include "coopmat/begin.glsl"                 // clearState: 5; fetchBias.
+#include "coopmat/scores.glsl"                // softcap, ALiBi and bias: 8.
+#include "coopmat/softmax.glsl"               // masks, rescale: 9.
+#include "coopmat/tile_steps.glsl"            // computeScores: 8, 9.
+#include "coopmat/tile_walk.glsl"             // the order of the tiles.
+#include "coopmat/narrow_loop.glsl"           // attend: 6 to 11.
 #include "coopmat/main.glsl"
