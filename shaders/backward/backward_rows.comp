@@ -25,7 +25,7 @@ const uint TILE_ROWS = 1;
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "scores/units.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "backward/backward_table.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup

@@ -52,7 +52,7 @@
 #include "cache/block_types.glsl"
 #include "cache/paging.glsl"
 #include "cache/tensor_rows.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -61,7 +61,6 @@
 #include "backward/backward_table.glsl"
 #include "backward/pair_stage.glsl"
 #include "backward/pair_products.glsl"
-#include "backward/pair_gradients.glsl"
 #include "backward/walk.glsl"
 #include "backward/store_gradients.glsl"
 
@@ -69,12 +68,12 @@
 #define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)
 
 // The arguments of fetchColumns and placeColumns for lines 10 and 13.
-#define VKF_HEAD_COLUMNS                                                                                         \
-    owned_heads, VKF_TYPE_OWNED_HEADS, VKF_OWNED_FIRST, visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST, \
+#define VKF_HEAD_COLUMNS                                                                                               \
+    owned_heads, VKF_TYPE_OWNED_HEADS, VKF_OWNED_FIRST, visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST,      \
         HEAD_DIM
-#define VKF_VALUE_COLUMNS                                                                                        \
-    owned_values, VKF_TYPE_OWNED_VALUES, VKF_OWNED_FIRST, visited_values, VKF_TYPE_VISITED_VALUES,               \
-        VKF_VISITED_FIRST, VALUE_DIM
+#define VKF_VALUE_COLUMNS                                                                                              \
+    owned_values, VKF_TYPE_OWNED_VALUES, VKF_OWNED_FIRST, visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST,  \
+        VALUE_DIM
 
 // Fetches chunk `chunk` of the summands of dv, or of dq or dk.
 void fetchValueSummands(const uint chunk) {

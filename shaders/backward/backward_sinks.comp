@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The gradient of the sinks: dsinks[h] = - sum over sequences and rows of 2^(sink[h] - lse) delta. A workgroup takes one
-// head. Each invocation adds up its rows in their order, and a tree in shared memory adds up the invocations.
+// The gradient of the sinks: dsinks[h] = - sum over sequences and rows of 2^(sink[h] - lse) delta. A workgroup takes
+// one head. Each invocation adds up its rows in their order, and a tree in shared memory adds up the invocations.
 //
 // Rows that belong to no sequence have no meaning, so the kernel goes through the sequences.
 #version 460
@@ -19,7 +19,7 @@ const uint TILE_ROWS = 1;
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "scores/units.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "backward/backward_table.glsl"
 
 shared float sums[WORKGROUP_SIZE];

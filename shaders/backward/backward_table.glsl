@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The table of a backward call, and the addresses of the gradients.
-//
-// Needs: common/params.glsl, common/item.glsl, common/call_table.glsl.
-// Provides: VKF_BACKWARD_TABLE, VKF_WANTS_FALLBACK, PLUS_INFINITY, BackwardRows, backwardRows, backwardRow, itemOfSequence.
 #ifndef VKF_BACKWARD_TABLE_GLSL
 #define VKF_BACKWARD_TABLE_GLSL
 
@@ -26,8 +23,8 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 // lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)
 
-// The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop that
-// stores would load the table again in each turn. Kernels read this before such loops.
+// The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop
+// that stores would load the table again in each turn. Kernels read this before such loops.
 struct BackwardRows {
     uvec2 address; // of the first row
     uvec2 stride;  // bytes from row to row

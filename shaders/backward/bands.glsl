@@ -4,11 +4,8 @@
 // product: ds k. Without that, the kernel of dq computes scores and dp again, three products. The kernel can also store
 // p and leave dv = p^T dout and dk = ds^T q to others, so that it needs no registers for sums.
 //
-// A pass of work items computes the bands of BAND_HEADS KV heads. The next pass of backward_sums.comp adds their ds k to
-// dq. The passes of these heads follow one another, from the first band to the last.
-//
-// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
-// Provides: BAND_TILES, BAND_HEADS, STORES_DS, Band, bandOf, rowsThatSee.
+// A pass of work items computes the bands of BAND_HEADS KV heads. The next pass of backward_sums.comp adds their ds k
+// to dq. The passes of these heads follow one another, from the first band to the last.
 #ifndef VKF_BANDS_GLSL
 #define VKF_BANDS_GLSL
 

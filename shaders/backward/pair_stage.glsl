@@ -6,10 +6,6 @@
 //
 //     owned_stage    OWNED x (4 CHUNK_DIM4), columns of the owned rows of q and dout, or keys of k and v
 //     visited_stage  VISITED x (4 CHUNK_DIM4), the same columns of what is visited; or CHUNK_VISITED complete rows
-//
-// Needs: backward/pair_tile.glsl, cache/tensor_rows.glsl.
-// Provides: owned_heads, owned_values, visited_heads, visited_values, owned_stage, visited_stage, STAGED_WORDS,
-// fetchColumns, placeColumns, fetchSummands, placeSummands.
 #ifndef VKF_PAIR_STAGE_GLSL
 #define VKF_PAIR_STAGE_GLSL
 
@@ -22,7 +18,7 @@ const uint SUMMAND_WORDS = VKF_MAX_WORDS((SUMS_HEADS ? HEAD_WORDS : 0), (SUMS_VA
 const uint SUMMAND_FETCHES = (CHUNK_VISITED * SUMMAND_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared vec4 owned_stage[VKF_BACKWARD_OWNED_WORDS(OWNED, CHUNK_DIM4)];
-shared vec4 visited_stage[VKF_BACKWARD_VISITED_WORDS(VISITED, CHUNK_DIM4, CHUNK_VISITED, LANES *MOST_COLUMNS4)];
+shared vec4 visited_stage[VKF_BACKWARD_VISITED_WORDS(VISITED, CHUNK_DIM4, CHUNK_VISITED, LANES * MOST_COLUMNS4)];
 
 vec4 fetched[VKF_MAX_WORDS(OWNED_FETCHES + VISITED_FETCHES, SUMMAND_FETCHES)];
 

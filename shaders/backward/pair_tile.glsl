@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of backward_scalar.comp: which invocation owns which part, and what a workgroup computes.
-//
-// Needs: common/params.glsl. Provides: OWNER, OWNS_KEYS, OWNS_BIAS, the sizes of a tile and of an invocation's share,
-// TILE_ROWS, TILE_KEYS, ownedPlace, visitedPlace.
 #ifndef VKF_PAIR_TILE_GLSL
 #define VKF_PAIR_TILE_GLSL
 

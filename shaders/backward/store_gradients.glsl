@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Writes the gradients of the owned tile, without rows and columns that do not exist.
-//
-// Needs: backward/pair_products.glsl, backward/walk.glsl, backward/backward_table.glsl, common/element.glsl.
-// Provides: addBias, storeSums, storeBias.
 #ifndef VKF_STORE_GRADIENTS_GLSL
 #define VKF_STORE_GRADIENTS_GLSL
 

@@ -7,11 +7,6 @@
 //   - One that owns elements of the bias visits the heads and sequences that share them, and tiles of rows where rows
 //     share them too.
 // Empty tiles under the window, the first keys and the block mask are not visited.
-//
-// Needs: OWNER, OWNS_KEYS, OWNS_BIAS, TILE_ROWS, TILE_KEYS, item and key_begin of the kernel; backward/backward_table.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl.
-// Provides: stored_keys, own_batch, own_head, seeing_rows, turned, rewindWalk, beginWalk, nextKeyTile, nextRowTile,
-// nextTile, isPartialTile.
 #ifndef VKF_WALK_GLSL
 #define VKF_WALK_GLSL
 
@@ -32,8 +27,7 @@ bool turned; // the walk has turned to another head or sequence
 // Work items count tiles of keys fastest, then KV heads, then sequences; in bands as bands.glsl says.
 void beginKeys(const uint number) {
     uint heads = VKF_BACKWARD_TABLE.kv_heads;
-    uint tiles =
-        PACKED_SEQUENCES ? VKF_BACKWARD_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
+    uint tiles = PACKED_SEQUENCES ? VKF_BACKWARD_TABLE.key_tile_count : VKF_TILES(params.keys, TILE_KEYS);
     uint head = number / tiles;
     uint tile = number - head * tiles;
     if (STORES_DS) {
@@ -116,7 +110,7 @@ bool isSeen() {
     beginBlocks(item);
     mask = tileMask(item);
     uint tile = key_begin / TILE_KEYS;
-    return int(key_begin) < mask.any.y && int(VKF_END_OF_KEYS) > mask.any.x &&
+    return (int(key_begin) < mask.any.y) && (int(VKF_END_OF_KEYS) > mask.any.x) &&
            (!HAS_BLOCK_MASK || openTile(tile, tile + 1) == tile);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The backward pass on cooperative matrices, with fp16 or bf16 products and fp32 sums. The algorithm is that of
-// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of backward/backward_scalar.comp, which
-// share this code. Numbers in comments are its lines:
+// FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), in the two kernels of backward/backward_scalar.comp,
+// which share this code. Numbers in comments are its lines:
 //
 //      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
 //      7         dk_j = 0, dv_j = 0                            clearSums
@@ -20,8 +20,8 @@
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
-//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines 12 and
-//          16, and never pass through shared memory where the element layout is known.
+//     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines
+//          12 and 16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
 //          sums and all its ds by a power of two. In full tiles such a ds becomes infinite. It makes sums infinite or
 //          NaN, and the workgroup computes all tiles again as partial ones.
@@ -61,30 +61,25 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "masks/per_key_masks.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "scores/dropout.glsl"
 #include "backward/backward_table.glsl"
 #include "backward_coopmat/globals.glsl"
-#include "backward_coopmat/owned_operands.glsl"
-#include "matrix/finite_halves.glsl"
-#include "backward_coopmat/visited_stage.glsl"
+#include "backward_coopmat/stage.glsl"
 #ifdef VKF_VIA_SHARED
 #include "backward_coopmat/pairs_via_shared.glsl"
 #else
 #include "backward_coopmat/pairs_in_registers.glsl"
 #endif
 #include "backward/walk.glsl"
-#include "backward_coopmat/full_tiles.glsl"
 #include "backward_coopmat/pair_matrices.glsl"
 #include "backward_coopmat/matrix_gradients.glsl"
-#include "backward_coopmat/special_sums.glsl"
 #define STORED_TILE_ROWS TILE_ROWS
 #define STORED_TILE_KEYS TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
-#include "backward_coopmat/store_pairs.glsl"
 #include "backward_coopmat/store_matrices.glsl"
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
@@ -147,58 +142,58 @@ void turnToTile(const uint number) {
     beginPairs();
 }
 
-// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of calls
-// must be short (docs/kernel_rules.md, "Chains of calls").
-#define VKF_SEEK(found, full)                                                                     \
-    found = false;                                                                                \
-    if (full) {                                                                                   \
-        found = UNIFORM_BY_VOTE(nextFullTile());                                                  \
-    } else {                                                                                      \
-        KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {  \
-            found = !wasFull();                                                                   \
-            next_begin = found ? next_begin : endOfFullTiles();                                   \
-        }                                                                                         \
-    }                                                                                             \
-    if (turned) {                                                                                 \
-        turnToHead();                                                                             \
+// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
+// calls must be short (docs/kernel_rules.md, "Chains of calls").
+#define VKF_SEEK(found, full)                                                                                          \
+    found = false;                                                                                                     \
+    if (full) {                                                                                                        \
+        found = UNIFORM_BY_VOTE(nextFullTile());                                                                       \
+    } else {                                                                                                           \
+        KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {                       \
+            found = !wasFull();                                                                                        \
+            next_begin = found ? next_begin : endOfFullTiles();                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+    if (turned) {                                                                                                      \
+        turnToHead();                                                                                                  \
     }
 
 // Whether the next tile is fetched while this tile is computed.
 const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
 
 // Full tiles end at the first one with an empty row.
-#define VKF_STOP_AT_EMPTY(more, number, full)                               \
-    if (full && OWNS_KEYS) {                                                \
-        more = more && UNIFORM_BY_VOTE(last_empty[number] != tile_number);  \
+#define VKF_STOP_AT_EMPTY(more, number, full)                                                                          \
+    if (full && OWNS_KEYS) {                                                                                           \
+        more = more && UNIFORM_BY_VOTE(last_empty[number] != tile_number);                                             \
     }
 
 // Fetches the walk's tile.
-#define VKF_FETCH_TILE                                                \
-    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
-        fetchStep(step);                                              \
-    }                                                                 \
+#define VKF_FETCH_TILE                                                                                                 \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {                                                         \
+        fetchStep(step);                                                                                               \
+    }                                                                                                                  \
     fetchStates();
 
 // Stores what was fetched to stage number `number`.
-#define VKF_PLACE_TILE(number, full)                                  \
-    placeStates(number);                                              \
-    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {        \
-        placeStep(number, step, full);                                \
+#define VKF_PLACE_TILE(number, full)                                                                                   \
+    placeStates(number);                                                                                               \
+    UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {                                                         \
+        placeStep(number, step, full);                                                                                 \
     }
 
 // Lines 10 to 16 for the present tile. The steps of a full tile are unrolled, and few steps of a partial one: sums that
-// pass through two loops cost NVIDIA's compiler a move of each sum in every tile. With four unrolled partial steps, sums
-// are in memory.
+// pass through two loops cost NVIDIA's compiler a move of each sum in every tile. With four unrolled partial steps,
+// sums are in memory.
 const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
-#define VKF_COMPUTE_TILE(full)                                        \
-    if (full || UNROLLS_PARTIAL_TILES) {                              \
-        UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {    \
-            computeStep(step, full);                                  \
-        }                                                             \
-    } else {                                                          \
-        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) { \
-            computeStep(step, full);                                  \
-        }                                                             \
+#define VKF_COMPUTE_TILE(full)                                                                                         \
+    if (full || UNROLLS_PARTIAL_TILES) {                                                                               \
+        UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {                                                     \
+            computeStep(step, full);                                                                                   \
+        }                                                                                                              \
+    } else {                                                                                                           \
+        KEEP_LOOP for (uint step = 0; step < VISITED_STEPS; step++) {                                                  \
+            computeStep(step, full);                                                                                   \
+        }                                                                                                              \
     }
 
 // Lines 8 to 16 for the full or the partial tiles of the walk. The loop ends in one place only: with a second exit,
@@ -230,7 +225,7 @@ void visitTiles(const bool full) {
         }
         uvec2 walk_mask_head = mask_head;
         mask_head = present_mask_head;
-        IF_KEEPING_LOADS_HERE(FETCHES_AHEAD && more) {
+        IF_KEEPING_LOADS_HERE (FETCHES_AHEAD && more) {
             VKF_FETCH_TILE // 9
         } else {
             forgetTile();

@@ -4,15 +4,15 @@
 // (backward/bands.glsl). These are its lines 12, 15 and 16:
 //
 //     a workgroup that owns query rows of a head       dq += scale ds k        over the keys of the band
-//     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of the KV head's query heads
+//     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of its query heads
 //                                                      dv = p^T dout
 //
-// A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_TILES x MATRIX_ROWS
-// of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A step in
-// shared memory:
+// A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_TILES x
+// MATRIX_ROWS of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A
+// step in shared memory:
 //
-//     pairs     if rows are owned: ds of STEP keys. A row of it has one key, its columns are query rows, and left operands
-//               come from it by columns. If keys are owned, pairs go from device memory to left operands.
+//     pairs     if rows are owned: ds of STEP keys. A row of it has one key, its columns are query rows, and
+//               left operands come from it by columns. If keys are owned, pairs go from device memory to left operands.
 //     visited   STEP rows of k, q or dout
 //
 // The next two steps are on their way to registers while matrices multiply this one.
@@ -24,10 +24,14 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #define VKF_VOTES
 #include "common/compilers.glsl"
-#include "matrix/matrix_extensions.glsl"
 #include "shared/backward_params.h"
 #define VKF_PUSH_CONSTANTS BackwardParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
@@ -60,8 +64,8 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix
 const uint STORED_MATRICES = VKF_SUMS_STORED_MATRICES;      // at once, by a subgroup
 const uint SUMS = OWNED_TILES * COLUMN_TILES;
 
-const uint PAIR_MATRICES = OWNS_KEYS ? OWNED_TILES * VISITED_STEPS
-                                     : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
+const uint PAIR_MATRICES =
+    OWNS_KEYS ? OWNED_TILES * VISITED_STEPS : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
 const uint VISITED_PLACES = STEP * VISITED_WORDS;
 const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
@@ -81,12 +85,12 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
 };
 
 uint thread, subgroup;
-Item item;        // with the first query head that the workgroup takes
-uint band_head;   // number of this head among the query heads of the pass
-uint band_begin;  // first key of the band
-uint band_end;    // one past its last key
-uint owned_begin; // first owned row or key
-HalfRows visited; // of the first head
+Item item;           // with the first query head that the workgroup takes
+uint band_head;      // number of this head among the query heads of the pass
+uint band_begin;     // first key of the band
+uint band_end;       // one past its last key
+uint owned_begin;    // first owned row or key
+HalfRows visited;    // of the first head
 uvec2 pairs_address; // ds or p of the pass
 
 // Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
@@ -126,23 +130,23 @@ uint subgroupColumn() {
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
 // rows into matrices of rows and keys.
-#define VKF_TAKE_PAIRS(pairs, tile_rows, head, begin, exists)                                                 \
-    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                          \
-        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
-            const uint i = d * OWNED_TILES + r;                                                                \
-            uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                    \
-            uint visited_place = (begin) + d * MATRIX_DEPTH;                                                   \
-            if (!PAIRS_BY_LANE) {                                                                              \
-                uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                    \
-                uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                    \
-                VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                   \
-            } else if (OWNS_KEYS) {                                                                            \
-                VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                       \
-            } else {                                                                                           \
-                coopMatLoad(pair_tile[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,            \
-                            gl_CooperativeMatrixLayoutColumnMajor);                                            \
-            }                                                                                                  \
-        }                                                                                                      \
+#define VKF_TAKE_PAIRS(pairs, tile_rows, head, begin, exists)                                                          \
+    UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                                  \
+        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                \
+            const uint i = d * OWNED_TILES + r;                                                                        \
+            uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                            \
+            uint visited_place = (begin) + d * MATRIX_DEPTH;                                                           \
+            if (!PAIRS_BY_LANE) {                                                                                      \
+                uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                            \
+                uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                            \
+                VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                           \
+            } else if (OWNS_KEYS) {                                                                                    \
+                VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                               \
+            } else {                                                                                                   \
+                coopMatLoad(pair_tile[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,                    \
+                            gl_CooperativeMatrixLayoutColumnMajor);                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 void multiplyStep() {
@@ -161,26 +165,26 @@ void multiplyStep() {
 }
 
 // Fetches step `number` of [0, count), if there is one.
-#define VKF_FETCH(pairs, words, tile_rows, number)                                                            \
-    IF_KEEPING_LOADS_HERE((number) < count) {                                                                  \
-        uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                  \
-        VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head, begin + ((number) - fetched_head * steps) * STEP) \
-    } else {                                                                                                   \
-        VKF_FORGET_STEP(pairs, words)                                                                          \
+#define VKF_FETCH(pairs, words, tile_rows, number)                                                                     \
+    IF_KEEPING_LOADS_HERE ((number) < count) {                                                                         \
+        uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                          \
+        VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head, begin + ((number)-fetched_head * steps) * STEP)          \
+    } else {                                                                                                           \
+        VKF_FORGET_STEP(pairs, words)                                                                                  \
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, words, tile_rows, number)                                                         \
-    {                                                                                                          \
-        uint present = min(number, count - 1);                                                                 \
-        uint head = OWNS_KEYS ? present / steps : 0;                                                           \
-        uint first = begin + (present - head * steps) * STEP;                                                  \
-        VKF_PLACE_STEP(pairs, words, tile_rows, first)                                                         \
-        barrier();                                                                                             \
-        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                     \
-        VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                       \
-        multiplyStep();                                                                                        \
-        barrier(); /* the readers of the step are done */                                                      \
+#define VKF_ADD_STEP(pairs, words, tile_rows, number)                                                                  \
+    {                                                                                                                  \
+        uint present = min(number, count - 1);                                                                         \
+        uint head = OWNS_KEYS ? present / steps : 0;                                                                   \
+        uint first = begin + (present - head * steps) * STEP;                                                          \
+        VKF_PLACE_STEP(pairs, words, tile_rows, first)                                                                 \
+        barrier();                                                                                                     \
+        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                             \
+        VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                               \
+        multiplyStep();                                                                                                \
+        barrier(); /* the readers of the step are done */                                                              \
     }
 
 // Adds the products with visited rows or keys [begin, end) of `heads` heads. The steps of all heads are one loop: sums

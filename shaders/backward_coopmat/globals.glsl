@@ -2,9 +2,6 @@
 //
 // All mutable state of backward_coopmat.comp, and its shared memory. backward/walk.glsl and masks/block_mask.glsl keep
 // state of their own: the position of the walk, which is the tile that is fetched.
-//
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl, backward_coopmat/matrix_pairs.glsl, scores/dropout.glsl.
-// Provides: the variables below.
 #ifndef VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 #define VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 
@@ -57,9 +54,6 @@ shared uint overflowed; // not 0: a ds of a full tile did
 // Matrices of pairs of one step: scores, then dp. The invocation turns them into p and ds, the operands of the sums.
 ResultMatrix pair_tile[2 * SCORE_MATRICES];
 LeftMatrix operand_tile[2 * OWNED_TILES * STEP_DEPTHS];
-#ifdef VKF_VIA_SHARED
-float pair_element[2 * SCORE_MATRICES * ELEMENTS]; // the invocation's pairs, taken out of pair_tile
-#endif
 
 // If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
 vec2 own_state[OWNS_KEYS ? 1 : LINES];
@@ -95,10 +89,5 @@ shared uvec4 row_dropouts[OWNS_KEYS && HAS_DROPOUT ? (TWO_STAGES ? 2 : 1) * VISI
 const uint JOIN_ROW = VKF_BACKWARD_JOIN_ROW_WORDS(MATRIX_COLUMNS);
 const uint JOIN_WORDS = MATRIX_ROWS * JOIN_ROW; // of a matrix
 shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * JOIN_WORDS : 1];
-
-#ifdef VKF_VIA_SHARED
-const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, STEP); // words of a subgroup
-shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // pairs and operands of one row of matrices
-#endif
 
 #endif

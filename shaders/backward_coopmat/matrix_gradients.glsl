@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // From the scores of a step and dout v^T to p and to the gradient of q k^T (algorithm 2, lines 11 and 14), in place.
-// backward/pair_gradients.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
+// backward/pair_products.glsl does the same for path scalar. Score terms, masks and dropout are the code of the forward
 // pass.
-//
-// Needs: backward_coopmat/globals.glsl, PAIR, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, backward/backward_table.glsl.
-// Provides: computeGradients, scaleGradients, sumsOverflowed.
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
 
@@ -78,8 +74,8 @@ void computeGradients(const uint step, const bool full) {
     }
 }
 
-// fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small, so
-// that the other ds of the subgroup lose few bits.
+// fp16 holds no larger number. A larger ds would become infinite as an operand. The factor of one rescaling is small,
+// so that the other ds of the subgroup lose few bits.
 #define LARGEST_F16 65504.0
 #define RESCALE_FACTOR 0.0625
 
@@ -115,7 +111,7 @@ void scaleGradients() {
         return;
     }
     bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
-    IF_AS_LOOP(exceeds) { // seldom
+    IF_AS_LOOP (exceeds) { // seldom
         rescaleSums();
         exceeds = false;
     }
@@ -126,8 +122,8 @@ void scaleGradients() {
     }
 }
 
-// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made all
-// sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
+// Whether the workgroup must compute all tiles again, because a ds of a full tile exceeded the largest fp16. It made
+// all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
 // same result.
 bool sumsOverflowed() {
     if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_places.x >= full_places.y) {
@@ -145,6 +141,70 @@ bool sumsOverflowed() {
     }
     barrier();
     return UNIFORM_BY_VOTE(overflowed != 0);
+}
+
+// What infinity and NaN in visited rows and keys add to sums. In partial tiles they became 0
+// (backward_coopmat/stage.glsl). matrix/special_values.glsl does the same for o.
+//
+//     dv   A special dout adds itself to the keys that its row sees.
+//     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
+//     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
+//
+// llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
+// from one address. All do if a row has one column: then the last row is loaded twice.
+
+// Whether the row sees the key. The item has the row's head.
+bool seesKey(const Item of_row, const uint row, const uint key) {
+    if (!isVisible(visibleKeys(of_row, row), key)) {
+        return false;
+    }
+    if (HAS_BLOCK_MASK) {
+        Item blocks_of_row = of_row;
+        blocks_of_row.row_begin = row;
+        beginBlocks(blocks_of_row);
+        if (!isOpen(openBlocks(row, key), key, key)) {
+            return false;
+        }
+    }
+    return isUnmasked(rowMasks(of_row, of_row.head, row), key) &&
+           loadRowState(VKF_BACKWARD_TABLE.row_state, of_row, row).x != PLUS_INFINITY;
+}
+
+// What special values of dout add to four columns of dv of a key, which must be one of the sequence.
+vec4 specialValues(const uint key, const uint column) {
+    Item of_row = item;
+    vec4 sum = vec4(0.0);
+    KEEP_LOOP for (uint head = 0; head < KV_HEAD_QUERY_HEADS; head++) {
+        of_row.head = of_row.kv_head * KV_HEAD_QUERY_HEADS + head;
+        HalfRows rows = visited_values;
+        rows.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+        KEEP_LOOP for (uint row = seeing_rows.x; row < seeing_rows.y; row++) {
+            uint loaded = VALUE_DIM > 1 ? row : min(row, rows.count - 1);
+            vec4 x = loadRow4(halfRowAddress(rows, loaded), column, VALUE_DIM, TYPE_DOUT);
+            bvec4 special = greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
+            if (any(special) && seesKey(of_row, row, key) &&
+                (!HAS_DROPOUT || staysIn(rowDropout(of_row, of_row.head, row), key))) {
+                sum += mix(vec4(0.0), x, special);
+            }
+        }
+    }
+    return sum;
+}
+
+// What special values of k add to four columns of dq of a row.
+vec4 specialHeads(const uint row, const uint column) {
+    Item of_row = item;
+    ivec2 visible = visibleKeys(of_row, row);
+    vec4 sum = vec4(0.0);
+    KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
+        uint loaded = HEAD_DIM > 1 ? uint(key) : min(uint(key), visited_heads.count - 1);
+        vec4 x = loadRow4(halfRowAddress(visited_heads, loaded), column, HEAD_DIM, TYPE_K);
+        bvec4 special = greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
+        if (any(special) && seesKey(of_row, row, uint(key))) {
+            sum += mix(vec4(0.0), vec4(uintBitsToFloat(0x7fc00000u)), special);
+        }
+    }
+    return sum;
 }
 
 #endif

@@ -5,9 +5,6 @@
 //
 // Matrices of pairs have owned places as rows and visited places as columns. An invocation has the pairs in lines. A
 // line is a query row: all of its pairs share lse, delta, masks and score terms.
-//
-// Needs: common/params.glsl. Provides: OWNER, OWNS_KEYS, OWNS_BIAS, the sizes of a tile, TILE_ROWS, TILE_KEYS, LINES,
-// LINE_PAIRS, VKF_PAIR_MATRIX, VKF_PAIR_ELEMENT, ownedStep, visitedStep, ownedFirst, columnShare.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
 
@@ -20,7 +17,7 @@ layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
 layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
 layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1; // 1 or 2
-layout(constant_id = VKF_ID_STORES_P) const bool STORES_P = false; // it makes no sums, and stores p and ds
+layout(constant_id = VKF_ID_STORES_P) const bool STORES_P = false;           // it makes no sums, and stores p and ds
 layout(constant_id = VKF_ID_PAIRS_BY_LANE) const bool PAIRS_BY_LANE = false; // stored_matrices.glsl
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
@@ -54,11 +51,11 @@ const uint VALUE_DEPTHS = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBG
 const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 
-const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;  // dp begins behind them
+const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;            // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
 
-// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a fragment row (matrix/matrix_layout.glsl).
-// If rows are visited, a line is a column.
+// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a fragment row
+// (matrix/matrix_layout.glsl). If rows are visited, a line is a column.
 const uint COLUMN_LINES = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
 const uint ROW_LINES = OWNED_TILES * FRAGMENT_ROWS;
 const uint LINES = OWNS_KEYS ? COLUMN_LINES : ROW_LINES;
@@ -76,7 +73,8 @@ uint elementOf(const uint row_line, const uint column_line) {
 #define VKF_PAIR_MATRIX(line, pair) (OWNS_KEYS ? matrixOf(pair, line) : matrixOf(line, pair))
 #define VKF_PAIR_ELEMENT(line, pair) (OWNS_KEYS ? elementOf(pair, line) : elementOf(line, pair))
 
-// Owned places from the lane's first one to a fragment row line, and visited places from the lane's first one to a column line.
+// Owned places from the lane's first one to a fragment row line, and visited places from the lane's first one to a
+// column line.
 uint ownedStep(const uint row_line) {
     return row_line / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(row_line % FRAGMENT_ROWS);
 }

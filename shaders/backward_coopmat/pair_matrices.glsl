@@ -1,10 +1,96 @@
 // SPDX-License-Identifier: MIT
 //
-// The products of backward_coopmat.comp: pairs from operands that the subgroup owns, and sums from pairs.
-//
-// Needs: backward_coopmat/globals.glsl. Provides: multiplyPairs, joinPairs, addSums.
+// The walk over full tiles, and the products of backward_coopmat.comp: pairs from operands that the subgroup owns, and
+// sums from pairs.
 #ifndef VKF_PAIR_MATRICES_GLSL
 #define VKF_PAIR_MATRICES_GLSL
+
+// The full tiles of the walk: all rows of the tile see all of its keys. They lie side by side, so the walk steps from
+// one to the next without a look at windows. It takes them first. An empty row makes its tile a partial one. The walk
+// notices that when the tile is in shared memory, and leaves this tile and all later ones to the walk over partial
+// tiles.
+
+// No tile is full then: masks test each pair, or rows are no whole words. With a loop for full tiles, NVIDIA's compiler
+// loses all sums of some kernels for such rows (docs/portability.md).
+const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || !WHOLE_WORDS;
+
+// Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
+uvec2 full_places;
+
+// The tile of rows at which the walk over full tiles stopped: its head and first row.
+uint stop_head, stop_begin;
+
+// The last tile may have rows past the last one, which do not count.
+uvec2 fullRows() {
+    int rows = int(SEQUENCE_ROWS(item));
+    ivec2 full = ivec2(0, VKF_END_OF_KEYS <= item.keys ? rows : 0);
+    if (HAS_WINDOW) {
+        full.x = VKF_SEEING_BEGIN(int(VKF_END_OF_KEYS) - 1, item.offset, WINDOW_RIGHT);
+        full.y = min(VKF_SEEING_END(int(key_begin), item.offset, WINDOW_LEFT) + 1, full.y);
+    }
+    bool to_the_end = full.y == rows;
+    uvec2 tiles = (uvec2(max(full, ivec2(0))) + uvec2(TILE_ROWS - 1, to_the_end ? TILE_ROWS - 1 : 0)) / TILE_ROWS;
+    return tiles * TILE_ROWS;
+}
+
+uvec2 fullKeys() {
+    return (uvec2(max(mask.all, ivec2(0))) + uvec2(TILE_KEYS - 1, 0)) / TILE_KEYS * TILE_KEYS;
+}
+
+// Sets the walk before its first full tile.
+void beginFullTiles() {
+    full_places = ALL_PARTIAL ? uvec2(0) : OWNS_KEYS ? fullRows() : fullKeys();
+    next_begin = full_places.x;
+    stop_head = 0xffffffffu;
+    stop_begin = 0;
+}
+
+// Leaves the walk's tile and all later ones to the walk over partial tiles.
+void stopFullTiles() {
+    if (OWNS_KEYS) {
+        stop_head = item.head;
+        stop_begin = item.row_begin;
+    }
+}
+
+// One past the last place of the walk's head that the walk over full tiles took.
+uint endOfFullTiles() {
+    return item.head < stop_head ? full_places.y : item.head == stop_head ? min(stop_begin, full_places.y) : 0;
+}
+
+bool wasFull() {
+    return VKF_VISITED_BEGIN >= full_places.x && VKF_VISITED_BEGIN < endOfFullTiles();
+}
+
+// Moves the walk to its next full tile, open or closed.
+bool stepToFullTile() {
+    if (OWNS_KEYS && KV_HEAD_QUERY_HEADS > 1 && next_begin >= full_places.y && item.head + 1 < end_head) {
+        item.head++;
+        turned = true;
+        next_begin = full_places.x;
+    }
+    bool found = next_begin < full_places.y;
+    if (OWNS_KEYS) {
+        item.row_begin = next_begin;
+    } else {
+        key_begin = next_begin;
+    }
+    next_begin += VISITED;
+    return found;
+}
+
+// Moves the walk to its next full tile. Returns false behind the last one. All invocations of the workgroup get the
+// same result.
+bool nextFullTile() {
+    bool found = false;
+    if (!HAS_BLOCK_MASK) {
+        found = stepToFullTile();
+    }
+    KEEP_LOOP while (HAS_BLOCK_MASK && !found && stepToFullTile()) {
+        found = OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin;
+    }
+    return found;
+}
 
 const uint DP_DEPTHS = NEEDS_DP ? VALUE_DEPTHS : 0;
 
@@ -15,8 +101,7 @@ void multiplyPairs(const uint step) {
         pair_tile[i] = ResultMatrix(0.0);
     }
     uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_DEPTHS * DEPTH_WORDS;
-    uint values =
-        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_DEPTHS * DEPTH_WORDS;
+    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_DEPTHS * DEPTH_WORDS;
     UNROLL for (uint d = 0; d < VKF_MAX_WORDS(HEAD_DEPTHS, DP_DEPTHS); d++) {
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
             RightMatrix visited;
@@ -63,23 +148,23 @@ void joinPairs() {
 }
 
 // Lines 12, 15 and 16: sums[first...] += operands of a row of matrices from `operands` on, times visited rows or keys.
-#define VKF_ADD_SUMS(first, columns, operands, begin, row_words)                                                   \
-    UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
-        UNROLL for (uint c = 0; c < (columns); c++) {                                                              \
-            RightMatrix visited;                                                                                   \
-            coopMatLoad(visited, stage, (begin) + depth * MATRIX_DEPTH * (row_words) + c * COLUMN_WORDS,           \
-                        row_words, gl_CooperativeMatrixLayoutRowMajor);                                            \
-            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                        \
-                const uint i = (first) + r * (columns) + c;                                                        \
-                sum_tile[i] = coopMatMulAdd(operand_tile[((operands) + r) * STEP_DEPTHS + depth], visited, sum_tile[i]); \
-            }                                                                                                      \
-        }                                                                                                          \
+#define VKF_ADD_SUMS(first, columns, operands, begin, row_words)                                                       \
+    UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                        \
+        UNROLL for (uint c = 0; c < (columns); c++) {                                                                  \
+            RightMatrix visited;                                                                                       \
+            coopMatLoad(visited, stage, (begin) + depth * MATRIX_DEPTH * (row_words) + c * COLUMN_WORDS, row_words,    \
+                        gl_CooperativeMatrixLayoutRowMajor);                                                           \
+            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                            \
+                const uint i = (first) + r * (columns) + c;                                                            \
+                sum_tile[i] =                                                                                          \
+                    coopMatMulAdd(operand_tile[((operands) + r) * STEP_DEPTHS + depth], visited, sum_tile[i]);         \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 void addSums(const uint step) {
     uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_COLUMNS * COLUMN_WORDS;
-    uint values =
-        present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
+    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
     VKF_ADD_SUMS(0, VALUE_COLUMNS, 0, values, VALUE_ROW)
     VKF_ADD_SUMS(FIRST_HEAD_SUM, HEAD_COLUMNS, OWNED_TILES, heads, HEAD_ROW)
 }

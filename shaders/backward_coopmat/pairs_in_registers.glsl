@@ -2,9 +2,6 @@
 //
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
 // elements in place. Results and left operands have the same element layout here, with as many columns as depths.
-//
-// Needs: backward_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
-// as pairs_via_shared.glsl does.
 #ifndef VKF_PAIRS_IN_REGISTERS_GLSL
 #define VKF_PAIRS_IN_REGISTERS_GLSL
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl, a
-// row of matrices passes through shared memory into an element layout of our own, and its operands go back.
-//
-// Needs: backward_coopmat/globals.glsl. Provides: PAIR, VKF_FOR_EACH_SUM, takePairs, makeOperands,
-// as pairs_in_registers.glsl does.
+// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl,
+// a row of matrices passes through shared memory into an element layout of our own, and its operands go back.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 
 #include "matrix/subgroup_stage.glsl"
 
-const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP); // words from row to row
+float pair_element[2 * SCORE_MATRICES * ELEMENTS];                     // the invocation's pairs, taken out of pair_tile
+const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, STEP); // words of a subgroup
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];                 // pairs and operands of one row of matrices
+const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP);                  // words from row to row
 const uint OPERAND_ROW = STEP / 8 + 1;
-#define PAIR(matrix, element) pair_element[(matrix) * ELEMENTS + (element)]
+#define PAIR(matrix, element) pair_element[(matrix)*ELEMENTS + (element)]
 
 // Loops over the elements of a sum that an invocation has. Drivers may repeat elements, so that there are more of them
 // than ELEMENTS.
@@ -33,7 +33,7 @@ void takePairs() {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
                 vec4 x = uintBitsToFloat(via_shared[begin + place.x * PAIR_ROW + place.y / 4 +
-                                                  (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
+                                                    (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     PAIR(r * STEP_TILES + t, e + i) = x[i];
                 }
@@ -48,7 +48,7 @@ uint packPairs(const float low, const float high) {
         uvec2 bits = floatBitsToUint(vec2(low, high));
         bvec2 is_nan = greaterThan(bits & 0x7fffffffu, uvec2(0x7f800000u));
         bits = mix(bits + 0x8000u, uvec2(0x7fc00000u), is_nan);
-        return bits.x >> 16 | bits.y & 0xffff0000u;
+        return (bits.x >> 16) | (bits.y & 0xffff0000u);
     }
     return packFloat2x16(f16vec2(low, high));
 }

@@ -1,12 +1,80 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the sums of a subgroup, without rows and columns that do not exist. Two matrices at a time pass through the
-// subgroup's part of shared memory, where every element has a known row and column.
-//
-// Needs: backward_coopmat/globals.glsl, backward_coopmat/special_sums.glsl, backward/walk.glsl,
-// backward/backward_table.glsl, common/element.glsl, scores/dropout.glsl. Provides: storeSums.
+// Writes what a subgroup computed: pairs to the bands in scratch memory, and sums without rows and columns that do not
+// exist. Two matrices of sums at a time pass through the subgroup's part of shared memory, where every element has a
+// known row and column.
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL
+
+#include "common/marks.glsl"
+
+// Stores ds, or p and ds, of a band for backward_sums.comp (backward/bands.glsl). A matrix has owned keys as rows.
+//
+// If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
+// backward_sums.comp does not know. Kernels that store nothing then compute all sums again.
+
+layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer StoredPairs {
+    uvec4 word[];
+};
+
+uint stored_head;       // number of the walk's KV head among those of its pass
+StoredTile stored_tile; // of the owned keys
+uint stored_word;       // the first word of the subgroup's first matrix of the present tile
+
+void beginBand() {
+    if (STORES_DS) {
+        stored_head = (item.batch * VKF_BACKWARD_TABLE.kv_heads + item.kv_head) % BAND_HEADS;
+        stored_tile = storedTile(item, key_begin, key_begin / TILE_KEYS % BAND_TILES);
+    }
+}
+
+// The walk's tile becomes the present one.
+void beginPairs() {
+    if (STORES_DS) {
+        uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;
+        stored_word = head * STORED_HEAD_WORDS + storedWord(stored_tile, ownedFirst(), item.row_begin);
+    }
+}
+
+// Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
+// matrices in memory if a function that it does not inline uses them.
+#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_tile[i][e], operand_tile[i][(e) + 1]))
+#define VKF_STORE_OPERANDS(operands, pairs)                                                                            \
+    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
+        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
+            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
+            uint place = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
+            if (PAIRS_BY_LANE) {                                                                                       \
+                UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
+                    StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                       \
+                        uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));             \
+                }                                                                                                      \
+            } else {                                                                                                   \
+                coopMatStore(operand_tile[i], StoredPairs(pairs).word, place, STORED_ROW,                              \
+                             gl_CooperativeMatrixLayoutRowMajor);                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+// Stores ds of a step, and p. If two subgroups have the same keys, the first one stores.
+void storePairs(const uint step) {
+    if (!STORES_DS || !NEEDS_DP) {
+        return;
+    }
+    if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
+        uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
+        if (STORES_P) {
+            VKF_STORE_OPERANDS(0, VKF_BACKWARD_TABLE.p)
+        }
+        VKF_STORE_OPERANDS(OWNED_TILES, VKF_BACKWARD_TABLE.ds)
+    }
+}
+
+void askForFallback(const bool needed) {
+    if (STORES_DS && needed) {
+        VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
+    }
+}
 
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
@@ -34,7 +102,7 @@ void storeValues(const BackwardRows rows, const uint place, const uint column, c
     storeRow4(address, column, VALUE_DIM, TYPE_DV, isAligned4(address, 0, TYPE_DV), sum * scaledByDropout(1.0));
 }
 
-// The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/matrix_store.glsl
+// The outer loop stays a loop, and the loop inside selects its matrices by comparing numbers: coopmat/output.glsl
 // gives the reasons.
 void storeSums() {
     bool special = UNIFORM_BY_VOTE(special_values);
@@ -63,9 +131,9 @@ void storeSums() {
             bool heads = matrix >= FIRST_HEAD_SUM;
             uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
             uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
-            uint owned = ownedFirst() + number / columns * MATRIX_ROWS +
-                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            uint owned = ownedFirst() + number / columns * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column =
+                (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
             vec4 sum = uintBitsToFloat(stage[begin + place]);
             if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
                 sum += specialValues(key_begin + owned, column);

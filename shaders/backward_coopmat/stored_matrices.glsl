@@ -5,18 +5,14 @@
 //     [query head of the pass, pair of tiles, keys of a tile / MATRIX_ROWS, BAND_PAIR_ROWS / MATRIX_DEPTH]
 //
 // Two tiles of keys share BAND_PAIR_ROWS rows: the first tile of the band and the last one, the second one and the last
-// but one, and so on. A tile has the rows that see some of its keys. The first one of a pair has its rows from the front
-// on, the other one has its rows up to the end. So the band has half of the size under a causal mask, and less with a
-// window.
+// but one, and so on. A tile has the rows that see some of its keys. The first one of a pair has its rows from the
+// front on, the other one has its rows up to the end. So the band has half of the size under a causal mask, and less
+// with a window.
 //
 // A matrix is one piece of memory. With PAIRS_BY_LANE it has the elements of invocation 0, then those of invocation 1,
 // and so on, as left operands hold them. So an invocation stores and loads whole words, and a subgroup one piece. The
 // driver's element layout does not matter, because both kernels use matrices of one type and shape. Without
 // PAIRS_BY_LANE, a matrix has its rows one after another.
-//
-// Needs: matrix/matrix_layout.glsl, backward/bands.glsl; STORED_TILE_ROWS and STORED_TILE_KEYS, the tile of the kernel
-// that stores. Provides: STORED_WORDS, STORED_ROW, LANE_WORDS, STORED_KEY_STEP, StoredTile, storedTile, storedWord,
-// STORED_HEAD_WORDS.
 #ifndef VKF_STORED_MATRICES_GLSL
 #define VKF_STORED_MATRICES_GLSL
 

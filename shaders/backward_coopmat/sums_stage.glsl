@@ -4,10 +4,6 @@
 // words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of
 // pairs that were not stored. A fetch that selected zeros would wait for its words. Rows past the last one are that row
 // again: their pairs are zeros.
-//
-// Needs: backward_coopmat/sums_tile.glsl, backward_coopmat/stored_matrices.glsl, backward/backward_table.glsl,
-// matrix/half_rows.glsl, matrix/query_words.glsl, the state of backward_sums.comp.
-// Provides: VKF_FETCH_STEP, VKF_FORGET_STEP, VKF_PLACE_STEP, VKF_TAKE_WORDS, VKF_LOAD_STORED.
 #ifndef VKF_SUMS_STAGE_GLSL
 #define VKF_SUMS_STAGE_GLSL
 
@@ -41,8 +37,8 @@ bool isStored(const uvec2 rows, const uint row) {
     return row >= rows.x && row < rows.y;
 }
 
-// Matrices next to the rows of a tile were not stored. Their words are those of other tiles, or of a margin that the host
-// reserves.
+// Matrices next to the rows of a tile were not stored. Their words are those of other tiles, or of a margin that the
+// host reserves.
 void beginFetches() {
     if (OWNS_KEYS) {
         owned_tile = storedTile(item, owned_begin / BAND_TILE_KEYS * BAND_TILE_KEYS,
@@ -62,18 +58,17 @@ uint wordsToStep(const StoredTile tile, const uint head, const uint begin) {
 }
 
 // Loads a stored matrix where the element layout is not known. It is a macro for the reason of VKF_STORE_OPERANDS.
-#define VKF_LOAD_STORED(matrix, head, begin, key, row, exists)                                                \
-    StoredTile tile = tileOfStep(begin);                                                                       \
-    uint word = (band_head + (head)) * STORED_HEAD_WORDS + storedWord(tile, (key) % BAND_TILE_KEYS, row);      \
-    if (OWNS_KEYS) {                                                                                           \
-        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutRowMajor);  \
-    } else {                                                                                                   \
-        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW,                                       \
-                    gl_CooperativeMatrixLayoutColumnMajor);                                                    \
-    }                                                                                                          \
-    bool is_zero = !(exists) || !isStored(tile.rows, row);                                                     \
-    for (int e = 0; e < matrix.length(); e++) {                                                                \
-        matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                              \
+#define VKF_LOAD_STORED(matrix, head, begin, key, row, exists)                                                         \
+    StoredTile tile = tileOfStep(begin);                                                                               \
+    uint word = (band_head + (head)) * STORED_HEAD_WORDS + storedWord(tile, (key) % BAND_TILE_KEYS, row);              \
+    if (OWNS_KEYS) {                                                                                                   \
+        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutRowMajor);          \
+    } else {                                                                                                           \
+        coopMatLoad(matrix, Words(pairs_address).word, word, STORED_ROW, gl_CooperativeMatrixLayoutColumnMajor);       \
+    }                                                                                                                  \
+    bool is_zero = !(exists) || !isStored(tile.rows, row);                                                             \
+    for (int e = 0; e < matrix.length(); e++) {                                                                        \
+        matrix[e] = Half(CHOOSE(float(matrix[e]), 0.0, is_zero));                                                      \
     }
 
 // Eight elements of a visited row, or of the last one that exists. `rows` begins with the step's first row. It does not
@@ -101,55 +96,55 @@ HalfRows visitedRows(const uint head, const uint begin) {
     return rows;
 }
 
-// Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. Sets `tile_rows`, the
-// rows that the step's tile has. The arrays are named in macros, because NVIDIA's compiler keeps an array in memory whose
-// index a function gets as a parameter.
-#define VKF_FETCH_STEP(pairs, words, tile_rows, head, begin)                                                  \
-    StoredTile tile = tileOfStep(begin);                                                                       \
-    tile_rows = tile.rows;                                                                                     \
-    uint step_words = wordsToStep(tile, head, begin);                                                          \
-    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                    \
-        UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                         \
-            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first_words[i] + step_words + w];            \
-        }                                                                                                      \
-    }                                                                                                          \
-    HalfRows visited_rows = visitedRows(head, begin);                                                          \
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
-        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                     \
-        words[i] = visitedWord(visited_rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                \
+// Fetches the words of a step: of `pairs` and of `words`, which are those of even or of odd steps. Sets `tile_rows`,
+// the rows that the step's tile has. The arrays are named in macros, because NVIDIA's compiler keeps an array in memory
+// whose index a function gets as a parameter.
+#define VKF_FETCH_STEP(pairs, words, tile_rows, head, begin)                                                           \
+    StoredTile tile = tileOfStep(begin);                                                                               \
+    tile_rows = tile.rows;                                                                                             \
+    uint step_words = wordsToStep(tile, head, begin);                                                                  \
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {                                            \
+        UNROLL for (uint w = 0; w < LANE_WORDS; w++) {                                                                 \
+            pairs[i * LANE_WORDS + w] = Words(pairs_address).word[first_words[i] + step_words + w];                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+    HalfRows visited_rows = visitedRows(head, begin);                                                                  \
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                                \
+        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                             \
+        words[i] = visitedWord(visited_rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                        \
     }
 
 // Zeros add nothing to the sums.
-#define VKF_FORGET_STEP(pairs, words)                                                                          \
-    FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                     \
-    FORGET(words, 0, VISITED_FETCHES, uvec4(0))
+#define VKF_FORGET_STEP(pairs, words)                                                                                  \
+    FORGET(pairs, 0, PAIR_MATRICES * LANE_WORDS, uvec4(0))                                                             \
+    FORGET(words, 0, VISITED_FETCHES, uvec4(0));
 
 // Gives the elements of the words of fetched matrix `number` to a left operand. `tile_rows` and `begin`: of the step.
-#define VKF_TAKE_WORDS(matrix, words, tile_rows, number, begin)                                               \
-    bool stored = isStored(tile_rows, fetchedPlace(number, begin).y);                                          \
-    UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                      \
-        uint two = words[(number) * LANE_WORDS + e / 8][e / 2 % 4];                                            \
-        f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                 \
-        matrix[e] = elements.x;                                                                                \
-        matrix[e + 1] = elements.y;                                                                            \
+#define VKF_TAKE_WORDS(matrix, words, tile_rows, number, begin)                                                        \
+    bool stored = isStored(tile_rows, fetchedPlace(number, begin).y);                                                  \
+    UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                              \
+        uint two = words[(number)*LANE_WORDS + e / 8][e / 2 % 4];                                                      \
+        f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                         \
+        matrix[e] = elements.x;                                                                                        \
+        matrix[e + 1] = elements.y;                                                                                    \
     }
 
 // Brings the words of a step to shared memory. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, words, tile_rows, begin)                                                        \
-    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                      \
-        uint number = i * SUBGROUPS + subgroup;                                                                \
-        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                       \
-            LeftMatrix matrix;                                                                                 \
-            VKF_TAKE_WORDS(matrix, pairs, tile_rows, i, begin)                                                 \
-            coopMatStore(matrix, stage, placedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);     \
-        }                                                                                                      \
-    }                                                                                                          \
-    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                        \
-        uint place = i * WORKGROUP_SIZE + thread;                                                              \
-        uint row = place / VISITED_WORDS;                                                                      \
-        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                  \
-            stage[VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];                       \
-        }                                                                                                      \
+#define VKF_PLACE_STEP(pairs, words, tile_rows, begin)                                                                 \
+    UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                              \
+        uint number = i * SUBGROUPS + subgroup;                                                                        \
+        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                               \
+            LeftMatrix matrix;                                                                                         \
+            VKF_TAKE_WORDS(matrix, pairs, tile_rows, i, begin)                                                         \
+            coopMatStore(matrix, stage, placedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                                \
+        uint place = i * WORKGROUP_SIZE + thread;                                                                      \
+        uint row = place / VISITED_WORDS;                                                                              \
+        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                          \
+            stage[VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];                               \
+        }                                                                                                              \
     }
 
 // The first word of a matrix of pairs in shared memory, if rows are owned.

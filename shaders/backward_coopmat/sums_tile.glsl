@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of backward_sums.comp: what a workgroup owns and sums up, and which subgroup has which part.
-//
-// Needs: common/params.glsl, matrix/matrix_layout.glsl. Provides: OWNS_KEYS, WRITES_DV, SUMS_DIM, the types of tensors,
-// VISITED_TENSOR, the sizes of a tile, TILE_ROWS, BAND_TILE_ROWS, BAND_TILE_KEYS, WHOLE_WORDS.
 #ifndef VKF_SUMS_TILE_GLSL
 #define VKF_SUMS_TILE_GLSL
 

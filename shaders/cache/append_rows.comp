@@ -53,8 +53,83 @@ shared float staged[ROWS * STAGED];
 
 #include "common/address64.glsl"
 #include "common/element.glsl"
-#include "cache/round16.glsl"
-#include "cache/rotary.glsl"
+// Converts fp32 to fp16 and bf16 in integer arithmetic: to nearest, ties to even. Every device gives the same bits.
+// packHalf2x16 would not: Vulkan leaves its rounding to the driver. A finite value past the largest 16-bit number
+// becomes the largest one.
+
+#define FP32_INFINITY 0x7f800000u
+
+// value / 2^shift, rounded to nearest, ties to even; `shift` is 1 to 24.
+uint shiftRounded(const uint value, const uint shift) {
+    return (value + (1u << (shift - 1)) - 1u + ((value >> shift) & 1u)) >> shift;
+}
+
+uint roundF16(const float x) {
+    uint sign = (floatBitsToUint(x) >> 16) & 0x8000u;
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    if (magnitude >= FP32_INFINITY) {
+        return sign | (magnitude == FP32_INFINITY ? 0x7c00u : 0x7e00u);
+    }
+    if (magnitude >= 113u << 23) { // normal in fp16 too
+        return sign | min(shiftRounded(magnitude, 13) - (112u << 10), 0x7bffu);
+    }
+    uint shift = 126u - (magnitude >> 23); // to steps of 2^-24
+    return shift > 24u ? sign : sign | shiftRounded((magnitude & 0x7fffffu) | 0x800000u, shift);
+}
+
+uint roundBf16(const float x) {
+    uint sign = (floatBitsToUint(x) >> 16) & 0x8000u;
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    if (magnitude >= FP32_INFINITY) {
+        return sign | (magnitude == FP32_INFINITY ? 0x7f80u : 0x7fc0u);
+    }
+    return sign | min(shiftRounded(magnitude, 16), 0x7f7fu);
+}
+
+// Four elements as they are stored, in the form of packWords (common/element.glsl).
+uvec4 roundWords(const vec4 x, const uint type) {
+    if (type == VKF_STORED_F32) {
+        return floatBitsToUint(x);
+    }
+    uvec4 bits = type == VKF_STORED_F16 ? uvec4(roundF16(x.x), roundF16(x.y), roundF16(x.z), roundF16(x.w))
+                                        : uvec4(roundBf16(x.x), roundBf16(x.y), roundBf16(x.z), roundBf16(x.w));
+    return uvec4(bits.x | bits.y << 16, bits.z | bits.w << 16, 0, 0);
+}
+// Angles of rotary embeddings. The unit is one turn, and an angle is a 64-bit fraction of a turn. Integer
+// multiplication of position and frequency drops complete turns and keeps the rest exactly. A product in fp32 would
+// lose the rest from some thousand positions on. This file computes cosine and sine itself, because Vulkan promises
+// only an error of 2^-11 for the built-in functions.
+
+// Upper half of the product of two 64-bit numbers. The result may be some units too small.
+uvec2 multiplyHigh64(const uvec2 a, const uvec2 b) {
+    uint high, low;
+    umulExtended(a.y, b.x, high, low);
+    uvec2 product = add64(multiply64(a.y, b.y), uvec2(high, 0));
+    umulExtended(a.x, b.y, high, low);
+    return add64(product, uvec2(high, 0));
+}
+
+// The angle of pair t from one position to the next: ratio^t / (2 pi) turns, as a 64-bit fraction.
+uvec2 frequency(uvec2 ratio, uint t) {
+    uvec2 turns = uvec2(0x9391054au, 0x28be60dbu); // 1 / (2 pi)
+    for (; t != 0; t >>= 1) {
+        turns = (t & 1u) != 0 ? multiplyHigh64(turns, ratio) : turns;
+        ratio = multiplyHigh64(ratio, ratio);
+    }
+    return turns;
+}
+
+// Cosine and sine of the angle `turn` / 2^32 turns.
+vec2 cosineSine(const uint turn) {
+    uint quarter = (turn + 0x20000000u) >> 30;                             // the nearest quarter turn
+    float x = float(int(turn - (quarter << 30))) * 1.46291807926715969e-9; // 2 pi / 2^32
+    float u = x * x;
+    float s = x * fma(fma(fma(fma(2.7557319e-6, u, -1.9841270e-4), u, 8.3333333e-3), u, -0.16666667), u, 1.0);
+    float c =
+        fma(fma(fma(fma(fma(-2.7557319e-7, u, 2.4801587e-5), u, -1.3888889e-3), u, 4.1666667e-2), u, -0.5), u, 1.0);
+    vec2 rotated = (quarter & 1u) == 0 ? vec2(c, s) : vec2(-s, c);
+    return (quarter & 2u) == 0 ? rotated : -rotated;
+}
 #include "cache/quantize.glsl"
 
 // Batch, head and row.
@@ -105,7 +180,7 @@ vec2 cosineSineAt(const uint position, const uint t) {
     uvec2 bytes = multiply64(min(position, TABLE_ROWS - 1), ROTARY_DIM * 2);
     bytes = add64(bytes, uvec2(t * 4, 0));
     return uintBitsToFloat(
-            uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
+        uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
 }
 
 void rotateRow(const uint begin, const uint lane, const uint position) {

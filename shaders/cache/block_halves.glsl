@@ -3,9 +3,6 @@
 // Converts pieces of block types (block_types.glsl) to words of eight 16-bit elements for a matrix unit. fp16 matrices
 // use fp16 arithmetic: a code minus its offset is exact, and only the element is rounded. An element past the largest
 // fp16 becomes infinite.
-//
-// Needs: cache/block_types.glsl, matrix/matrix_layout.glsl (MATRICES_ARE_BF16), common/element.glsl.
-// Provides: pieceWord, loadBlockWord.
 #ifndef VKF_BLOCK_HALVES_GLSL
 #define VKF_BLOCK_HALVES_GLSL
 
@@ -37,9 +34,8 @@ uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_mini
 // One word of eight elements of a piece. A piece of q8_0 has one word, a piece of another type has two.
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
-    uint fifth = piece.w >> 8 * word;
-    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type),
-                 dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
+    uint fifth = piece.w >> (8 * word);
+    return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type), dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
 }
 
 // Eight elements of any row. `column` is a multiple of eight.

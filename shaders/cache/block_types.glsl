@@ -2,7 +2,7 @@
 //
 // Reads rows of block types (shared/stored_types.h) as fp32. The elements have exactly the bits of the definition:
 // scale times code is exact in fp32, and adding a minimum rounds once. In iq4_nl the number of a code takes the place
-// of the code (cache/code_numbers.glsl).
+// of the code (cache/block_types.glsl).
 //
 // A kernel loads one piece of a block at a time: VKF_PIECE_BYTES bytes of codes, and the numbers that they need. A
 // piece has four words:
@@ -13,13 +13,40 @@
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
 // and the 8 elements 16 places later. The codes of the two share their bytes.
 //
-// Needs: common/address64.glsl, common/element.glsl; VKF_CACHES or VKF_READS_LANE_CHUNKS where the kernel has block types.
-// Provides: loadPiece, gatherPiece, pieceQuad, pieceColumn, loadBlockQuad, loadElements4, codeBytes, dequantize,
-// RowWords, VKF_CODE_OFFSET.
+// Kernels with block types define VKF_CACHES or VKF_READS_LANE_CHUNKS.
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
 
-#include "cache/code_numbers.glsl"
+// From codes of iq4_nl to their numbers, VKF_IQ4_NL_NUMBERS, without a table in memory. A polynomial of degree 4 passes
+// each number at a distance below 0.434. So the number is the whole number nearest to the polynomial. Arithmetic for
+// two or four codes at a time takes fewer instructions than choosing among words of a table.
+//
+// Codes count from VKF_MIDDLE_CODE, so that factors and partial sums are small. These are macros because chains of
+// calls must be short (docs/kernel_rules.md, "Chains of calls").
+
+#define VKF_MIDDLE_CODE 7.0
+
+// A sum of factors times powers of the code, by Horner's rule.
+#define VKF_CODE_POLYNOMIAL(code, vector, f0, f1, f2, f3, f4)                                                          \
+    fma(fma(fma(fma(code, vector(f4), vector(f3)), code, vector(f2)), code, vector(f1)), code, vector(f0))
+
+// Numbers of a vec4 of codes. The sum begins at 2^15 + 128.5, so its last bit is 2^-8. Without its last eight bits it
+// is a whole number. Every rounding that Vulkan allows gives the same number.
+#define VKF_NUMBERS_OF(code)                                                                                           \
+    (uintBitsToFloat(floatBitsToUint(VKF_CODE_POLYNOMIAL(code, vec4, 32896.5 - 10.1038858, 11.71261, -0.252815,        \
+                                                         0.0754956, 0.00158604)) &                                     \
+                     0xffffff00u) -                                                                                    \
+     32896.0)
+
+// Numbers of an f16vec2 of codes. The sum begins at 1152, so its last bit is 1, and the last addition rounds to the
+// number. The factors are 1142, 93.0625 / 8, -15.796875 / 64, 39.6875 / 512 and 5.64453125 / 4096. They give each
+// number whether multiply-add rounds once or twice, if it rounds to nearest. The result must be `precise`, which keeps
+// the two last additions apart.
+//
+// The factors are written as bits of pairs, because shaders that are made bf16 have no fp16 constants.
+#define VKF_HALF_NUMBERS_OF(code)                                                                                      \
+    (VKF_CODE_POLYNOMIAL(code, unpackFloat2x16, 0x64766476u, 0x49d149d1u, 0xb3e6b3e6u, 0x2cf62cf6u, 0x15a515a5u) -     \
+     unpackFloat2x16(0x64806480u))
 
 #if defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
 #define VKF_PIECE_BYTES 8
@@ -28,14 +55,14 @@
 // code. These are macros because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
-#define VKF_CODES_OFFSET(piece, type)                                                                            \
+#define VKF_CODES_OFFSET(piece, type)                                                                                  \
     (VKF_BLOCK_OFFSET(piece, type) + VKF_BLOCK_CODES_AT(type) + (piece) % VKF_PIECES_OF_BLOCK(type) * VKF_PIECE_BYTES)
-#define VKF_CODE_OFFSET(type)                                                                                    \
-    ((type) == VKF_STORED_Q8_0          ? 128.0                                                                  \
-     : (type) == VKF_STORED_IQ4_NL      ? VKF_MIDDLE_CODE                                                        \
-     : VKF_BLOCK_HAS_MINIMUM(type)      ? 0.0                                                                    \
-     : VKF_BLOCK_HAS_FIFTH_BITS(type)   ? 16.0                                                                   \
-                                        : 8.0)
+#define VKF_CODE_OFFSET(type)                                                                                          \
+    ((type) == VKF_STORED_Q8_0        ? 128.0                                                                          \
+     : (type) == VKF_STORED_IQ4_NL    ? VKF_MIDDLE_CODE                                                                \
+     : VKF_BLOCK_HAS_MINIMUM(type)    ? 0.0                                                                            \
+     : VKF_BLOCK_HAS_FIFTH_BITS(type) ? 16.0                                                                           \
+                                      : 8.0)
 
 // The fifth bits of a piece, taken out of the fifth bits of its block.
 uint fifthBitsOf(const uint piece, const uint of_block) {
@@ -128,7 +155,7 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
 // of the block, then two of the second half.
 vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
-    return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> 4 * quad, type), piece.z, type);
+    return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> (4 * quad), type), piece.z, type);
 }
 
 // The column of the first element of a quad of a piece.

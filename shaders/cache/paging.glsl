@@ -2,9 +2,6 @@
 //
 // Where the keys of a sequence lie: one row after the other, or in pages that the block table lists. A kernel can look
 // up the page of a key once, and use it for all columns of k and v.
-//
-// Needs: common/params.glsl, common/call_table.glsl, common/address.glsl. Provides: PAGE, pageOf, keyHeadAddress,
-// keyAddress.
 #ifndef VKF_PAGING_GLSL
 #define VKF_PAGING_GLSL
 
@@ -20,18 +17,27 @@ const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
 
 // The page of a key of the sequence; 0 without pages. The key must exist: keys past the end may have no page. An entry
-// that is no page becomes the last one, so that no table makes the device read outside of k and v.
-uint pageOf(const uint batch, const uint key) {
+// that is no page becomes the last one, so that no table makes the device read outside of k and v. goToPage moves the
+// address of a head to a page, and counts a key from there.
 #ifdef VKF_PAGES
+uint pageOf(const uint batch, const uint key) {
     if (!PAGED) {
         return 0;
     }
     uvec2 of_sequence = add64(block_table, multiply64(batch, MAX_PAGES * 4));
     return min(Word(add64(of_sequence, uvec2(key / PAGE * 4, 0))).value, PAGES - 1);
-#else
-    return 0;
-#endif
 }
+#define goToPage(head_address, tensor, page, key)                                                                      \
+    if (PAGED) {                                                                                                       \
+        head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));                           \
+        key %= PAGE;                                                                                                   \
+    }
+#else
+uint pageOf(const uint batch, const uint key) {
+    return 0;
+}
+#define goToPage(head_address, tensor, page, key)
+#endif
 
 // Address of row 0 of the item's KV head, for VKF_K or VKF_V: row 0 of the sequence, or row 0 of page 0 with pages.
 uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
@@ -40,12 +46,7 @@ uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
 
 // Address of the row of a key, from the address of its head and its page.
 uvec2 keyAddress(uvec2 head_address, const uint tensor, const uint page, uint key) {
-#ifdef VKF_PAGES
-    if (PAGED) {
-        head_address = add64(head_address, strideOffset(page, params.batch_stride[tensor]));
-        key %= PAGE;
-    }
-#endif
+    goToPage(head_address, tensor, page, key);
     return rowAddress(head_address, tensor, key);
 }
 

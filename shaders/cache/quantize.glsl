@@ -2,8 +2,6 @@
 //
 // Rows of the shared array `staged` to blocks, with the bytes that vkfQuantizeBlocks makes. Eight invocations write a
 // block. Each looks at all of it, which is faster than an exchange between them.
-//
-// Needs: cache/round16.glsl, common/element.glsl, the shared array `staged`. Provides: storeBlockPiece.
 #ifndef VKF_QUANTIZE_GLSL
 #define VKF_QUANTIZE_GLSL
 
@@ -27,7 +25,7 @@ float divideRounded(const float a, const float b) {
         quotient = quotient << 1 | uint(fits);
         dividend = (fits ? dividend - divisor : dividend) << 1;
     }
-    uint above = uint(dividend != 0) | (quotient >> 1 & 1u); // past half, or odd
+    uint above = uint(dividend != 0) | ((quotient >> 1) & 1u); // past half, or odd
     uint significand = (quotient >> 1) + (quotient & above & 1u);
     int bits = (exponent << 23) + int(significand) - 0x800000;
     return floatBitsToUint(a) < 0x800000u || exponent < 0 || bits < 0x800000 ? 0.0 : intBitsToFloat(bits);
@@ -55,7 +53,7 @@ float liftedFloat(const uint bits, const bool lifts) {
     uint magnitude = magnitudeOf(bits);
     uint lifted = magnitude < 0x800000u ? floatBitsToUint(float(magnitude) * uintBitsToFloat(42u << 23)) // 2^(64 - 149)
                                         : magnitude + LIFT;
-    return uintBitsToFloat(lifts ? lifted | bits & 0x80000000u : bits);
+    return uintBitsToFloat(lifts ? lifted | (bits & 0x80000000u) : bits);
 }
 
 // How elements become codes: (x - minimum) * inverse.
@@ -198,7 +196,7 @@ void storeBlockPiece(const uvec2 block, const uint type, const uint first, const
     uint codes = 0;
     for (uint nibble = 0; nibble < 4; nibble++) {
         uint e = piece * 2 + nibble / 2 + nibble % 2 * 16;
-        codes |= (codeOf(staged[first + e], scaling, type) & 15u) << nibble * 4;
+        codes |= (codeOf(staged[first + e], scaling, type) & 15u) << (nibble * 4);
     }
     storeHalf(block, VKF_BLOCK_CODES_AT(type) + piece * 2, codes);
 }

@@ -2,11 +2,8 @@
 //
 // Loads words of 16 bytes of a row of k or v straight from device memory into registers, and converts their elements to
 // fp32. A word of a block type is a piece of a block.
-//
-// Needs: common/address64.glsl, common/element.glsl, WHOLE_WORDS.
-// Provides: rowWord, wordQuad, quadColumn; halfAt and Words of common/row_words.glsl.
-#ifndef VKF_CACHE_ROW_LOADS_GLSL
-#define VKF_CACHE_ROW_LOADS_GLSL
+#ifndef VKF_ROW_LOADS_GLSL
+#define VKF_ROW_LOADS_GLSL
 
 #include "cache/block_types.glsl"
 

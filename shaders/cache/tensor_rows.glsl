@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The rows of one head of q, k, v or another tensor of a call in device memory, and their words of four elements.
-//
-// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl, cache/block_types.glsl,
-// cache/paging.glsl, TILE_ROWS, TILE_KEYS.
-// Provides: Rows, rowsOf, isComplete, pieceAddress, fetchWord, fetchKeyWord, loadWord.
 #ifndef VKF_CACHE_TENSOR_ROWS_GLSL
 #define VKF_CACHE_TENSOR_ROWS_GLSL
 
@@ -48,7 +44,7 @@ uvec2 addressOfRow(const Rows source, uint row) {
 
 // Whether a piece is complete: `rows` rows from first_row on, `words` words of four elements from first_word on.
 bool isComplete(const Rows source, const uint first_row, const uint rows, const uint first_word, const uint words,
-             const uint dim) {
+                const uint dim) {
     return source.vectors && first_row + rows <= source.count && (first_word + words) * 4 <= dim;
 }
 

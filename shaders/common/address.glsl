@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses of the rows of an attention call's tensors.
-//
-// Needs: common/params.glsl. Provides: strideOffset, headAddress, rowAddress, rowNumber; add64 and multiply64 of
-// common/address64.glsl.
 #ifndef VKF_ADDRESS_GLSL
 #define VKF_ADDRESS_GLSL
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // 64-bit addresses as uvec2 (low, high), so that no device needs shaderInt64.
-//
-// Needs: nothing. Provides: Word, Word2, Word4, SHIFT64, add64, multiply64.
 #ifndef VKF_ADDRESS64_GLSL
 #define VKF_ADDRESS64_GLSL
 

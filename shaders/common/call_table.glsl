@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Addresses of the optional inputs of a call.
-//
-// Needs: common/params.glsl, common/address64.glsl. Provides: CallTableAt, optionalInputs, VKF_TABLE_ADDRESS.
 #ifndef VKF_CALL_TABLE_GLSL
 #define VKF_CALL_TABLE_GLSL
 
@@ -18,7 +16,7 @@ uvec2 optionalInputs() {
 }
 
 // The address of one optional input.
-#define VKF_TABLE_ADDRESS(field)                                                                                 \
+#define VKF_TABLE_ADDRESS(field)                                                                                       \
     (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
 #endif

@@ -3,9 +3,7 @@
 // Macros for code that exists only because a compiler needs it. No macro changes a result. docs/kernel_rules.md
 // explains them, and lab/log-0.4.md has the measurements.
 //
-// Needs: GL_EXT_control_flow_attributes; VKF_VOTES defined where the kernel has votes (GL_KHR_shader_subgroup_vote).
-// Provides: UNROLL, KEEP_LOOP, UNIFORM_BY_VOTE, IF_AS_LOOP, IF_KEEPING_LOADS_HERE, FORGET, PRETEND_TO_CHANGE, COUNT_ON,
-// KEEP_IN_REGISTER, CHOOSE, LACKS_BIT.
+// Kernels with votes (GL_KHR_shader_subgroup_vote) define VKF_VOTES.
 //
 // Some rules have no macro (NVIDIA, section of the rules). tests/pipelines/shader_rules_test.cpp checks the first two:
 //   - No chain of calls is longer than eight functions. In deep chains, small steps are macros or code of the caller.
@@ -46,9 +44,9 @@
 
 // NVIDIA: the other side of the branch of IF_KEEPING_LOADS_HERE. It tells the compiler that words[first..end) are no
 // longer needed, so that their registers are free. lab/log-0.4.md, the same section.
-#define FORGET(words, first, end, zero)             \
-    UNROLL for (uint i = (first); i < (end); i++) { \
-        words[i] = zero;                            \
+#define FORGET(words, first, end, zero)                                                                                \
+    UNROLL for (uint i = (first); i < (end); i++) {                                                                    \
+        words[i] = zero;                                                                                               \
     }
 
 // NVIDIA: an assignment that changes no existing key: a key above `most` does not exist. Without it, no loop changes
@@ -70,8 +68,8 @@
 // docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 #define CHOOSE(otherwise, value, condition) mix(otherwise, value, condition)
 
-// NVIDIA: a comparison of keys whose result is a bit of a word (masks/range_bits.glsl). The result of a single
-// comparison would occupy a register during the products. lab/log-0.4.md, "cut tiles: masks as bits".
-#define LACKS_BIT(bits, bit) (((bits) & 1u << (bit)) == 0)
+// NVIDIA: a comparison of keys whose result is a bit of a word (masks/mask.glsl). The result of a single
+// comparison would occupy a register during the products. lab/log-0.4.md, the row "cut tiles: masks as bits".
+#define LACKS_BIT(bits, bit) (((bits) & (1u << (bit))) == 0)
 
 #endif

@@ -3,10 +3,6 @@
 // Converts stored elements to fp32 and back. fp32 always works. Loads and stores of single fp16 and bf16 elements need
 // VKF_STORAGE_16BIT. The conversions are integer arithmetic, packHalf2x16 and unpackHalf2x16, so that no device needs
 // fp16 arithmetic.
-//
-// Needs: common/address64.glsl, shared/stored_types.h.
-// Provides: elementBytes, isAligned4, loadElement, loadAligned4, loadRow4, packWords, storeRow4, unpackBf16, packBf16,
-// packF16, withinF16, loadElementOrZero, storeElement, VKF_OVERFLOW_F16; HalfWord and HalfRow with VKF_STORAGE_16BIT.
 #ifndef VKF_ELEMENT_GLSL
 #define VKF_ELEMENT_GLSL
 
@@ -92,10 +88,9 @@ float loadElementOrZero(const uvec2 row_address, const uint column, const uint d
 
 // Elements [column, column + 4) of a row of `dim` elements, loaded one by one; 0 past the end of the row.
 vec4 loadRow4(const uvec2 row_address, const uint column, const uint dim, const uint type) {
-    return vec4(loadElementOrZero(row_address, column, dim, type),
-                loadElementOrZero(row_address, column + 1, dim, type),
-                loadElementOrZero(row_address, column + 2, dim, type),
-                loadElementOrZero(row_address, column + 3, dim, type));
+    return vec4(
+        loadElementOrZero(row_address, column, dim, type), loadElementOrZero(row_address, column + 1, dim, type),
+        loadElementOrZero(row_address, column + 2, dim, type), loadElementOrZero(row_address, column + 3, dim, type));
 }
 
 // Four elements as they are stored: four words of fp32, or two words of 16-bit pairs.

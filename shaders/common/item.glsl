@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Finds the tile of rows, the head and the sequence of a work item from its number.
-//
-// Needs: common/params.glsl, common/address64.glsl, TILE_ROWS.
-// Provides: PACKED_HEADS, MAP_ROW_TILES, packedRows, LAST_ROW, queryRow, queryHead, threadIndex, keysOf, itemOf, isIdle,
-// shareOfSplit.
 #ifndef VKF_ITEM_GLSL
 #define VKF_ITEM_GLSL
 
@@ -51,15 +47,50 @@ uint keysOf(const uint batch) {
     return uint(clamp(int(Word(address).value), 0, int(params.keys)));
 }
 
-#include "common/packed_sequences.glsl"
+// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and
+// where its rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside
+// the tensors.
+
+#include "common/call_table.glsl"
+
+uint sequenceTileCount() {
+    return CallTableAt(optionalInputs()).table.tile_count;
+}
+
+uint sequenceOf(const uint tile) {
+    return Word(add64(CallTableAt(optionalInputs()).table.tile_sequences, multiply64(tile, 4))).value;
+}
+
+// The rows or keys [x, y) of a sequence, clamped to `count`, the number in all sequences.
+uvec2 boundsOf(const uvec2 starts, const uint sequence, const uint count) {
+    uvec2 address = add64(starts, multiply64(sequence, 4));
+    int begin = clamp(int(Word(address).value), 0, int(count));
+    int end = clamp(int(Word(add64(address, uvec2(4, 0))).value), begin, int(count));
+    return uvec2(begin, end);
+}
+
+// Sets first_row, rows, first_key and keys of the item.
+void setSequence(inout Item item) {
+    CallTable table = CallTableAt(optionalInputs()).table;
+    uvec2 rows = boundsOf(table.row_starts, item.batch, params.query_rows);
+    item.first_row = rows.x;
+    item.rows = min(rows.y - rows.x, table.longest_rows);
+    item.first_key = 0;
+    item.keys = min(keysOf(item.batch), table.longest_keys);
+    if (!PAGED) {
+        uvec2 keys = boundsOf(table.key_starts, item.batch, params.keys);
+        item.first_key = keys.x;
+        item.keys = min(item.keys, keys.y - keys.x);
+    }
+}
 
 // Number of heads whose tiles take turns: work items count these heads fastest.
 layout(constant_id = VKF_ID_HEADS_IN_TURN) const uint HEADS_IN_TURN = 1;
 
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
-// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a window,
-// row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last. Row tiles
-// of packed sequences have a list of tile sequences (packed_sequences.glsl).
+// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a
+// window, row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last.
+// Row tiles of packed sequences have a list of tile sequences (common/item.glsl).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the number of the sequence for each tile of packed sequences (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h). A
-// workgroup handles one sequence at a time. The first sequence also takes all tiles before its own, and the last one
+// Writes the number of the sequence for each tile of packed sequences (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h).
+// A workgroup handles one sequence at a time. The first sequence also takes all tiles before its own, and the last one
 // all tiles after its own. So every entry is written, whatever the lengths are.
 #version 460
 #extension GL_GOOGLE_include_directive : require

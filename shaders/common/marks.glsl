@@ -3,8 +3,7 @@
 // Marks: numbers in memory that several invocations may set, all to one value. Plain stores would be a data race, even
 // of equal values, so the stores are atomic. A barrier lies between a mark and its readers, whose loads are plain.
 //
-// Needs: GL_KHR_memory_scope_semantics. A mark in a buffer also needs Vulkan's memory model, which kernels with
-// cooperative matrices have. Provides: VKF_MARK_SHARED, VKF_MARK_BUFFER.
+// A mark in a buffer needs Vulkan's memory model, which kernels with cooperative matrices have.
 #ifndef VKF_MARKS_GLSL
 #define VKF_MARKS_GLSL
 

@@ -7,14 +7,10 @@
 //   - Specialization constants choose every number and boolean.
 //   - Push constants carry what differs from call to call.
 //
-// The header of each include file has two lists:
-//   - "Needs" names what the including file declares or includes before. It does not repeat what these files need. It
-//     omits three files that every file may use: compilers.glsl, numbers.glsl, and the arithmetic of address64.glsl.
-//   - "Provides" names what other files may use.
+// An include uses what the files before it declare. The entry file of a kernel lists them in this order.
 //
-// Needs: VKF_LANES_ID where the kernel has lanes; VKF_PUSH_CONSTANTS where it has other tensors than attention;
-// VKF_CACHES or VKF_PAGES where k and v may be paged. Provides: the specialization constants, params, Item,
-// QUERY_HEADS, KV_HEAD_QUERY_HEADS, SEQUENCE_ROWS.
+// Kernels define VKF_LANES_ID if they have lanes, VKF_PUSH_CONSTANTS if they have other tensors than attention, and
+// VKF_CACHES or VKF_PAGES if k and v may be paged.
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 
@@ -69,10 +65,10 @@ layout(push_constant, std430) uniform PushConstants {
 
 // The tile, head, sequence and key split of a workgroup.
 struct Item {
-    uint batch;     // sequence
-    uint head;      // query head; the first one if several are packed
+    uint batch; // sequence
+    uint head;  // query head; the first one if several are packed
     uint kv_head;
-    uint split;     // key split
+    uint split; // key split
     // Number of the partial result: sequence * KEY_SPLITS + split, which is the sequence if there is one split. With
     // packed sequences: the split.
     uint partial_result;

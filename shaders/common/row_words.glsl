@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // A row in device memory as words of 16 bytes, or as single 16-bit elements.
-//
-// Needs: common/element.glsl with VKF_STORAGE_16BIT. Provides: Words, halfAt.
 #ifndef VKF_ROW_WORDS_GLSL
 #define VKF_ROW_WORDS_GLSL
 

@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 4 and 5 of the algorithm (attention_coopmat.comp): loads q and clears o, m and l.
-//
-// Needs: coopmat/globals.glsl, coopmat/query_stage.glsl.
-// Provides: loadQueries, clearState.
+// Lines 4 and 5 of the algorithm (attention_coopmat.comp): loads the subgroup's rows of q into matrices, and clears o,
+// m and l.
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
-#ifdef VKF_BF16X3
-// Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES matrices
-// at a time.
-void loadQueries() {
-    uint begin = subgroup * STAGE_WORDS;
-    fetchQueries(q, first_row, lane);
-    signQueries();
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * BF16X3_PARTS; i++) {
-        const uint chunk = i / BF16X3_PARTS;
-        subgroupBarrier(); // the readers of the last part are done
-        placeQueries(chunk, begin, lane);
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-        UNROLL for (uint tile = 0; tile < VKF_MATRIX_STAGED_TILES; tile++) {
-            const uint d = chunk % Q_CHUNKS * VKF_MATRIX_STAGED_TILES + tile;
-            if (d < DIM_TILES) {
-                coopMatLoad(q_tile[(chunk / Q_CHUNKS * DIM_TILES + d) * BF16X3_PARTS + i % BF16X3_PARTS], stage,
-                            begin + tile * TILE_WORDS, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
-            }
-        }
-    }
-}
-#else
 // Fetches all rows at once. They pass through shared memory VKF_MATRIX_STAGED_TILES matrices at a time. The last depths
 // go back to shared memory.
-void loadQueries() {
+void loadHalfQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     signQueries();
@@ -56,8 +31,7 @@ void loadQueries() {
     }
 }
 
-#endif
-
+// Line 5.
 void clearState() {
     UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
         o_tile[i] = ResultMatrix(0.0);

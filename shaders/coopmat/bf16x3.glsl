@@ -18,9 +18,6 @@
 //
 // Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16X3). These have 8 bits too, so that the tests
 // need every product. But fp16 has few exponents, so small numbers lose bits.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16, BF16_BITS), common/call_table.glsl.
-// Provides: BF16X3_PARTS, TOO_LARGE, Bf16x3TableAt, takeParts, partOf, noticeSizes, largest_size.
 #ifndef VKF_BF16X3_GLSL
 #define VKF_BF16X3_GLSL
 
@@ -34,6 +31,14 @@ const uint TOO_LARGE = MATRICES_ARE_BF16 ? 0x5d800000u : 0x47000000u;
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Bf16x3TableAt {
     Bf16x3Table table;
 };
+
+// Each number has three matrices of q and p, and two loads bring the eight elements of a word.
+#define OPERAND_MATRICES(tiles) ((tiles)*BF16X3_PARTS)
+#define QUERY_LOADS(words) ((words)*2)
+const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
+const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
+const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
+const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
 
 uint largest_size; // bits of the largest size of a number that the invocation placed; a NaN counts as the largest
 
@@ -50,8 +55,8 @@ float partOf(const float x) {
 
 // The next parts of two numbers, as 16-bit numbers in memory. Leaves in `x` what the parts lack.
 uint takePair(inout vec2 x) {
-    uvec2 parts = floatBitsToUint(x) + 0x8000u & 0xffff0000u;
-    uint pair = MATRICES_ARE_BF16 ? parts.x >> 16 | parts.y : packHalf2x16(uintBitsToFloat(parts));
+    uvec2 parts = (floatBitsToUint(x) + 0x8000u) & 0xffff0000u;
+    uint pair = MATRICES_ARE_BF16 ? (parts.x >> 16) | parts.y : packHalf2x16(uintBitsToFloat(parts));
     x -= MATRICES_ARE_BF16 ? uintBitsToFloat(parts) : unpackHalf2x16(pair);
     return pair;
 }

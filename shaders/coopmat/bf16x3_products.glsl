@@ -8,9 +8,6 @@
 //     the sum of the largest products.
 //   - o is never an accumulator of the matrix unit. The products of each depth start from zeros, the smallest ones
 //     first, and o takes their sum by one addition, which rounds to nearest.
-//
-// Needs: coopmat/globals.glsl, coopmat/bf16x3.glsl, coopmat/deferred_scores.glsl, SCORE of coopmat/elements_in_registers.glsl.
-// Provides: computeProducts, makeProbabilities, accumulateOutput, askForPlainArithmetic.
 #ifndef VKF_BF16X3_PRODUCTS_GLSL
 #define VKF_BF16X3_PRODUCTS_GLSL
 
@@ -23,7 +20,7 @@
 
 // Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
 // fewer of them wait for each other.
-void computeProducts(const uint first_matrix) {
+void multiplyParts(const uint first_matrix) {
     ResultMatrix s_middle[ROW_TILES * KEY_TILES];
     ResultMatrix s_low[ROW_TILES * KEY_TILES];
     UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
@@ -34,9 +31,8 @@ void computeProducts(const uint first_matrix) {
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             RightMatrix k_part[BF16X3_PARTS];
             UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
-                coopMatLoad(k_part[part], stage,
-                            (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS, K_ROW,
-                            gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(k_part[part], stage, (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS,
+                            K_ROW, gl_CooperativeMatrixLayoutColumnMajor);
             }
             UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
                 const uint s = r * KEY_TILES + key;
@@ -61,7 +57,7 @@ Half halfOfPart(const float part) {
 }
 
 // Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeProbabilityParts(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
@@ -80,7 +76,7 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
 
 // Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
 // the next depth between the products of this depth, while the matrix unit works.
-void accumulateOutput(const uint first_matrix) {
+void accumulateParts(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
         UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
             RightMatrix v_part[BF16X3_PARTS];
@@ -110,9 +106,9 @@ void accumulateOutput(const uint first_matrix) {
 // An m past this size leaves exponents with too few bits (exponent): 2^26, in units of log2.
 #define LARGE_MAXIMUM 67108864.0
 
-// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One test
-// at the end of the kernel is cheaper than one for each tile.
-void askForPlainArithmetic() {
+// Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One
+// test at the end of the kernel is cheaper than one for each tile.
+void endSpecialValues() {
     bool unfit = largest_size >= TOO_LARGE;
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves q and tiles of k and v from device memory to shared memory, where each part of their fp32 numbers (bf16x3.glsl)
-// has rows of its own. Tiles move in two steps, as in matrix_stage.glsl:
+// has rows of its own. Tiles move in two steps, as in coopmat/stage.glsl:
 //   - Fetch: the kernel loads fp32 numbers into registers, with all loads in flight at once.
 //   - Place: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
 //
 // Rows that are not whole words skip the first step. Columns past the last one, up to a whole number of matrices, are
 // zeros or elements of the row. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
-//
-// Needs: matrix/half_rows.glsl, matrix/matrix_tile.glsl, common/address.glsl, coopmat/bf16x3.glsl, coopmat/globals.glsl.
-// Provides: fetchTile, placeTile, forgetTile, clearStage; fetchQueries, signQueries, placeQueries.
 #ifndef VKF_BF16X3_STAGE_GLSL
 #define VKF_BF16X3_STAGE_GLSL
 
-#include "coopmat/tile_rows.glsl"
+#include "coopmat/globals.glsl"
 
-// Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function always
-// loads a word that exists.
+// Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
+#define watchSpecialValues() largest_size = 0u
+#define SAW_SPECIAL_VALUES false
+#define addSpecialValues(packed_row, column, x, special)
+
+// Four elements of a row from `column` on, as bits; zeros past the end of the row. With whole words, the function
+// always loads a word that exists.
 uvec4 fourElements(const uvec2 row_address, const uint column, const uint dim) {
     if (WHOLE_WORDS) {
         uvec4 four = Word4(add64(row_address, uvec2(min(column, dim - 4) * 4, 0))).value;
@@ -52,8 +54,8 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     }
 }
 
-// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the largest
-// product gives the largest score.
+// Moves the sign of the scale into q. The kernel can then multiply scores by the magnitude of the scale, and the
+// largest product gives the largest score.
 void signQueries() {
     uint sign = floatBitsToUint(params.score_scale) & 0x80000000u;
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
@@ -112,8 +114,8 @@ void fetchTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
 }
 
 void forgetTile() {
-    FORGET(fetched_k, 0, K_FETCHES, uvec4(0))
-    FORGET(fetched_v, 0, V_FETCHES, uvec4(0))
+    FORGET(fetched_k, 0, K_FETCHES, uvec4(0));
+    FORGET(fetched_v, 0, V_FETCHES, uvec4(0));
 }
 
 // Stores the parts of eight elements: the first part at word `to`, each other one `area` words behind the part before.

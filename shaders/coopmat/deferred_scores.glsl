@@ -8,17 +8,13 @@
 //     f(s) = s (deferred.x + deferred.y s^2 + deferred.z s^4)             with a softcap, near 0
 //
 // f grows with s, so the largest s of a row has the largest f(s). Three kinds of scores cannot be deferred, and the
-// kernel finishes them in place (matrix_scores.glsl):
+// kernel finishes them in place (coopmat/scores.glsl):
 //   - A score that is too large for the polynomial.
 //   - A score of a tile that lies on both sides of a row's position.
 //   - A score with a bias: scale and softcap come before the bias.
 //
 // For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
 // unchanged.
-//
-// Needs: coopmat/globals.glsl, coopmat/sizes.glsl (ADDS_BIAS), matrix/matrix_tile.glsl, scores/units.glsl,
-// scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl.
-// Provides: CAPS_DEFERRED, SETTLED, scoreScale, softcap, exponent, takeProbability.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
@@ -56,7 +52,8 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS ? 1.0 : scoreScale(), rest);
 }
 
-// Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and dropout.
+// Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and
+// dropout.
 float takeProbability(const float x, const uint row, const uint key) {
     float p = power(x);
     l_row[row] += p;

@@ -7,8 +7,8 @@
 // The results are two dense arrays [batch, kvHeads, keys, dim] in scratch memory, without pages. Their elements have
 // the bits that the attention kernel gives them (cache/block_halves.glsl).
 //
-// A workgroup converts TILE_KEYS keys of one KV head. All loads of an invocation are in flight at once, and neighbouring
-// invocations load neighbouring pieces. Two kinds of keys are neither read nor written:
+// A workgroup converts TILE_KEYS keys of one KV head. All loads of an invocation are in flight at once, and
+// neighbouring invocations load neighbouring pieces. Two kinds of keys are neither read nor written:
 //   - keys past the end of the sequence
 //   - keys in a tile that no query row sees. The attention kernel reads no other tile, because TILE_KEYS is a multiple
 //     of the keys of its tiles.

@@ -2,9 +2,6 @@
 //
 // Access to matrix elements where the driver's element layout is known: an invocation reads and writes its own elements
 // in place. Results and left operands of one shape have the same element layout here, with as many columns as depths.
-//
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_via_shared.glsl does.
 #ifndef VKF_ELEMENTS_IN_REGISTERS_GLSL
 #define VKF_ELEMENTS_IN_REGISTERS_GLSL
 
@@ -13,14 +10,13 @@
 // Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
 
-#ifndef VKF_BF16X3 // bf16x3_products.glsl makes probabilities in parts
 // Rounds a probability to nearest.
 Half roundToHalf(const float p) {
     return MATRICES_ARE_BF16 ? UPPER_HALF(BF16_BITS(p)) : Half(p);
 }
 
 // Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeHalfProbabilities(const uint depth, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
@@ -30,8 +26,6 @@ void makeProbabilities(const uint depth, const uint first_matrix) {
         }
     }
 }
-
-#endif
 
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {

@@ -2,19 +2,19 @@
 //
 // Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
 // to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
-// and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at least
-// four.
-//
-// Needs: coopmat/globals.glsl, coopmat/deferred_scores.glsl (exponent, takeProbability).
-// Provides: SCORE, takeScores, makeProbabilities, makeFactors, as elements_in_registers.glsl does.
+// and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at
+// least four.
 #ifndef VKF_ELEMENTS_VIA_SHARED_GLSL
 #define VKF_ELEMENTS_VIA_SHARED_GLSL
 
 #include "matrix/subgroup_stage.glsl"
 
+float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
+const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
+shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];  // scores and probabilities of one row of matrices
 const uint S_ROW = VKF_VIA_SHARED_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
-#define SCORE(matrix, element) score[(matrix) * ELEMENTS + (element)]
+#define SCORE(matrix, element) score[(matrix)*ELEMENTS + (element)]
 
 // Copies the invocation's scores from s_tile to `score`.
 void takeScores() {
@@ -31,7 +31,7 @@ void takeScores() {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPlace(e);
                 vec4 x = uintBitsToFloat(via_shared[begin + place.x * S_ROW + place.y / 4 +
-                                                  (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
+                                                    (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     SCORE(r * KEY_TILES + key, e + i) = x[i];
                 }
@@ -46,16 +46,15 @@ uvec2 packProbabilities4(const uint matrix, const uint e) {
                  packProbabilities(SCORE(matrix, e + 2), SCORE(matrix, e + 3)));
 }
 
-// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a fragment row has four
-// elements.
+// Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a fragment row has
+// four elements.
 void placeProbabilities(const uint r, const uint begin) {
     uvec2 place = lanePlace(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         uint matrix = r * KEY_TILES + key;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
             uvec2 step = elementPlace(e);
-            uint word = begin + place.x * P_ROW + place.y / 8 +
-                        (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
+            uint word = begin + place.x * P_ROW + place.y / 8 + (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
             if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
                 via_shared[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
             } else {
@@ -69,7 +68,7 @@ void placeProbabilities(const uint r, const uint begin) {
 
 // Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
 // overwrite the scores.
-void makeProbabilities(const uint depth, const uint first_matrix) {
+void makeHalfProbabilities(const uint depth, const uint first_matrix) {
     if (depth != 0) {
         return;
     }
@@ -98,7 +97,8 @@ void makeFactors() {
     stageBarrier();
     UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
         uvec2 at = place + elementPlace(e);
-        via_shared[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] = floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
+        via_shared[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] =
+            floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
     }
     stageBarrier();
     coopMatLoad(factors, via_shared, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);

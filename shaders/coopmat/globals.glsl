@@ -8,10 +8,6 @@
 //   - masks/block_mask.glsl: mask_head, ..., held_word, held_bits
 //   - cache/paging.glsl: block_table
 //   - matrix/special_values.glsl: special_values, in shared memory
-//
-// Needs: common/params.glsl (Item), matrix/half_rows.glsl (HalfRows), scores/dropout.glsl (RowDropout),
-// coopmat/sizes.glsl, scores/score_terms.glsl (HAS_BIAS_FACTORS).
-// Provides: the variables below.
 #ifndef VKF_COOPMAT_GLOBALS_GLSL
 #define VKF_COOPMAT_GLOBALS_GLSL
 
@@ -22,52 +18,41 @@ float rescaleThreshold() {
     return RESCALE_THRESHOLD * unitOfLog2();
 }
 
-// fp32 numbers as bf16x3: each part has a matrix, and a word of eight elements of q takes two loads.
-#ifdef VKF_BF16X3
-#define VKF_BF16X3_MATRICES(matrices) ((matrices) * BF16X3_PARTS)
-#define VKF_Q_LOADS(words) ((words) * 2)
-#else
-#define VKF_BF16X3_MATRICES(matrices) (matrices)
-#define VKF_Q_LOADS(words) (words)
-#endif
-
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
-HalfRows q, k, v; // q of the item's head; k and v of its KV head
-uint thread;      // number in the workgroup
-uint subgroup;    // number in the workgroup
-uint lane;        // number in the subgroup
-uint first_row;   // the first packed row of the subgroup
-float slope_row[SLOPES]; // ALiBi: slopes of the rows' heads, in the unit of scores
+HalfRows q, k, v;                                // q of the item's head; k and v of its KV head
+uint thread;                                     // number in the workgroup
+uint subgroup;                                   // number in the workgroup
+uint lane;                                       // number in the subgroup
+uint first_row;                                  // the first packed row of the subgroup
+float slope_row[SLOPES];                         // ALiBi: slopes of the rows' heads, in the unit of scores
 float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // bias factors of the rows' heads
 RowDropout dropout_row[HAS_DROPOUT ? ROW_TILES * FRAGMENT_ROWS : 1];
 bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane loads complete words
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_tile[VKF_BF16X3_MATRICES(ROW_TILES * HELD_DEPTHS)];
+LeftMatrix q_tile[OPERAND_MATRICES(ROW_TILES * HELD_DEPTHS)];
 ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
-float m_row[ROW_TILES * FRAGMENT_ROWS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
+float m_row[ROW_TILES *
+            FRAGMENT_ROWS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
 float l_row[ROW_TILES * FRAGMENT_ROWS]; // running sum over this invocation's keys; lanes are added at the end
 
 // The present tile of keys.
-uint tile_begin;     // its first key
-uint first_key;      // the lane's first key in it
+uint tile_begin;              // its first key
+uint first_key;               // the lane's first key in it
 ivec2 matrix_keys[ROW_TILES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
-int lane_distance;   // ALiBi: from the position of the lane's first row to first_key
+int lane_distance;            // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_tile[ROW_TILES * KEY_TILES];
-LeftMatrix p_tile[VKF_BF16X3_MATRICES(ROW_TILES * KEY_DEPTHS)];
-#ifdef VKF_VIA_SHARED
-float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
-#endif
-vec3 deferred;                         // factors that are deferred to the exponent (deferred_scores.glsl)
-float slope_step[SLOPES];              // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
+LeftMatrix p_tile[OPERAND_MATRICES(ROW_TILES * KEY_DEPTHS)];
+vec3 deferred;            // factors that are deferred to the exponent (deferred_scores.glsl)
+float slope_step[SLOPES]; // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
 float tile_maximum[ROW_TILES * FRAGMENT_ROWS]; // over this invocation's scores, in the unit of scores
 float row_factor[FRAGMENT_ROWS];               // factors of the rows of o, for one row of matrices
-ResultMatrix factors;                  // row_factor as a matrix: each in all columns of its row
+ResultMatrix factors;                          // row_factor as a matrix: each in all columns of its row
 
 // Words on their way from device memory to shared memory or, for the bias, to the scores.
-uvec4 fetched_q[VKF_Q_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
+uvec4 fetched_q[QUERY_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
@@ -79,11 +64,19 @@ const uint Q_STAGE = VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS);
 shared uvec4 stage[Q_STAGE + VKF_MATRIX_SHARED_Q_WORDS(TILE_ROWS, SHARED_DEPTHS, MATRIX_DEPTH)];
 shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each bias row; past the last row, its address
 // Where depth d of the subgroup's matrix r lies among the shared depths.
-#define SHARED_QUERIES(r, d) \
-    (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r) * MATRIX_ROWS) * Q_ROW + ((d) - HELD_DEPTHS) * TILE_WORDS)
-#ifdef VKF_VIA_SHARED
-const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
-shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS]; // scores and probabilities of one row of matrices
-#endif
+#define SHARED_QUERIES(r, d)                                                                                           \
+    (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r)*MATRIX_ROWS) * Q_ROW + ((d)-HELD_DEPTHS) * TILE_WORDS)
+
+// Where the rows of a tile of k or v lie in device memory.
+
+// Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
+uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
+    if (PAGED && PAGE % TILE_KEYS != 0) {
+        uint key = key_begin + row;
+        return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+    }
+    uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);
+    return add64(first, uvec2(row * rows.row_stride, 0));
+}
 
 #endif

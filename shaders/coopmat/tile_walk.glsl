@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
 // The tiles of keys that a workgroup of the cooperative-matrix kernel walks over, and their order.
-//
-// Needs: coopmat/globals.glsl, coopmat/matrix_bias.glsl, masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl,
-// masks/tile_map.glsl.
-// Provides: Walk, walkOf, firstNonEmptyTile, nextTile, fullTile, partialTile, FULL_TILES_FIRST, STEPS_OVER_EMPTY_TILES,
-// PASSES_EMPTY_TILES, FETCHES_AHEAD, FETCHES_EARLY, NO_TILE.
-#ifndef VKF_TILE_WALK_GLSL
-#define VKF_TILE_WALK_GLSL
+#ifndef VKF_COOPMAT_TILE_WALK_GLSL
+#define VKF_COOPMAT_TILE_WALK_GLSL
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
-const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP;        // the tiles between the first keys and the window
+const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP;    // a block mask or a map says which tiles are empty
+const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number
 
-// Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows have
-// none. Invocations that fetch 16 words of a tile lose 4 % (lab/log-0.4.md, "first tile of the second loop"). Choices
-// stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/sizes.glsl).
+// Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows
+// have none. Invocations that fetch 16 words of a tile lose 4 % (lab/log-0.4.md, "first tile of the second loop").
+// Choices stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
 const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
 // second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.
-#if defined(VKF_NARROW) || defined(VKF_BF16X3)
-const bool FETCHES_AHEAD = false;
-#else
-const bool FETCHES_AHEAD = STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false;
-#endif
+// The entry file chooses: MAY_FETCH_AHEAD, or false.
+#define MAY_FETCH_AHEAD (STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false)
+const bool FETCHES_AHEAD = VKF_FETCHES_AHEAD;
 // Whether the kernel also fetches the first tile of all before the barrier that ends the loading of q. With D = 128,
 // windows take 2 % more time if it does.
 const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;

@@ -47,19 +47,16 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
-#include "masks/dropped.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
 #include "decode/globals.glsl"
 #include "decode/join.glsl"
-#include "decode/reduce.glsl"
-#include "decode/begin.glsl"
-#include "decode/fetch.glsl"
+#include "decode/load.glsl"
 
 // Line 8: s = q k^T over the words of this lane.
 void computeProducts() {
@@ -112,23 +109,23 @@ void attend() {
     ivec2 common_keys = commonKeys(item);
     KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_PER_KEY_MASKS || HAS_WINDOW && (int(key_begin) < common_keys.x ||
-                                                  int(min(next_key, keys.y)) > common_keys.y);
+        bool partial = HAS_PER_KEY_MASKS ||
+                       HAS_WINDOW && (int(key_begin) < common_keys.x || int(min(next_key, keys.y)) > common_keys.y);
         computeProducts(); // 8
-        IF_KEEPING_LOADS_HERE(next_key < keys.y) {
+        IF_KEEPING_LOADS_HERE (next_key < keys.y) {
             fetchKeys(next_key); // 7: starts to load k_(j+1)
         } else {
             forgetKeys();
         }
         sumOverLanes(); // 8
         if (partial) {
-            updateSoftmax(key_begin, true);     // 9, and o_i of 10 times exp(m_old - m_i)
-            accumulateOutput(key_begin, true);  // 10
+            updateSoftmax(key_begin, true);    // 9, and o_i of 10 times exp(m_old - m_i)
+            accumulateOutput(key_begin, true); // 10
         } else {
             updateSoftmax(key_begin, false);
             accumulateOutput(key_begin, false);
         }
-        IF_KEEPING_LOADS_HERE(next_key < keys.y) {
+        IF_KEEPING_LOADS_HERE (next_key < keys.y) {
             fetchValues(next_key); // 7: starts to load v_(j+1)
             fetchPages(next_key + TILE_KEYS);
         } else {

@@ -2,9 +2,6 @@
 //
 // All mutable state of the decode kernel in plain arithmetic. decode/join.glsl has the shared memory of the kernel's
 // end. cache/paging.glsl and the masks have state of their own.
-//
-// Needs: common/params.glsl (Item), decode/tile.glsl, scores/dropout.glsl (RowDropout).
-// Provides: the variables below.
 #ifndef VKF_DECODE_GLOBALS_GLSL
 #define VKF_DECODE_GLOBALS_GLSL
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 12 to 15 of the algorithm (attention_decode.comp): joins the partial results of the workgroup's groups, in the
-// order of the groups, and stores (o, lse) of each row.
-//
-// Needs: decode/globals.glsl, cache/row_loads.glsl, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, scores/finish.glsl, scores/dropout.glsl.
-// Provides: o_stage (decode/reduce.glsl uses it too), writeResults.
+// Sums over the lanes of a group (line 8 of the algorithm, attention_decode.comp), and lines 12 to 15: joins the
+// partial results of the workgroup's groups, in the order of the groups, and stores (o, lse) of each row.
 #ifndef VKF_DECODE_JOIN_GLSL
 #define VKF_DECODE_JOIN_GLSL
 
 const uint GROUP_COLUMNS4 = LANES * LANE_COLUMNS4;
 
-shared vec2 state_stage[GROUPS * LANE_GROUP_ROWS]; // m and l
+shared vec2 state_stage[GROUPS * LANE_GROUP_ROWS];                                 // m and l
 shared vec4 o_stage[VKF_DECODE_O_WORDS(WORKGROUP_SIZE, VALUE_DIM, TYPE_V, LANES)]; // one row of o at a time
 
 uint stagedColumn(const uint word, const uint quad) {
@@ -35,14 +31,14 @@ vec2 joinedState(const uint row) {
     float l = 0.0;
     for (uint g = 0; g < GROUPS; g++) {
         vec2 state = state_stage[g * LANE_GROUP_ROWS + row];
-        l += state.y == 0.0 ? 0.0 : state.y * power(state.x - m);
+        l += sumInJoin(state, m);
     }
     return vec2(m, l);
 }
 
 // Stages this invocation's columns of row r of o, scaled to the joined m and divided by the l of the finished row.
 void stageRow(const uint r, const float m, const FinishedRow finished) {
-    float factor = l_row[r] == 0.0 || finished.l == 0.0 ? 0.0 : power(m_row[r] - m) / finished.l;
+    float factor = l_row[r] == 0.0 || finished.l == 0.0 ? 0.0 : rescaleFactor(m_row[r], m) / finished.l;
     factor = scaledByDropout(factor);
     UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
         UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
@@ -84,5 +80,40 @@ void writeResults() {
         }
     }
 }
+
+// Line 8 of the algorithm (attention_decode.comp): adds up the partial scores of a group's lanes. Each lane gets the
+// sums. The lanes use shuffles, or shared memory on a device without shuffles.
+
+#ifdef VKF_SUBGROUPS
+void sumOverLanes() {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint i = 0; i < LANE_GROUP_ROWS * LANE_GROUP_KEYS; i++) {
+            s_tile[i] += subgroupShuffleXor(s_tile[i], distance);
+        }
+    }
+}
+#else
+// Adds four scores at a time through the memory of o_stage. Every invocation of the workgroup must call this function.
+void sumOverLanes() {
+    UNROLL for (uint first = 0; first < LANE_GROUP_ROWS * LANE_GROUP_KEYS; first += 4) {
+        uint count = min(LANE_GROUP_ROWS * LANE_GROUP_KEYS - first, 4);
+        barrier();
+        UNROLL for (uint i = 0; i < 4; i++) {
+            if (i < count) {
+                o_stage[thread][i] = s_tile[first + i];
+            }
+        }
+        barrier();
+        UNROLL for (uint i = 0; i < 4; i++) {
+            if (i < count) {
+                s_tile[first + i] = 0.0;
+                for (uint other = 0; other < LANES; other++) {
+                    s_tile[first + i] += o_stage[group * LANES + other][i];
+                }
+            }
+        }
+    }
+}
+#endif
 
 #endif

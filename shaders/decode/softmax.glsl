@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Line 9 of the algorithm (attention_decode.comp), and the factor of line 10.
-//
-// Needs: decode/globals.glsl, decode/fetch.glsl (threadKey), masks/key_split.glsl,
-// scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, masks/mask.glsl, masks/per_key_masks.glsl, masks/dropped.glsl,
-// scores/dropout.glsl.
-// Provides: updateSoftmax.
 #ifndef VKF_DECODE_SOFTMAX_GLSL
 #define VKF_DECODE_SOFTMAX_GLSL
 
@@ -23,8 +18,8 @@ void updateSoftmax(const uint key_begin, const bool partial) {
     uint first_key = keyOfNumber(empty_keys, threadKey(key_begin, 0));
     UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
-        RowTerms terms = rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r],
-                                  queryRow(item.row_begin + r), first_key);
+        RowTerms terms =
+            rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r], queryRow(item.row_begin + r), first_key);
         RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
         UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
@@ -35,8 +30,8 @@ void updateSoftmax(const uint key_begin, const bool partial) {
             m_new = max(m_new, s);
         }
         // m is -infinity before the first visible key, and the difference of two infinities is NaN.
-        float m = m_new == MINUS_INFINITY ? 0.0 : m_new;
-        float alpha = power(m_row[r] - m);
+        float m = finiteMaximum(m_new);
+        float alpha = rescaleFactor(m_row[r], m);
         float l = l_row[r] * alpha;
         UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
             float p = power(s_tile[r * LANE_GROUP_KEYS + t] - m);

@@ -4,12 +4,8 @@
 //
 // A group is LANES neighbouring invocations, which take a key at a time. Each of them holds some words of 16 bytes of
 // the key's k and v, and the columns of o that belong to these words. A word of a block type is a piece of a block. A
-// group holds all LANE_GROUP_ROWS rows of the tile and LANE_GROUP_KEYS keys at once. The groups of a workgroup take keys in turn,
-// and join their states at the end.
-//
-// Needs: common/params.glsl.
-// Provides: TILE_ROWS, TILE_KEYS, GROUPS, LANE_GROUP_ROWS, LANE_GROUP_KEYS, and the numbers of words, quads and columns of a
-// lane.
+// group holds all LANE_GROUP_ROWS rows of the tile and LANE_GROUP_KEYS keys at once. The groups of a workgroup take
+// keys in turn, and join their states at the end.
 #ifndef VKF_DECODE_TILE_GLSL
 #define VKF_DECODE_TILE_GLSL
 

@@ -17,9 +17,9 @@
 //
 // The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
 // and v go from device memory straight into the registers that make up their matrices, without shared memory
-// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of rows.
-// KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for another
-// until the end.
+// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of
+// rows. KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for
+// another until the end.
 //
 // Where the kernel deviates:
 //      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
@@ -60,8 +60,8 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"
@@ -70,12 +70,9 @@
 
 #include "decode_matrix/globals.glsl"
 #include "decode_matrix/lane_chunks.glsl"
-#include "decode_matrix/chunk_codes.glsl"
-#include "decode_matrix/chunk_columns.glsl"
 #include "decode_matrix/turn.glsl"
 #include "decode_matrix/join.glsl"
-#include "decode_matrix/begin.glsl"
-#include "decode_matrix/fetch.glsl"
+#include "decode_matrix/load.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
@@ -85,12 +82,14 @@ void computeProducts() {
     UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
         uvec4 k_words[LEFT_FRAGMENT_ROWS];
         UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
-            k_words[fragment_row] = K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
+            k_words[fragment_row] =
+                K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
         }
         UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
             LeftMatrix k_tile;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                k_tile[e] = halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
+                k_tile[e] =
+                    halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
             }
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
                 s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
@@ -99,7 +98,6 @@ void computeProducts() {
     }
 }
 
-#include "decode_matrix/scores.glsl"
 #include "decode_matrix/softmax.glsl"
 
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.
@@ -122,7 +120,8 @@ void accumulateOutput(const bool partial) {
         LeftMatrix v_tile;
         UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
             const uint key = e % FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
-            const uint column = (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            const uint column =
+                (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
             const uint pair = column / 2 - tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
             v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
         }
@@ -145,10 +144,10 @@ void attendFull(const uint first, const uint end) {
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
     fetchPages(subgroupKey(first + 1), true);
-    loadQueries(); // 4, while the first keys are on their way
+    loadQueries();                                          // 4, while the first keys are on their way
     KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
-        computeProducts(); // 8
-        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
+        computeProducts();                                  // 8
+        IF_KEEPING_LOADS_HERE (tile + 1 < end) {
             fetchKeys(subgroupKey(tile + 1), false); // 7: starts to load k_(j+1)
         } else {
             forgetKeys();
@@ -158,7 +157,7 @@ void attendFull(const uint first, const uint end) {
         }
         updateSoftmax(subgroupKey(tile)); // 9, and o_i of 10 times exp(m_old - m_i)
         accumulateOutput(false);          // 10
-        IF_KEEPING_LOADS_HERE(tile + 1 < end) {
+        IF_KEEPING_LOADS_HERE (tile + 1 < end) {
             fetchValues(subgroupKey(tile + 1), false); // 7: starts to load v_(j+1)
             fetchPages(subgroupKey(tile + 2), true);
         } else {

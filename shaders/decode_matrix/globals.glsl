@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable variables of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
-// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl have their
-// shared memory.
-//
-// Needs: common/params.glsl (Item), decode_matrix/tile.glsl, scores/dropout.glsl (RowDropout).
-// Provides: the variables below, splitColumn, ownsRows, rowOfQuery, fragmentKey, valueKeyStep, valueKey,
-// scaleOutput.
+// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl
+// have their shared memory.
 #ifndef VKF_DECODE_MATRIX_GLOBALS_GLSL
 #define VKF_DECODE_MATRIX_GLOBALS_GLSL
 

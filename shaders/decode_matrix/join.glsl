@@ -2,11 +2,6 @@
 //
 // Lines 12 to 15 of the algorithm (attention_decode_matrix.comp): joins the partial results of the workgroup's
 // subgroups, in their order, and stores (o, lse) of each row.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (sumOverKeys),
-// decode_matrix/chunk_columns.glsl, common/address.glsl, common/element.glsl, scores/final_score.glsl,
-// scores/finish.glsl, scores/dropout.glsl, matrix/special_values.glsl.
-// Provides: infinite_sums, stageStates, writeResults.
 #ifndef VKF_DECODE_MATRIX_JOIN_GLSL
 #define VKF_DECODE_MATRIX_JOIN_GLSL
 
@@ -32,8 +27,8 @@ bool isInfiniteOutput() {
     return floatBitsToUint(sum) << 1 >= infinity_doubled;
 }
 
-// Stages m and l of each row over the keys of the subgroup. The first turn sets infinite_sums. No barrier keeps a second
-// turn behind the readers of the first turn's mark.
+// Stages m and l of each row over the keys of the subgroup. The first turn sets infinite_sums. No barrier keeps a
+// second turn behind the readers of the first turn's mark.
 void stageStates(const uint turn) {
     if (KEY_COLUMNS == 2 && turn == 0 && isInfiniteOutput()) {
         VKF_MARK_SHARED(infinite_sums, 1u);
@@ -50,7 +45,8 @@ void stageStates(const uint turn) {
     }
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         if (lane_place.x == 0 && ownsRows()) {
-            state_stage[subgroup * SUBGROUP_ROWS + rowOfQuery(query_row)] = vec2(m_row[query_row], l[query_row / 4][query_row % 4]);
+            state_stage[subgroup * SUBGROUP_ROWS + rowOfQuery(query_row)] =
+                vec2(m_row[query_row], l[query_row / 4][query_row % 4]);
         }
     }
 }
@@ -66,7 +62,7 @@ vec2 joinedState(const uint row) {
     }
     float l = 0.0;
     UNROLL for (uint i = 0; i < KEY_SUBGROUPS; i++) {
-        l += of_subgroup[i].y == 0.0 ? 0.0 : of_subgroup[i].y * power(of_subgroup[i].x - m);
+        l += sumInJoin(of_subgroup[i], m);
     }
     return vec2(m, l);
 }
@@ -83,18 +79,19 @@ void joinStates() {
         vec2 joined = joinedState(row);
         FinishedRow finished = finishRow(of_row.head, joined.x, joined.y);
         row_factor[query_row] =
-            finished.l == 0.0 ? 0.0 : scaledByDropout(power(m_row[query_row] - joined.x) / finished.l);
+            finished.l == 0.0 ? 0.0 : scaledByDropout(rescaleFactor(m_row[query_row], joined.x) / finished.l);
         if (HAS_LSE && stores && packed_row < packedRows(item)) {
             storeLse(of_row, queryRow(packed_row), joined.x, joined.y, finished);
         }
     }
 }
 
-// o of a query row, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane has
-// both.
+// o of a query row, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane
+// has both.
 float outputOf(const uint query_row, const uint group, const uint column) {
     const uint tile = query_row / OUTPUT_QUERY_ROWS * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
-    return o_tile[tile][group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
+    return o_tile[tile]
+                 [group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
 }
 
 // Where element 0 to 7 of a word of this lane's is staged.
@@ -114,8 +111,8 @@ void stageRows(const uint query_row) {
             o_stage[row + column / 2][column % 2] = o;
             continue;
         }
-        const float next =
-            (KEY_COLUMNS == 2 ? outputOf(query_row, group, 1) : outputOf(query_row, group + 1, 0)) * row_factor[query_row];
+        const float next = (KEY_COLUMNS == 2 ? outputOf(query_row, group, 1) : outputOf(query_row, group + 1, 0)) *
+                           row_factor[query_row];
         uint first = stagedColumn(pair / 4, element);
         if (V_BLOCKS) {
             uint second = stagedColumn(pair / 4, element + 1);
@@ -140,8 +137,7 @@ vec4 stagedFour(const uint row_subgroup, const uint step_row, const uint four) {
 // Stores the staged rows. All invocations of the workgroup take part.
 void storeRows(const uint query_row) {
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS;
-                         place += WORKGROUP_SIZE) {
+    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS; place += WORKGROUP_SIZE) {
         uint four = place % VALUE_FOURS;
         uint step_row = place / VALUE_FOURS % QUERY_ROW_STEP;
         uint row_subgroup = place / VALUE_FOURS / QUERY_ROW_STEP;
@@ -163,16 +159,16 @@ void storeRows(const uint query_row) {
 
 // Stages and stores the rows of one query row. A macro, because one more call would be deeper than NVIDIA's compiler
 // inlines (docs/kernel_rules.md, "Chains of calls").
-#define WRITE_QUERY_ROW(query_row) \
-    stageRows(query_row);      \
-    barrier();             \
+#define WRITE_QUERY_ROW(query_row)                                                                                     \
+    stageRows(query_row);                                                                                              \
+    barrier();                                                                                                         \
     storeRows(query_row);
 
 // Stores what stageStates and a barrier after it have prepared.
 void writeResults() {
     joinStates();
-    // Each query row has code of its own, so that constants index the matrices. Matrices that a variable indexes live in
-    // memory.
+    // Each query row has code of its own, so that constants index the matrices. Matrices that a variable indexes live
+    // in memory.
     WRITE_QUERY_ROW(0)
     if (LANE_QUERY_ROWS > 1) {
         barrier();

@@ -1,12 +1,65 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_decode_matrix.comp), and the factor of line 10.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/turn.glsl (maxOverKeys), scores/score_terms.glsl
-// (deferredScale), scores/dropout.glsl.
-// Provides: updateSoftmax.
+// Lines 8 and 9 of the algorithm (attention_decode_matrix.comp): finishes and masks scores, makes probabilities, and
+// the factor of line 10.
 #ifndef VKF_DECODE_MATRIX_SOFTMAX_GLSL
 #define VKF_DECODE_MATRIX_SOFTMAX_GLSL
+
+// Line 8 of the algorithm (attention_decode_matrix.comp), after the products: scale, softcap, ALiBi, bias and masks. In
+// a partial tile, also removes values that must not be multiplied.
+
+// Applies scale, softcap, ALiBi and bias, in place. It is called only if the scale cannot be deferred to the exponent
+// (SCALED_EARLY).
+void finishScores(const uint key_begin) {
+    RowTerms terms[LANE_QUERY_ROWS];
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint packed_row = first_row + rowOfQuery(query_row);
+        terms[query_row] =
+            rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint e = i % ELEMENTS;
+        const uint query_row = queryOf(i / ELEMENTS, e);
+        if (query_row < LANE_QUERY_ROWS) {
+            float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
+            s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
+            s_tile[i / ELEMENTS][e] = withTerms(terms[query_row], fragmentKey(e / ROW_ELEMENTS), s);
+        }
+    }
+}
+
+// Sets the scores of keys that a row does not see to -infinity.
+void dropInvisible(const uint key_begin) {
+    ivec2 visible[LANE_QUERY_ROWS];
+    RowMasks masks[LANE_QUERY_ROWS];
+    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
+        uint packed_row = first_row + rowOfQuery(query_row);
+        visible[query_row] = visibleKeys(item, queryRow(packed_row));
+        visible[query_row].y = min(visible[query_row].y, int(keys.y));
+        masks[query_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
+    }
+    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+        const uint e = i % ELEMENTS;
+        const uint query_row = queryOf(i / ELEMENTS, e);
+        if (query_row < LANE_QUERY_ROWS) {
+            float s = s_tile[i / ELEMENTS][e];
+            uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
+            bool seen = isVisible(visible[query_row], key) && isUnmasked(masks[query_row], key);
+            s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
+        }
+    }
+}
+
+// Makes the values of a partial tile finite: 0 where the key does not exist, or where the value is infinite or NaN.
+void finiteValues(const uint key_begin) {
+    UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
+        bool exists = key_begin + valueKey(i) < keys.y;
+        UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
+            uint place = i * V_LANE_WORDS + word;
+            fetched_v[place] = mix(uvec4(0), finiteHalves(fetched_v[place]), bvec4(exists));
+        }
+    }
+}
 
 // Sets tile_maximum: the row maxima of the present scores, rounded up to whole numbers of log2. Shuffles
 // treat four rows at once. A loop with shuffles in it stays a loop, and the matrices that it indexes would live in
@@ -27,13 +80,13 @@ void findTileMaximum() {
     }
 }
 
-// p = exp(s - m) overwrites s. In rows that never exist, p is 0. m, l and o change with it. l includes p as it is before
-// rounding and dropout.
+// p = exp(s - m) overwrites s. In rows that never exist, p is 0. m, l and o change with it. l includes p as it is
+// before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         float m = max(m_row[query_row], tile_maximum[query_row / 4][query_row % 4]);
-        row_factor[query_row] = power(m_row[query_row] - m);
+        row_factor[query_row] = rescaleFactor(m_row[query_row], m);
         m_row[query_row] = m;
         l_row[query_row] *= row_factor[query_row];
     }

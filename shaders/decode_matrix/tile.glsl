@@ -20,22 +20,20 @@
 // Columns of o get their order when they are stored. `word` counts the words of 16 bytes that an invocation loads of a
 // row. An invocation holds:
 //
-//     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has FRAGMENT_ROW_ELEMENTS depths
-//           for each of WORD_DEPTHS matrices.
+//     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has
+//           FRAGMENT_ROW_ELEMENTS depths for each of WORD_DEPTHS matrices.
 //     v     VALUE_KEYS keys, STEP_KEYS of them in each of STEPS matrices. Lanes that are DEPTH_LANES apart share a key.
 //           Its columns are in VALUE_TILES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
 //     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
 //           (matrix_layout.glsl).
-//     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES matrices.
+//     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES
+//           matrices.
 //     o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
 //
-// Query rows are assigned to the columns of the matrices so that the first QUERY_ROW_STEP rows belong to the first query row of
-// each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps the state of
-// LANE_QUERY_ROWS rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS) two lanes have the
-// same rows, one for each column, and q has its rows twice.
-//
-// Needs: matrix/matrix_layout.glsl.
-// Provides: the sizes of the tile, queryOf, outputQuery, rowOfColumn, rowOfOutput, halfOf, halfOfPair.
+// Query rows are assigned to the columns of the matrices so that the first QUERY_ROW_STEP rows belong to the first
+// query row of each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps
+// the state of LANE_QUERY_ROWS rows. In most layouts, an invocation has both columns of a pair. Otherwise (SPLIT_PAIRS)
+// two lanes have the same rows, one for each column, and q has its rows twice.
 #ifndef VKF_DECODE_MATRIX_TILE_GLSL
 #define VKF_DECODE_MATRIX_TILE_GLSL
 
@@ -43,7 +41,8 @@
 
 layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows that a subgroup owns
-layout(constant_id = VKF_ID_LANE_QUERY_ROWS) const uint LANE_QUERY_ROWS = 2; // query rows of an invocation that may exist
+layout(constant_id = VKF_ID_LANE_QUERY_ROWS) const uint LANE_QUERY_ROWS =
+    2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_KEY_COLUMNS) const uint KEY_COLUMNS = 1;
 
@@ -76,8 +75,8 @@ const uint STEPS = KEY_COLUMNS; // matrices of p for the keys of a tile
 const uint STEP_TILE_KEYS = MATRIX_DEPTH / KEY_COLUMNS;
 const uint STEP_KEYS = FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
 const uint VALUE_KEYS = STEPS * STEP_KEYS;
-const uint V_LANE_PAIRS = V_LANE_WORDS * 4; // of columns
-const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS; // columns or pairs of columns
+const uint V_LANE_PAIRS = V_LANE_WORDS * 4;                         // of columns
+const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS;          // columns or pairs of columns
 const uint TILE_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
 const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
 
@@ -103,10 +102,10 @@ uvec2 holderOfColumn(const uint column) {
     }
     uvec2 holder = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        if (1u << bit < ROW_ELEMENTS && (column & elementPlace(1u << bit).y) != 0) {
+        if ((1u << bit) < ROW_ELEMENTS && (column & elementPlace(1u << bit).y) != 0) {
             holder.x |= 1u << bit;
         }
-        if (1u << bit < DEPTH_LANES && (column & lanePlace(1u << bit).y) != 0) {
+        if ((1u << bit) < DEPTH_LANES && (column & lanePlace(1u << bit).y) != 0) {
             holder.y |= 1u << bit;
         }
     }

@@ -3,9 +3,6 @@
 // The steps between the two products of the decode kernel on matrices. Maxima and sums run over keys, which are rows of
 // the transposed scores. p goes from the element layout of a result to the right operands of decode_matrix/tile.glsl,
 // through the subgroup's own shared memory.
-//
-// Needs: decode_matrix/globals.glsl, decode_matrix/tile.glsl. Provides: maxOverKeys, sumOverKeys,
-// turnProbabilities.
 #ifndef VKF_DECODE_MATRIX_TURN_GLSL
 #define VKF_DECODE_MATRIX_TURN_GLSL
 
@@ -29,7 +26,7 @@ shared uint p_pairs[KEY_COLUMNS == 2 ? SUBGROUPS * P_PAIRS : 1];
 
 vec4 maxOverKeys(vec4 x) {
     UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+        if ((1u << bit) < LANES && ((COLUMN_LANES >> bit) & 1u) == 0) {
             x = max(x, subgroupShuffleXor(x, 1u << bit));
         }
     }
@@ -38,7 +35,7 @@ vec4 maxOverKeys(vec4 x) {
 
 vec4 sumOverKeys(vec4 x) {
     UNROLL for (uint bit = 0; bit < 7; bit++) {
-        if (1u << bit < LANES && (COLUMN_LANES >> bit & 1u) == 0) {
+        if ((1u << bit) < LANES && ((COLUMN_LANES >> bit) & 1u) == 0) {
             x += subgroupShuffleXor(x, 1u << bit);
         }
     }
@@ -72,7 +69,8 @@ void stagePairs() {
         UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
             float p = s_tile[0][fragment_row * ROW_ELEMENTS + query_row];
             if (ownsRows()) {
-                p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] = packProbabilities(p, p);
+                p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] =
+                    packProbabilities(p, p);
             }
         }
     }

@@ -18,8 +18,8 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v is
-// a view of k, k serves as v too. The subgroups share every step of a tile:
+// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v
+// is a view of k, k serves as v too. The subgroups share every step of a tile:
 //
 //     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
 //          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
@@ -38,9 +38,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "common/compilers.glsl"
-#include "matrix/matrix_extensions.glsl"
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"
 #include "common/address.glsl"
@@ -58,8 +62,8 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
@@ -80,7 +84,6 @@ void computeProducts() {
 }
 
 #include "latent/softmax.glsl"
-#include "latent/values.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
@@ -115,7 +118,7 @@ void accumulateOutput() {
 
 // Line 7: starts to load k_(j+1), if there is one.
 void fetchNext(const uint begin, const uint end) {
-    IF_KEEPING_LOADS_HERE(begin + TILE_KEYS < end) {
+    IF_KEEPING_LOADS_HERE (begin + TILE_KEYS < end) {
         fetchKeys(begin + TILE_KEYS);
         fetchPage(begin + 2 * TILE_KEYS);
     } else {
@@ -127,10 +130,11 @@ void fetchNext(const uint begin, const uint end) {
 void attend() {
     ivec2 common_keys = commonKeys(item);
     uint end = keys.y;
-    loadQueries(); // 4, and 7 of the first tile
+    loadQueries();                                                         // 4, and 7 of the first tile
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
-        bool full = !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
-        barrier(); // the readers of the last tile, or of q, are done
+        bool full =
+            !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
+        barrier();   // the readers of the last tile, or of q, are done
         placeKeys(); // 7: k_j
         placePage();
         barrier();

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable state of the latent kernel. latent/tile.glsl has its shared memory.
-//
-// Needs: common/params.glsl (Item), latent/tile.glsl, scores/dropout.glsl.
-// Provides: the variables below.
 #ifndef VKF_LATENT_GLOBALS_GLSL
 #define VKF_LATENT_GLOBALS_GLSL
 
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup;
-uint row, pair;   // the row of each matrix of rows, and the pair of its scores, of this invocation
+uint row, pair;           // the row of each matrix of rows, and the pair of its scores, of this invocation
 ivec2 visible[ROW_TILES]; // keys of this split that the rows see
 uvec2 k_head, v_head;
 uvec2 keys;       // key numbers [x, y) of this split (splitKeys)

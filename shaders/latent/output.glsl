@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 12 to 15 of the algorithm (attention_latent.comp): finishes and stores o and lse.
-//
-// Needs: latent/softmax.glsl (placeFactor), scaleOutput, common/address.glsl, common/element.glsl,
-// scores/final_score.glsl, scores/finish.glsl, matrix/special_values.glsl.
-// Provides: finishRows, storeOutput.
 #ifndef VKF_LATENT_OUTPUT_GLSL
 #define VKF_LATENT_OUTPUT_GLSL
 
@@ -18,7 +14,7 @@ void finishRows() {
         }
         uint packed_row = packedRow(r);
         FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
-        placeFactor(r, scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l));
+        placeFactor(r, scaledByDropout(inverseOfSum(finished.l)));
         if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, packed_row);
@@ -34,8 +30,8 @@ void finishRows() {
 void storeMatrices(const uint r, const uint first) {
     UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
         if (first + i < VALUE_TILES) {
-            coopMatStore(o_tile[r * VALUE_TILES + first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
-                         gl_CooperativeMatrixLayoutRowMajor);
+            coopMatStore(o_tile[r * VALUE_TILES + first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS,
+                         MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
         }
     }
     barrier();

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and
-// finishes them.
-//
-// Needs: latent/globals.glsl, masks/key_split.glsl, scores/final_score.glsl, scores/score_terms.glsl,
-// masks/mask.glsl, masks/per_key_masks.glsl, scores/dropout.glsl.
-// Provides: firstPartial, packedRow, placeFactor, updateSoftmax.
+// Line 9 of the algorithm (attention_latent.comp), and the last step of line 8: adds up partial scores and finishes
+// them. Then v takes the place of k in shared memory (line 7).
 #ifndef VKF_LATENT_SOFTMAX_GLSL
 #define VKF_LATENT_SOFTMAX_GLSL
 
@@ -67,14 +63,49 @@ void updateSoftmax(const uint key_begin) {
         float last = m[r];
         m[r] = max(last, wholeUnits(tile_maximum));
         vec2 p = power(s - m[r]);
-        l[r] = l[r] * power(last - m[r]) + p.x + p.y;
+        l[r] = l[r] * rescaleFactor(last, m[r]) + p.x + p.y;
         if (HAS_DROPOUT) {
             uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
             uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
             p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
         }
         p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
-        placeFactor(r, power(last - m[r]));
+        placeFactor(r, rescaleFactor(last, m[r]));
+    }
+}
+
+// Line 7 of the algorithm (attention_latent.comp): moves v to the shared memory of k.
+
+// Loads v into the registers of k. At that time k is in shared memory, and the next k is not on its way yet.
+void fetchValues(const uint key_begin) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint key = existingKey(key_begin + min(place / V_LOADS, TILE_KEYS - 1));
+        uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
+        fetched[i] = fetchedWord(address, place % V_LOADS, TYPE_V);
+    }
+}
+
+// `full`: every row sees all keys of the tile. In other tiles, values become zeros if they are infinite or NaN, or if
+// their key does not exist. Where v is a view of k, its words are there already, and only a partial tile needs this
+// function.
+void placeValues(const uint key_begin, const bool full) {
+    UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+        uint place = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(place / V_LOADS, TILE_KEYS - 1);
+        UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
+            uint at = of_tile * STAGE_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V);
+            uvec4 word = wordOfLoad(fetched[i], load_word, TYPE_V);
+            if (v_in_k && place < TILE_KEYS * V_LOADS) { // the others' word is one that another invocation replaces
+                word = stage[at];
+            }
+            if (!full) {
+                word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
+            }
+            if (place < TILE_KEYS * V_LOADS) {
+                stage[at] = word;
+            }
+        }
     }
 }
 

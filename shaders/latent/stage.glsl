@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 4 and 7 of the algorithm (attention_latent.comp): moves q and k from device memory through shared memory.
-//
-// Needs: latent/globals.glsl, masks/key_split.glsl, common/address.glsl, cache/paging.glsl.
-// Provides: isView, existingKey, fetchPage, placePage, fetchedWord, fetchKeys, forgetKeys, placeKeys, rowTile,
-// keyMatrix, firstDepth, loadQueries.
 #ifndef VKF_LATENT_STAGE_GLSL
 #define VKF_LATENT_STAGE_GLSL
 
@@ -53,7 +49,7 @@ void fetchKeys(const uint key_begin) {
 }
 
 void forgetKeys() {
-    FORGET(fetched, 0, K_FETCHES, uvec4(0))
+    FORGET(fetched, 0, K_FETCHES, uvec4(0));
 }
 
 void placeKeys() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The type of the additive bias, and the class of rows that the kernel takes.
-//
-// Needs: common/params.glsl. Provides: BIAS, HAS_BIAS, LOG_BIAS_BITS, ROW_CLASS, BIAS_IS_MASK.
 #ifndef VKF_BIAS_TYPE_GLSL
 #define VKF_BIAS_TYPE_GLSL
 

@@ -7,9 +7,6 @@
 // If tiles divide blocks, each tile lies in one block: it is open, or it is empty, and the block mask tests no pair.
 // Else, with BLOCKS_CROSS_TILES, a tile with an open block is partial. Blocks are multiples of 16, so no block ends
 // inside a matrix.
-//
-// Needs: common/params.glsl, common/item.glsl, TILE_ROWS, TILE_KEYS.
-// Provides: BLOCK, BLOCKS_CROSS_TILES, beginBlocks, openTile, openBlocks, isOpen.
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
 
@@ -65,7 +62,7 @@ uint openWord(const uint word) {
 uint openTile(const uint tile, const uint end) {
     uint key_end = min(end * TILE_KEYS, mask_end);
     for (uint block = tile * TILE_KEYS / BLOCK; block * BLOCK < key_end; block = (block | 31u) + 1) {
-        uint bits = openWord(block / 32) & 0xffffffffu << block % 32;
+        uint bits = openWord(block / 32) & (0xffffffffu << (block % 32));
         if (bits != 0) {
             uint open = (block & ~31u) + uint(findLSB(bits));
             return min(max(tile, open * BLOCK / TILE_KEYS), end);
@@ -80,16 +77,16 @@ uint openBlocks(const uint row, const uint key_begin) {
     uint block_row = min(row, params.query_rows - 1) / BLOCK;
     uint block = key_begin / BLOCK;
     uint last_word = (params.keys - 1) / BLOCK / 32;
-    uint bits = maskWord(block_row, min(block / 32, last_word)) >> block % 32;
+    uint bits = maskWord(block_row, min(block / 32, last_word)) >> (block % 32);
     if (block % 32 != 0 && block / 32 < last_word) {
-        bits |= maskWord(block_row, block / 32 + 1) << 32 - block % 32;
+        bits |= maskWord(block_row, block / 32 + 1) << (32 - block % 32);
     }
     return bits;
 }
 
 // Whether the block of a key is open. `bits` is openBlocks(row, key_begin), and `key` is at least key_begin.
 bool isOpen(const uint bits, const uint key_begin, const uint key) {
-    return (bits >> key / BLOCK - key_begin / BLOCK & 1u) != 0;
+    return ((bits >> (key / BLOCK - key_begin / BLOCK)) & 1u) != 0;
 }
 
 #endif

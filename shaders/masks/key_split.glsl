@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The keys of one key split in the decode kernels, whose rows are packed (common/item.glsl).
-//
-// Needs: common/item.glsl, masks/mask.glsl, TILE_ROWS. Provides: splitKeys, keyOfNumber, commonKeys.
-#ifndef VKF_MASKS_KEY_SPLIT_GLSL
-#define VKF_MASKS_KEY_SPLIT_GLSL
+#ifndef VKF_KEY_SPLIT_GLSL
+#define VKF_KEY_SPLIT_GLSL
 
 // The key numbers [x, y) of the item's split. The splits divide the keys that some row of the tile sees. These are keys
 // of the item's sequence, so short sequences are split as evenly as long ones. Each split but the last has only

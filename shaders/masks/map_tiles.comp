@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of the map: one tile of
-// rows and 32 tiles of keys. It looks at the masks first, and at the bias last (bias_tiles.glsl).
+// rows and 32 tiles of keys. It looks at the masks first, and at the bias last (masks/map_pairs.glsl).
 //
 // For the masks, the workgroup works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
 // the boolean mask. A flag of a key is one bit, at the place of the key's element: the highest bit of a byte, or the
-// bit itself. An invocation takes some rows of a group (map_flags.glsl).
+// bit itself. An invocation takes some rows of a group (masks/map_pairs.glsl).
 //
 // Pairs outside the visible ranges of the rows are not seen, and may be masked.
 //
@@ -82,8 +82,7 @@ void beginItem() {
     beginBlocks(item);
 }
 
-#include "masks/map_flags.glsl"
-#include "masks/bias_tiles.glsl"
+#include "masks/map_pairs.glsl"
 
 const uint OF_ALL_ROWS = 0;  // all rows and all keys of the group have one document
 const uint OF_NO_ROW = 1;    // no key of the group has the document of a row
@@ -177,7 +176,7 @@ void main() {
         added_tiles = 0;
     }
     barrier();
-    bool reached = int(first_key) < mask.any.y && int(first_key + MAP_WORD_KEYS) > mask.any.x;
+    bool reached = (int(first_key) < mask.any.y) && (int(first_key + MAP_WORD_KEYS) > mask.any.x);
     if (reached) {
         if (HAS_DOCUMENTS) {
             findDocuments(thread);

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Which keys a query row sees: the half-open range [x, y). A causal mask is a window with right = 0, so one range
-// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and per_key_masks.glsl
-// drop keys inside the range.
-//
-// Needs: common/params.glsl, common/item.glsl; TILE_ROWS where unseenKeys or tileMask is called.
-// Provides: FIRST_KEYS, windowKeys, firstKeysOf, visibleKeys, unseenKeys, TileMask, tileMask, isPartial, isVisible.
+// describes both. Neither end of the range moves to the left from one row to the next. block_mask.glsl and
+// per_key_masks.glsl drop keys inside the range.
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
+
+// A range of positions as bits of a word: bit i stands for position i. Macros, so that positions may be signed or
+// unsigned.
+
+// Bits of the positions from `first` on. The caller passes as `shift`: 0 if `first` is negative; `first` if it is 0 to
+// 31. Any other `first` does not use `shift`.
+#define BITS_FROM(first, shift) ((first) < 32 ? 0xffffffffu << (shift) : 0)
+
+// Bits of the positions before `end`.
+#define BITS_BEFORE(end) ((end) > 0 ? 0xffffffffu >> (32 - min(end, 32)) : 0)
 
 layout(constant_id = VKF_ID_FIRST_KEYS) const uint FIRST_KEYS = 0; // seen in addition to the window; 0 without a window
 layout(constant_id = VKF_ID_FIRST_KEYS_CAUSAL) const bool FIRST_KEYS_CAUSAL = false;
@@ -73,5 +80,9 @@ bool isPartial(const TileMask mask, const uint begin, const uint end) {
 bool isVisible(const ivec2 visible, const uint key) {
     return int(key) >= visible.x && int(key) < visible.y;
 }
+
+// Marks the probability of a key that the row does not see. The marker is not 0: 0 times a value of NaN or infinity
+// would be NaN. The kernel skips the value instead. No probability is negative.
+#define DROPPED (-1.0)
 
 #endif

@@ -2,9 +2,6 @@
 //
 // Per-key masks, inside the range of mask.glsl: the boolean mask, documents, and the keys between the first keys and
 // the window.
-//
-// Needs: common/params.glsl, common/item.glsl, masks/mask.glsl.
-// Provides: HAS_PER_KEY_MASKS, MASK_BITS, HAS_DOCUMENTS, RowMasks, rowMasks, isUnmasked.
 #ifndef VKF_PER_KEY_MASKS_GLSL
 #define VKF_PER_KEY_MASKS_GLSL
 
@@ -35,7 +32,7 @@ RowMasks rowMasks(const Item item, const uint head, const uint row) {
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
         masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
-                                 min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
+                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
@@ -58,7 +55,7 @@ bool isUnmasked(const RowMasks masks, const uint key) {
     bool unmasked = true;
     uint existing = min(key, masks.last_key);
     if (MASK_BITS != 0) {
-        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & (1u << MASK_BITS) - 1) != 0;
+        unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & ((1u << MASK_BITS) - 1)) != 0;
     }
     if (HAS_DOCUMENTS) {
         uint document = Word(add64(masks.documents, uvec2(existing * 4, 0))).value;

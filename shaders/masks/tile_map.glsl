@@ -13,17 +13,12 @@
 // with code of its own (VKF_ROWS_*). A workgroup of another class ends at once.
 //
 // A tile of rows of the map may be several tiles of the kernel. Its rows are TILE_ROWS * MAP_ROW_TILES then.
-//
-// Needs: common/params.glsl, common/item.glsl (MAP_ROW_TILES), masks/mask.glsl (HAS_WINDOW), masks/bias_type.glsl,
-// TILE_ROWS, TILE_KEYS.
-// Provides: HAS_TILE_MAP, MapWord, mapWordAddress, orderAddress, takeMappedTile, beginMapWalk, nextMappedTile, isUnmaskedTile,
-// isBiasFree, TILE_MAP, WALKS_MAP, CLASS_SHIFT, MAP_WORD_KEYS, mapRowTiles, mapHeads, mapWords, mapWord, turnToRow.
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
 #include "common/call_table.glsl"
 #include "masks/bias_type.glsl"
-#include "masks/range_bits.glsl"
+#include "masks/mask.glsl"
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 
@@ -43,10 +38,10 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint added;
 };
 
-uvec2 map_row;   // address of the words of the item's tile of rows
-uint map_first;  // first tile of the walk
-uint held_map;   // number of the word that was read last
-uint held_open;  // tiles of that word that the walk has not visited yet
+uvec2 map_row;       // address of the words of the item's tile of rows
+uint map_first;      // first tile of the walk
+uint held_map;       // number of the word that was read last
+uint held_open;      // tiles of that word that the walk has not visited yet
 uint held_unmasked;  // `unmasked` of that word
 uint held_bias_free; // `bias_free` of that word; all bits unless the kernel has BIAS_IS_MASK
 
@@ -118,8 +113,8 @@ void beginMapWalk(const uint first) {
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
-// `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free too. Without
-// `full`, it takes all others.
+// `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free
+// too. Without `full`, it takes all others.
 void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
     held_map = word;
@@ -142,12 +137,12 @@ uint nextMappedTile(const uint end, const uint full_first, const uint full_end, 
 // Whether the masks of the map hide no pair of the tile inside the visible ranges. It must be the tile that
 // nextMappedTile found last.
 bool isUnmaskedTile(const uint tile) {
-    return (held_unmasked >> tile % 32 & 1u) != 0;
+    return ((held_unmasked >> (tile % 32)) & 1u) != 0;
 }
 
 // Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for BIAS_IS_MASK.
 bool isBiasFree(const uint tile) {
-    return (held_bias_free >> tile % 32 & 1u) != 0;
+    return ((held_bias_free >> (tile % 32)) & 1u) != 0;
 }
 
 #endif

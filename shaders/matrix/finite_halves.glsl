@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Infinity and NaN among the eight 16-bit elements of a word. To find them, add one to each exponent: an exponent of all
-// ones carries into the sign bit.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16). Provides: carriedExponents, hasSpecialHalves,
-// withoutSpecialHalves.
+// Infinity and NaN among the eight 16-bit elements of a word. To find them, add one to each exponent: an exponent of
+// all ones carries into the sign bit.
 #ifndef VKF_FINITE_HALVES_GLSL
 #define VKF_FINITE_HALVES_GLSL
 
@@ -21,7 +18,7 @@ bool hasSpecialHalves(const uvec4 carried) {
 
 // The word with zeros in place of infinity and NaN.
 uvec4 withoutSpecialHalves(const uvec4 word, const uvec4 carried) {
-    return word & ~((carried >> 15 & 0x00010001u) * 0xffffu);
+    return word & ~(((carried >> 15) & 0x00010001u) * 0xffffu);
 }
 
 #endif

@@ -2,9 +2,6 @@
 //
 // Rows of 16-bit elements in device memory, read as words of eight elements. Where a row consists of whole words, a
 // word is one load of 16 bytes.
-//
-// Needs: common/params.glsl, common/address.glsl, common/element.glsl, common/item.glsl.
-// Provides: HalfRows, halfRowsOf, halfRowAddress, halfAt, gatherHalves, halvesAt, wordAt, wordOrZero.
 #ifndef VKF_HALF_ROWS_GLSL
 #define VKF_HALF_ROWS_GLSL
 

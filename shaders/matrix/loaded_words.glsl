@@ -2,9 +2,6 @@
 //
 // Words of eight elements of k and v for a matrix unit, from loads of 16 bytes. A load of a 16-bit type is such a word.
 // A load of a block type is a piece of a block, which makes one word or two.
-//
-// Needs: what cache/block_halves.glsl needs. Provides: K_LOADS, V_LOADS, K_LOAD_WORDS, V_LOAD_WORDS, wordOfLoad,
-// placeOfLoad; the functions of cache/block_halves.glsl.
 #ifndef VKF_LOADED_WORDS_GLSL
 #define VKF_LOADED_WORDS_GLSL
 

@@ -10,8 +10,8 @@
 //     (coopmat/elements_via_shared.glsl).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
-// invocation that lie in one row have consecutive numbers. They form a fragment row of FRAGMENT_ROW_ELEMENTS elements. Lanes hold the
-// same rows if their numbers differ only in bits of COLUMN_LANES.
+// invocation that lie in one row have consecutive numbers. They form a fragment row of FRAGMENT_ROW_ELEMENTS elements.
+// Lanes hold the same rows if their numbers differ only in bits of COLUMN_LANES.
 //
 // Example: NVIDIA, matrices of 16 x 16 over 32 lanes, each lane with 8 elements. The table has the (row, column) that
 // each bit adds:
@@ -23,18 +23,13 @@
 //     element 5 = 4 + 1            (8, 0) + (0, 1)          = (8, 1)
 //     element 5 of lane 13         (3, 2) + (8, 1)          = row 11, column 3
 //
-// The fragment row of element 5 of lane 13 is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so lanes 12 to
-// 15 hold the rest of row 11.
+// The fragment row of element 5 of lane 13 is elements 4 to 7: row 11, columns 2, 3, 10, 11. COLUMN_LANES is 3, so
+// lanes 12 to 15 hold the rest of row 11.
 //
 // Example: llvmpipe, matrices of 8 x 8 over 8 lanes. Bits of the element add rows 1, 2, 4; bits of the lane add columns
 // 1, 2, 4. Element 6 of lane 5 is row 6, column 5. A fragment row has one element.
 //
 // tests/device/matrix_layout_test.cpp tests both examples.
-//
-// Needs: common/params.glsl, GL_KHR_cooperative_matrix, fp16 arithmetic, shuffles.
-// Provides: MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_DEPTH, ELEMENTS, FRAGMENT_ROWS, FRAGMENT_ROW_ELEMENTS, MATRICES_ARE_BF16, BF16_BITS,
-// UPPER_HALF, Half and the matrix types, COLUMN_LANES, ELEMENT_COLUMNS, placeOf, elementPlace, lanePlace, fragmentRow,
-// maxOverColumns, sumOverColumns.
 #ifndef VKF_MATRIX_LAYOUT_GLSL
 #define VKF_MATRIX_LAYOUT_GLSL
 
@@ -47,11 +42,11 @@ layout(constant_id = VKF_ID_ELEMENT_BASIS) const uint ELEMENT_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS) const uint LANE_BASIS = 0;
 layout(constant_id = VKF_ID_LANE_BASIS_HIGH) const uint LANE_BASIS_HIGH = 0;
 
-const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES; // elements of a matrix in an invocation
-const uint FRAGMENT_ROWS = ELEMENTS / FRAGMENT_ROW_ELEMENTS;                // rows of a matrix in an invocation
+const uint ELEMENTS = MATRIX_ROWS * MATRIX_COLUMNS / LANES;  // elements of a matrix in an invocation
+const uint FRAGMENT_ROWS = ELEMENTS / FRAGMENT_ROW_ELEMENTS; // rows of a matrix in an invocation
 // Bits of the column number that the element decides. The lane decides the others.
 const uint ELEMENT_COLUMNS =
-    (ELEMENT_BASIS >> 4 | ELEMENT_BASIS >> 12 | ELEMENT_BASIS >> 20 | ELEMENT_BASIS >> 28) & 15u;
+    ((ELEMENT_BASIS >> 4) | (ELEMENT_BASIS >> 12) | (ELEMENT_BASIS >> 20) | (ELEMENT_BASIS >> 28)) & 15u;
 
 // Shaders are written for fp16 matrices, and src/pipelines/bfloat16_matrices.hpp turns fp16 into bf16 in their SPIR-V.
 // Code that rounds or computes differently for bf16 asks this constant.
@@ -66,8 +61,8 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 // driver's conversion to bf16 was seen to truncate.
 #define BF16_BITS(p) (floatBitsToUint(p) + 0x8000u)
 
-// The upper 16 bits of a word as an element of a matrix. NVIDIA's compiler shifts a number before it converts it to bf16.
-// It does not shift these bits, because one instruction packs the upper halves of two words.
+// The upper 16 bits of a word as an element of a matrix. NVIDIA's compiler shifts a number before it converts it to
+// bf16. It does not shift these bits, because one instruction packs the upper halves of two words.
 #define UPPER_HALF(bits) unpackFloat2x16(bits).y
 
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>
@@ -79,7 +74,7 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 uvec2 placeOf(const uint number, const uint basis) {
     uvec2 place = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += (number >> bit & 1u) * uvec2(basis >> 8 * bit & 15u, basis >> 8 * bit + 4 & 15u);
+        place += ((number >> bit) & 1u) * uvec2((basis >> (8 * bit)) & 15u, (basis >> (8 * bit + 4)) & 15u);
     }
     return place;
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of the kernels on cooperative matrices, and the key and the row of each element.
-//
-// Needs: common/params.glsl, matrix/matrix_layout.glsl.
-// Provides: ROW_TILES, KEY_TILES, TILE_ROWS, TILE_KEYS, SUBGROUPS, SUBGROUP_ROWS, KEY_DEPTHS, DIM_TILES, VALUE_TILES,
-// LANE_KEYS, tileKey, laneKey, rowOf, elementKey, WHOLE_WORDS, O_IN_WORDS.
 #ifndef VKF_MATRIX_TILE_GLSL
 #define VKF_MATRIX_TILE_GLSL
 
@@ -25,8 +21,8 @@ const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
 
 // The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A
 // bias or a mask has an element for each key, and an invocation then reads it in few pieces. An invocation has
-// LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the first
-// matrix, the next ones to the next matrix.
+// LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the
+// first matrix, the next ones to the next matrix.
 const uint LANE_KEYS = KEY_TILES * FRAGMENT_ROW_ELEMENTS;
 
 // The key of a column of the tile, counted from the tile's first key.

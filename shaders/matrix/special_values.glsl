@@ -3,10 +3,6 @@
 // Infinite values and NaN in v. A row that does not see their key has probability zero, but a matrix unit would still
 // multiply, and the product would be NaN. So these values become zeros on their way to the matrix unit. After the last
 // tile, the kernel adds to o what these values add to it.
-//
-// Needs: matrix/matrix_layout.glsl (MATRICES_ARE_BF16), masks/mask.glsl, common/element.glsl; masks/per_key_masks.glsl and
-// masks/block_mask.glsl if the kernel has these masks.
-// Provides: special_values, finiteHalves, specialValues.
 #ifndef VKF_SPECIAL_VALUES_GLSL
 #define VKF_SPECIAL_VALUES_GLSL
 
@@ -33,7 +29,7 @@ uvec4 finiteHalves(const uvec4 word) {
 // infinity for them.
 vec4 infiniteAsHalves(const vec4 x) {
     if (VKF_IS_BLOCK_TYPE(TYPE_V) && !MATRICES_ARE_BF16) {
-        vec4 infinite = uintBitsToFloat(floatBitsToUint(x) & 0x80000000u | 0x7f800000u);
+        vec4 infinite = uintBitsToFloat((floatBitsToUint(x) & 0x80000000u) | 0x7f800000u);
         return mix(x, infinite, greaterThanEqual(abs(x), vec4(VKF_OVERFLOW_F16)));
     }
     return x;

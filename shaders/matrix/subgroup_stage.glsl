@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of shared memory that belongs to one subgroup. Elements of matrices pass through it.
-//
-// Needs: common/params.glsl, matrix/matrix_layout.glsl. Provides: stageBarrier, packProbabilities.
 #ifndef VKF_SUBGROUP_STAGE_GLSL
 #define VKF_SUBGROUP_STAGE_GLSL
 

@@ -64,14 +64,15 @@ uvec2 rowOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride,
 }
 
 void main() {
-    uint index = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS,
-                                 gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
+    uint index =
+        VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint column = (gl_WorkGroupID.y * LANES + gl_LocalInvocationIndex % LANES) * 4;
     bool exists = index < params.row_count && column < params.dim;
     Place place;
     place.lse = add64(params.partial_lse, multiply64(index, 4));
-    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride, params.partial_row_stride, index);
+    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride,
+                      params.partial_row_stride, index);
     place.column = column;
     mergeRow(place, exists, group, params.partial_count);
     if (!exists || group != 0) {
@@ -80,7 +81,7 @@ void main() {
     uvec2 row = rowOf(params.o, params.o_batch_stride, params.o_head_stride, params.o_row_stride, index);
     storeRow4(row, column, params.dim, TYPE_O, isAligned4(row, 0, TYPE_O), mergedOutput());
     if (HAS_LSE && column == 0) {
-        float lse = l == 0.0 ? MINUS_INFINITY : m + log2(l) * LN2;
+        float lse = lseOfState(m, l);
         Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(lse);
     }
 }

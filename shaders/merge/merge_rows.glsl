@@ -10,20 +10,20 @@
 // The order of the sums depends only on the number of partial results, so a call gives the same bits each time.
 //
 // An invocation holds four columns of one row. LANES invocations, a power of two, hold a row. MERGE_GROUPS such groups
-// share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group adds
-// the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once. So
-// AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
+// share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group
+// adds the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once.
+// So AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
 //
-// Needs:
-// - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE; MINUS_INFINITY; common/compilers.glsl
+// The entry file declares:
+// - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE
 // - struct Place, which says where the partial results of a row lie
-// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any other.
+// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any
+// other.
 // - loadOutput(place, i): four columns of its o
-// - scores/units.glsl, for the unit of m
-//
-// Provides: ROWS, m, l, o, mergeRow, mergedOutput.
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL
+
+#include "softmax/row_state.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES / MERGE_GROUPS; // rows of a workgroup
 
@@ -36,7 +36,7 @@ vec4 o = vec4(0.0);
 
 // exp(m_i - m) l_i; 0 for a partial result that saw no key, whatever its m is.
 float rescaledSum(const vec2 state) {
-    return state.y == 0.0 ? 0.0 : power(state.x - m) * state.y;
+    return state.y == 0.0 ? 0.0 : rescaleFactor(state.x, m) * state.y;
 }
 
 // Lines 9 and 10: adds AT_ONCE of `count` partial results: `first`, first + MERGE_GROUPS, ... There is nothing to load
@@ -44,7 +44,7 @@ float rescaledSum(const vec2 state) {
 void addPartialResults(const Place place, const bool exists, const uint first, const uint count) {
     vec2 state[AT_ONCE];
     vec4 partial_o[AT_ONCE];
-    IF_KEEPING_LOADS_HERE(exists) { // else the compiler loads o only when it has the states
+    IF_KEEPING_LOADS_HERE (exists) { // else the compiler loads o only when it has the states
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
             partial_o[i] = loadOutput(place, min(first + i * MERGE_GROUPS, count - 1));
         }
@@ -54,7 +54,7 @@ void addPartialResults(const Place place, const bool exists, const uint first, c
     } else {
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
             partial_o[i] = vec4(0.0);
-            state[i] = vec2(MINUS_INFINITY, 0.0);
+            state[i] = emptyState();
         }
     }
     const vec2 before = vec2(m, l);
@@ -62,7 +62,7 @@ void addPartialResults(const Place place, const bool exists, const uint first, c
         state[i].y = first + i * MERGE_GROUPS < count ? state[i].y : 0.0;
         m = max(m, state[i].x);
     }
-    const float factor = before.y == 0.0 ? 0.0 : power(before.x - m);
+    const float factor = factorInJoin(before, m);
     l *= factor;
     o *= factor;
     UNROLL for (uint i = 0; i < AT_ONCE; i++) {
@@ -88,7 +88,7 @@ void joinGroups(const uint group, const uint lane_of_row) {
     l = 0.0;
     o = vec4(0.0);
     UNROLL for (uint g = 0; g < MERGE_GROUPS; g++) {
-        float factor = state[g].y == 0.0 ? 0.0 : power(state[g].x - m);
+        float factor = factorInJoin(state[g], m);
         l += factor * state[g].y;
         o += factor * o_stage[lane_of_row + g * LANES];
     }
@@ -106,7 +106,7 @@ void mergeRow(const Place place, const bool exists, const uint group, const uint
 
 // Line 12.
 vec4 mergedOutput() {
-    return o * (l == 0.0 ? 0.0 : 1.0 / l);
+    return o * inverseOfSum(l);
 }
 
 #endif

@@ -33,7 +33,7 @@ layout(push_constant, std430) uniform PushConstants {
 #include "common/address64.glsl"
 #include "common/element.glsl"
 #include "scores/units.glsl"
-#include "scores/finish.glsl"
+#include "softmax/finish.glsl"
 
 const uint WORDS = (DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // pieces of a row; each is merged like a row
@@ -56,8 +56,8 @@ vec4 loadOutput(const Place place, const uint split) {
 #include "merge/merge_rows.glsl"
 
 void main() {
-    uint index = VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS,
-                                 gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
+    uint index =
+        VKF_ROW_OF_ITEM(params.first_item + gl_WorkGroupID.x, ROWS, gl_LocalInvocationIndex / (LANES * MERGE_GROUPS));
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint word = index % ROW_PIECES * LANES + gl_LocalInvocationIndex % LANES;
     index /= ROW_PIECES;
@@ -74,8 +74,7 @@ void main() {
     }
     bool exists = index < params.row_count && word < WORDS;
     uint split_rows = params.heads * params.rows;
-    Place place =
-        Place(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
+    Place place = Place(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
     mergeRow(place, exists, group, KEY_SPLITS);
     if (!exists || group != 0) {
         return;

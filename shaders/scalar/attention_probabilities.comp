@@ -77,7 +77,7 @@ bool seesTile(const uint row) {
     sees = sees || (FIRST_KEYS != 0 && first < firstKeysOf(item, row));
     if (HAS_BLOCK_MASK && sees) {
         uint blocks = (key_begin + TILE_KEYS - 1) / BLOCK - key_begin / BLOCK;
-        sees = (openInTile(row) & (2u << blocks) - 1) != 0;
+        sees = (openInTile(row) & ((2u << blocks) - 1)) != 0;
     }
     return sees;
 }
@@ -102,8 +102,7 @@ void placeRows(const Rows q, const uint chunk) {
     KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
         uint row = place / CHUNK_DIM4;
         uint word = place % CHUNK_DIM4;
-        q_stage[row * STAGED_WORDS + word] =
-            loadWord(q, TYPE_Q, HEAD_DIM, row_numbers[row], chunk * CHUNK_DIM4 + word);
+        q_stage[row * STAGED_WORDS + word] = loadWord(q, TYPE_Q, HEAD_DIM, row_numbers[row], chunk * CHUNK_DIM4 + word);
     }
 }
 
@@ -164,7 +163,8 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint offset = i / 4 * WORD_KEYS + i % 4;
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
-        bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && isUnmasked(masks, key);
+        bool sees =
+            isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && isUnmasked(masks, key);
         s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(power(s - lse)) : 0.0;
     }
 }

@@ -57,8 +57,8 @@
 #include "scores/score_terms.glsl"
 #include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "scalar/scores.glsl"
 #include "scalar/output.glsl"
@@ -172,18 +172,21 @@ void writeResults() {
     }
 }
 
+// The fallback is the second kernel of a call whose first one multiplies parts of numbers (coopmat/bf16x3.glsl).
 #ifdef VKF_FALLBACK
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bf16x3TableAt {
     Bf16x3Table table;
 };
+#define endIfUnwanted()                                                                                                \
+    if (Bf16x3TableAt(optionalInputs()).table.fallback == 0u) {                                                        \
+        return;                                                                                                        \
+    }
+#else
+#define endIfUnwanted()
 #endif
 
 void main() {
-#ifdef VKF_FALLBACK // the second kernel of a call whose first one multiplies parts of numbers (coopmat/bf16x3.glsl)
-    if (Bf16x3TableAt(optionalInputs()).table.fallback == 0u) {
-        return;
-    }
-#endif
+    endIfUnwanted();
     thread = threadIndex();
     group = thread / LANES;
     lane = thread % LANES;
@@ -224,9 +227,8 @@ void main() {
             fetchQ(q, item.row_begin, 0, thread); // 4
             placeQ(q, item.row_begin, 0, thread);
         }
-        fetchScoreOperands(first, 0); // 4, 7
-        uint next = first;
-        for (uint key_begin = first; int(key_begin) < keys.y; key_begin = next) { // 6
+        fetchScoreOperands(first, 0);                                                           // 4, 7
+        for (uint next = first, key_begin = first; int(key_begin) < keys.y; key_begin = next) { // 6
             bool partial = isPartialTile(key_begin);
             next = nextTile(key_begin + TILE_KEYS);
             computeScores(key_begin); // 7, 8

@@ -23,9 +23,9 @@ const uint TILE_ROWS = 1;
 #include "common/item.glsl"
 #include "masks/mask.glsl"
 #include "scores/units.glsl"
-#include "scalar/row_state.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/stored_state.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup
@@ -49,7 +49,7 @@ void main() {
         o = uintBitsToFloat(Word4(add64(address, uvec2(word * 16, 0))).value);
     }
     FinishedRow finished = finishRow(item.head, state.x, state.y);
-    o *= scaledByDropout(finished.l == 0.0 ? 0.0 : 1.0 / finished.l); // 12: o / l
+    o *= scaledByDropout(inverseOfSum(finished.l)); // 12: o / l
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     storeRow4(rowAddress(head, VKF_O, row), word * 4, VALUE_DIM, TYPE_O,
               isAligned4(head, params.row_stride[VKF_O], TYPE_O), finished.l == 0.0 ? vec4(0.0) : o);

@@ -22,13 +22,10 @@
 //
 // Work items count the row tiles of all sequences for the first tile of keys, then for the second, and so on.
 // params.o and params.lse are addresses in scratch memory: o in fp32, and (m, l) of each row.
-//
-// Needs: scalar/row_state.glsl, scalar/softmax.glsl, scalar/output.glsl, common/item.glsl, common/address.glsl.
-// Provides: KEY_OUTER, itemsOfKeyTile, keysOfPass, loadState, storeState.
 #ifndef VKF_KEY_OUTER_GLSL
 #define VKF_KEY_OUTER_GLSL
 
-#include "scalar/row_state.glsl"
+#include "softmax/stored_state.glsl"
 
 layout(constant_id = VKF_ID_KEY_OUTER) const bool KEY_OUTER = false;
 layout(constant_id = VKF_ID_SEQUENCES) const uint SEQUENCES = 1;

@@ -6,13 +6,8 @@
 //   - Neighbouring lanes read neighbouring words of v.
 //   - All lanes of a group read one word of p (a broadcast).
 //   - A group rescales its rows of o without the other groups.
-//
-// Needs: scalar/scalar_tile.glsl, scalar/stage.glsl (kv_stage), common/address.glsl, common/element.glsl.
-// Provides: p_stage, o_tile, clearOutput, accumulateOutput, storeOutput, P_ROW_WORDS.
 #ifndef VKF_OUTPUT_GLSL
 #define VKF_OUTPUT_GLSL
-
-#include "masks/dropped.glsl"
 
 const uint P_ROW_WORDS = VKF_P_ROW_WORDS(CHUNK_KEYS);
 
@@ -50,8 +45,8 @@ void accumulateOutput(const uint group, const uint lane, const bool partial) {
     }
 }
 
-// Stores o, each row times its factor, without rows and columns that do not exist. A factor below 0 (EMPTY_ROW) stores an
-// exact 0 even if o holds NaN or infinity. With key splits, the stored rows are a partial result.
+// Stores o, each row times its factor, without rows and columns that do not exist. A factor below 0 (EMPTY_ROW) stores
+// an exact 0 even if o holds NaN or infinity. With key splits, the stored rows are a partial result.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
     uvec2 head = headAddress(params.o, VKF_O, item.partial_result, item.head, item.first_row);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);

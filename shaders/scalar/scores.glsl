@@ -6,9 +6,6 @@
 //   - Neighbouring lanes read neighbouring rows of k. Rows are padded, so there is no bank conflict.
 //   - All lanes of a group read one word of q (a broadcast).
 //   - The maximum of a row needs only the lanes of one group.
-//
-// Needs: scalar/scalar_tile.glsl, scalar/stage.glsl.
-// Provides: q_stage, s_tile, fetchQ, placeQ, clearScores, accumulateScores.
 #ifndef VKF_SCORES_GLSL
 #define VKF_SCORES_GLSL
 

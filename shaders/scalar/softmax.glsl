@@ -6,10 +6,6 @@
 //     m  running maximum; -infinity before the first visible key; all lanes have the same value
 //     l  running sum of exp(s - m) over the keys of this lane; the sums of the lanes are added once, at the end
 //     o  sum of exp(s - m) v
-//
-// Needs: scalar/scores.glsl, scalar/output.glsl, scores/units.glsl, scores/final_score.glsl, scores/score_terms.glsl, scores/dropout.glsl,
-// masks/mask.glsl, masks/block_mask.glsl, masks/per_key_masks.glsl, masks/bias_type.glsl (BIAS_IS_MASK).
-// Provides: m_row, l_row, slope, clearSoftmax, setDropout, sumOverLanes, updateSoftmax, placeP.
 #ifndef VKF_SOFTMAX_GLSL
 #define VKF_SOFTMAX_GLSL
 
@@ -31,7 +27,61 @@ void setDropout(const Item item, const uint group) {
     }
 }
 
-#include "scalar/over_lanes.glsl"
+// Maximum and sum of a row over the lanes of a group. With VKF_SUBGROUPS the values pass through shuffles, else through
+// p_stage.
+
+#ifdef VKF_SUBGROUPS
+void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+            x[row] = max(x[row], subgroupShuffleXor(x[row], distance));
+        }
+    }
+}
+
+void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
+    UNROLL for (uint distance = LANES / 2; distance > 0; distance /= 2) {
+        UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+            x[row] += subgroupShuffleXor(x[row], distance);
+        }
+    }
+}
+#else
+// Writes a value of each row and lane to p_stage. A row of p_stage has at least as many elements as a group has lanes.
+// The function has barriers, so every invocation of the workgroup must call it.
+void exchangeOverLanes(float x[THREAD_ROWS], const uint group, const uint lane) {
+    barrier();
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+        p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4] = x[row];
+    }
+    barrier();
+}
+
+float exchanged(const uint group, const uint row, const uint lane) {
+    return p_stage[tileRow(group, row) * P_ROW_WORDS + lane / 4][lane % 4];
+}
+
+void maximumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
+    exchangeOverLanes(x, group, lane);
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+        for (uint other = 0; other < LANES; other++) {
+            x[row] = max(x[row], exchanged(group, row, other));
+        }
+    }
+    barrier();
+}
+
+void sumOverLanes(inout float x[THREAD_ROWS], const uint group, const uint lane) {
+    exchangeOverLanes(x, group, lane);
+    UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
+        x[row] = 0.0;
+        for (uint other = 0; other < LANES; other++) {
+            x[row] += exchanged(group, row, other);
+        }
+    }
+    barrier();
+}
+#endif
 
 // Bits of the open blocks that a row has in the tile, for seesKey. If no block ends inside a tile, seesKey does not use
 // the bits.
@@ -73,9 +123,8 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         ivec2 visible = visibleKeys(item, i);
         uint open = partial ? openInTile(i, key_begin) : 0;
         RowMasks masks = rowMasks(item, item.head, i);
-        // m is -infinity before the first visible key, and the difference of two infinities is NaN.
-        float m = m_tile[row] == MINUS_INFINITY ? 0.0 : m_tile[row];
-        float alpha = power(m_row[row] - m);
+        float m = finiteMaximum(m_tile[row]);
+        float alpha = rescaleFactor(m_row[row], m);
         float l = l_row[row] * alpha;
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = power(s_tile[row * THREAD_KEYS + key] - m);

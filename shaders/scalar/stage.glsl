@@ -9,10 +9,7 @@
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
 // piece is loaded when it is placed. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
-// Needs: scalar/scalar_tile.glsl, common/address.glsl, common/element.glsl, common/item.glsl; VKF_STAGED_KEY if the
-// kernel stages keys in another order.
-// Provides: kv_stage, fetched, Q_FETCHES, K_FETCHES, V_FETCHES, VALUE_WORDS, STAGED_WORDS; cache/tensor_rows.glsl;
-// fetchK, placeK, fetchV, placeV of scalar/stage_keys.glsl.
+// A kernel that stages keys in another order defines VKF_STAGED_KEY.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -20,21 +17,11 @@
 #include "cache/paging.glsl"
 
 const uint STAGED_WORDS = VKF_STAGED_ROW_WORDS(CHUNK_DIM4);
-#ifndef VKF_STAGES_NO_V
-const uint VALUE_WORDS = (VALUE_DIM + 3) / 4; // words of a row of v; columns of the tile past them are not staged
-#endif
 
 // Words of a piece that an invocation fetches.
 const uint Q_FETCHES = (TILE_ROWS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-#ifdef VKF_STAGES_NO_V
-const uint KV_FETCHES = K_FETCHES;
-shared vec4 kv_stage[VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4)];
-#else
-const uint V_FETCHES = (CHUNK_KEYS * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-#define KV_FETCHES VKF_MAX_WORDS(K_FETCHES, V_FETCHES)
-shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WORDS(CHUNK_KEYS, VALUE_DIM4))];
-#endif
+shared vec4 kv_stage[KV_STAGE_WORDS];
 
 // The row of the stage that holds key `key` of the tile.
 #ifndef VKF_STAGED_KEY
@@ -44,6 +31,68 @@ shared vec4 kv_stage[VKF_MAX_WORDS(VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4), VKF_V_WOR
 vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 #include "cache/tensor_rows.glsl"
-#include "scalar/stage_keys.glsl"
+// Moves chunks of k and v to shared memory (scalar/stage.glsl describes the two steps).
+
+// Fetches 4 CHUNK_DIM4 columns of TILE_KEYS rows of k, from column 4 CHUNK_DIM4 chunk on.
+void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
+            fetched[Q_FETCHES + i] =
+                fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4, place / CHUNK_DIM4, place % CHUNK_DIM4);
+        }
+    }
+}
+
+void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+    if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
+        UNROLL for (uint i = 0; i < K_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < TILE_KEYS * CHUNK_DIM4) {
+                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
+                    fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        KEEP_LOOP for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
+            uint row = place / CHUNK_DIM4;
+            uint word = place % CHUNK_DIM4;
+            kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
+                loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
+        }
+    }
+}
+
+#ifndef VKF_STAGES_NO_V
+// Fetches all columns of CHUNK_KEYS rows of v.
+void fetchV(const Rows v, const uint key_begin, const uint thread) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
+            fetched[Q_FETCHES + i] =
+                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
+        }
+    }
+}
+
+void placeV(const Rows v, const uint key_begin, const uint thread) {
+    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
+        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
+            uint place = i * WORKGROUP_SIZE + thread;
+            if (place < CHUNK_KEYS * VALUE_WORDS) {
+                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
+            }
+        }
+    } else {
+        KEEP_LOOP for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
+            uint row = place / VALUE_WORDS;
+            uint word = place % VALUE_WORDS;
+            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
+        }
+    }
+}
+#endif
 
 #endif

@@ -3,9 +3,6 @@
 // Dropout: which probabilities stay out of o. The generator of VkfDropout (include/vkflash/problem.h) or a mask from
 // the caller decides. A dropped key stays visible, and l includes it. The kept probabilities are scaled where o is
 // divided by l.
-//
-// Needs: common/params.glsl, common/call_table.glsl, common/item.glsl, masks/broadcast_rows.glsl.
-// Provides: HAS_DROPOUT, RowDropout, rowDropout, staysIn, scaledByDropout.
 #ifndef VKF_DROPOUT_GLSL
 #define VKF_DROPOUT_GLSL
 

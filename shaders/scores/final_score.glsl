@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Computes a final score from q . k: line 8 of the algorithm.
-//
-// Needs: common/params.glsl. Provides: NEAR_ZERO, LEAST_FOLDED_SCALE, MOST_FOLDED_SCALE, tanhAccurate, nearTanhFactors,
-// nearTanhRatio, finalScore.
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL
 
@@ -12,8 +9,7 @@
 float tanhAccurate(const float x) {
     float a = abs(x);
     float u = x * x;
-    float p = fma(fma(fma(fma(-0.00609671418, u, 0.0209971797), u, -0.0538509078), u, 0.133327693), u,
-                  -0.333333284);
+    float p = fma(fma(fma(fma(-0.00609671418, u, 0.0209971797), u, -0.0538509078), u, 0.133327693), u, -0.333333284);
     float near = fma(x * u, p, x);
     float far = 1.0 - 2.0 / (exp2(a * 2.88539008) + 1.0); // 2 / ln 2
     return a < 0.625 ? near : (x < 0.0 ? -far : far);

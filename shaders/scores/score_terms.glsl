@@ -2,11 +2,6 @@
 //
 // Terms that are added to a score after scale and softcap: ALiBi (Press et al. 2021, arXiv 2108.12409) and the bias.
 // All are in the unit of scores.
-//
-// Needs: common/params.glsl, common/call_table.glsl, scores/final_score.glsl, scores/units.glsl,
-// masks/broadcast_rows.glsl, masks/bias_type.glsl.
-// Provides: HAS_ALIBI, SCALED_EARLY, deferredScale, slopeOf, distanceTo, RowTerms, rowTerms, withSlope, withTerms,
-// HAS_BIAS_FACTORS, numberOfHead, biasFactorOf.
 #ifndef VKF_SCORE_TERMS_GLSL
 #define VKF_SCORE_TERMS_GLSL
 
@@ -40,7 +35,7 @@ float usualSlope(const uint head) {
     uint log_n = uint(findMSB(QUERY_HEADS));
     uint n = 1u << log_n;
     uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
-    float x = float(eighths & n - 1) / float(n);
+    float x = float(eighths & (n - 1)) / float(n);
     const bool natural = NATURAL_SCORES;
     float y = natural ? 0.000109328927 : 0.000157728296;
     y = fma(y, x, natural ? -0.00127554014 : -0.00184021541);

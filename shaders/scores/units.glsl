@@ -8,15 +8,16 @@
 //
 // lse and sinks are always in natural units.
 //
-// Needs: common/params.glsl. A kernel that may go without the bias of its problem defines VKF_ADDS_BIAS. A kernel that has
-// no scores declares NATURAL_SCORES, and defines VKF_UNIT_IS_GIVEN.
-// Provides: NATURAL_SCORES, LARGEST_F32, BEFORE_ANY_KEY, power, unitOfLog2, scoreUnit, wholeUnits, toScoreUnit,
-// toNatural.
+// A kernel that may go without the bias of its problem defines VKF_ADDS_BIAS. A kernel that has no scores declares
+// NATURAL_SCORES, and defines VKF_UNIT_IS_GIVEN.
 #ifndef VKF_UNITS_GLSL
 #define VKF_UNITS_GLSL
 
-#include "common/numbers.glsl"
 #include "shared/score_limits.h"
+
+#define MINUS_INFINITY uintBitsToFloat(0xff800000u)
+#define LN2 0.693147180559945309
+#define LOG2E 1.44269504088896341
 
 #ifndef VKF_UNIT_IS_GIVEN
 #include "masks/bias_type.glsl"
@@ -56,9 +57,9 @@ float scoreUnit() {
     return NATURAL_SCORES ? 1.0 : LOG2E;
 }
 
-// A running maximum for probabilities that are rounded to 16 bits: rounded up to a whole number in units of log2, so that
-// a maximum that lags behind does not change how probabilities are rounded. Natural scores of some thousands have too
-// few bits for that, and stay as they are.
+// A running maximum for probabilities that are rounded to 16 bits: rounded up to a whole number in units of log2, so
+// that a maximum that lags behind does not change how probabilities are rounded. Natural scores of some thousands have
+// too few bits for that, and stay as they are.
 float wholeUnits(const float m) {
     if (NATURAL_SCORES) {
         return abs(m) < VKF_LARGEST_WHOLE_MAXIMUM ? ceil(m * LOG2E) * LN2 : m;

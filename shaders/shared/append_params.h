@@ -21,14 +21,14 @@ struct AppendParams {
     Address block_table;
     Address cos_table;
     Address sin_table;
-    Address stride[6];   /* batch, head and row stride of a tensor, from index VKF_APPEND_*_STRIDES on */
-    Uint rows;           /* new rows of each sequence */
-    Uint row_count;      /* new rows of all heads of all sequences */
+    Address stride[6]; /* batch, head and row stride of a tensor, from index VKF_APPEND_*_STRIDES on */
+    Uint rows;         /* new rows of each sequence */
+    Uint row_count;    /* new rows of all heads of all sequences */
 };
 
 /* Indices in `stride`. A dispatch of k and v has the strides of two sources. A dispatch of q has the strides of its
  * source and of its target. */
-#define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor) * 3)
+#define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor)*3)
 #define VKF_APPEND_QUERY_TARGET_STRIDES 3
 
 /* Push constants of advance_lengths.comp. */
@@ -47,19 +47,19 @@ struct AdvanceParams {
 
 /* Ids of specialization constants. Where there are two ids, they belong to the two tensors of a dispatch. */
 #define VKF_APPEND_ID_WORKGROUP_SIZE 0
-#define VKF_APPEND_ID_LANES 1         /* invocations that share a row, a power of two */
+#define VKF_APPEND_ID_LANES 1 /* invocations that share a row, a power of two */
 #define VKF_APPEND_ID_HEADS 2
-#define VKF_APPEND_ID_SOURCE_TYPE 3   /* and 4 */
-#define VKF_APPEND_ID_TARGET_TYPE 5   /* and 6 */
-#define VKF_APPEND_ID_DIM 7           /* and 8 */
-#define VKF_APPEND_ID_CACHE 9         /* bool: rows go to a cache, where lengths say; else rows of q go to a tensor */
+#define VKF_APPEND_ID_SOURCE_TYPE 3 /* and 4 */
+#define VKF_APPEND_ID_TARGET_TYPE 5 /* and 6 */
+#define VKF_APPEND_ID_DIM 7         /* and 8 */
+#define VKF_APPEND_ID_CACHE 9       /* bool: rows go to a cache, where lengths say; else rows of q go to a tensor */
 #define VKF_APPEND_ID_KEYS 10
-#define VKF_APPEND_ID_PAGE_SIZE 11    /* 0 = no pages */
+#define VKF_APPEND_ID_PAGE_SIZE 11 /* 0 = no pages */
 #define VKF_APPEND_ID_MAX_PAGES 12
 #define VKF_APPEND_ID_PAGES 13
-#define VKF_APPEND_ID_PAIRS 14        /* 0 = nothing is rotated */
+#define VKF_APPEND_ID_PAIRS 14 /* 0 = nothing is rotated */
 #define VKF_APPEND_ID_ROTARY_DIM 15
-#define VKF_APPEND_ID_RATIO_LOW 16    /* base^(-2 / dim) as a 64-bit fraction */
+#define VKF_APPEND_ID_RATIO_LOW 16 /* base^(-2 / dim) as a 64-bit fraction */
 #define VKF_APPEND_ID_RATIO_HIGH 17
 #define VKF_APPEND_ID_TABLE_ROWS 18
 /* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */

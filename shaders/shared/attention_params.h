@@ -34,19 +34,19 @@ namespace vkf::shared {
  *   - the two halves of the address of the only optional input,
  *   - or the two halves of the address of a table of all optional inputs (call_table.h).
  * If the slot holds an address, the reach of the window is in specialization constants. */
-#define VKF_CALL_PARAMS                                                                                              \
-    Address lse;                                                                                                     \
-    Address key_lengths;                                                                                             \
-    Uint row_stride[4];                                                                                              \
-    Uint head_stride[4];                                                                                             \
-    Uint batch_stride[4];                                                                                            \
-    Uint query_rows;                                                                                                 \
-    Uint keys;                                                                                                       \
-    Float score_scale;                                                                                               \
-    Float softcap;                                                                                                   \
-    Int extra_slot_low;                                                                                             \
-    Int extra_slot_high;                                                                                            \
-    Uint heads;                                                                                                      \
+#define VKF_CALL_PARAMS                                                                                                \
+    Address lse;                                                                                                       \
+    Address key_lengths;                                                                                               \
+    Uint row_stride[4];                                                                                                \
+    Uint head_stride[4];                                                                                               \
+    Uint batch_stride[4];                                                                                              \
+    Uint query_rows;                                                                                                   \
+    Uint keys;                                                                                                         \
+    Float score_scale;                                                                                                 \
+    Float softcap;                                                                                                     \
+    Int extra_slot_low;                                                                                                \
+    Int extra_slot_high;                                                                                               \
+    Uint heads;                                                                                                        \
     Uint first_item;
 
 /* The push constants of an attention kernel. Every Vulkan 1.2 device has these 128 bytes. */

@@ -59,28 +59,29 @@ struct BackwardTable {
     BackwardTensor dv;
     BackwardTensor dbias; /* a dimension that is shared has a stride of 0 */
     Address dsinks;
-    Address key_tile_sequences;    /* packed sequences: the sequence of each tile of a tile of keys */
+    Address key_tile_sequences; /* packed sequences: the sequence of each tile of a tile of keys */
     Uint key_tile_count;
     Uint kv_heads;
-    Uint bias_sequences;  /* numbers of sequences, heads and rows of dbias that differ */
+    Uint bias_sequences; /* numbers of sequences, heads and rows of dbias that differ */
     Uint bias_heads;
     Uint bias_rows;
-    Float scale;          /* of q k^T */
-    Address ds;           /* ds of a band, with VKF_ID_BAND_TILES */
-    Address p;            /* p of a band, with VKF_ID_STORES_P */
-    Address dq_sums;      /* the sums of dq over the bands so far, in fp32 */
-    Uint wants_fallback;      /* the device sets it to 1 if p and ds of some band cannot give the sums */
+    Float scale;         /* of q k^T */
+    Address ds;          /* ds of a band, with VKF_ID_BAND_TILES */
+    Address p;           /* p of a band, with VKF_ID_STORES_P */
+    Address dq_sums;     /* the sums of dq over the bands so far, in fp32 */
+    Uint wants_fallback; /* the device sets it to 1 if p and ds of some band cannot give the sums */
     Uint padding;
 };
 
 /* What a workgroup of backward_scalar.comp owns. It visits all that its tile meets. */
 #define VKF_OWNS_ROWS 0 /* query rows; it visits keys and writes dq */
 #define VKF_OWNS_KEYS 1 /* keys; it visits query rows and writes dk and dv, or one of them */
-#define VKF_OWNS_BIAS 2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
+#define VKF_OWNS_BIAS                                                                                                  \
+    2 /* elements of the bias; it visits heads, sequences and rows that share them, and writes dbias */
 
 /* Shared memory of a step of backward_sums.comp, in 16-byte words: visited rows of `row_words` words, and pairs if rows
  * are owned. Rows are padded as in tile_memory.h. */
-#define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                   \
+#define VKF_SUMS_STEP_WORDS(owns_keys, owned, step, row_words)                                                         \
     (((owns_keys) ? 0 : (step) * ((owned) / 8 + 1)) + (step) * (row_words))
 
 /* Matrices of sums that a subgroup of backward_sums.comp stores at once. They pass through shared memory in fp32. */
@@ -90,8 +91,8 @@ struct BackwardTable {
  * `chunk_dim4` the columns of a chunk in fours, `chunk_visited` the rows of a chunk, `columns4` the columns of a sum
  * over visited rows or keys, in fours. Rows are padded as in tile_memory.h. */
 #define VKF_BACKWARD_OWNED_WORDS(owned, chunk_dim4) ((owned) * ((chunk_dim4) + 1))
-#define VKF_BACKWARD_VISITED_WORDS(visited, chunk_dim4, chunk_visited, columns4)                                 \
-    ((visited) * ((chunk_dim4) + 1) > (chunk_visited) * (columns4) ? (visited) * ((chunk_dim4) + 1)              \
+#define VKF_BACKWARD_VISITED_WORDS(visited, chunk_dim4, chunk_visited, columns4)                                       \
+    ((visited) * ((chunk_dim4) + 1) > (chunk_visited) * (columns4) ? (visited) * ((chunk_dim4) + 1)                    \
                                                                    : (chunk_visited) * (columns4))
 #define VKF_BACKWARD_PAIR_WORDS(owned, chunk_visited) ((owned) * ((chunk_visited) / 4 + 1))
 
@@ -103,8 +104,8 @@ struct BackwardTable {
  *                                   matrix into different banks.
  * VKF_BACKWARD_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
  */
-#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups) - 1) / (subgroups))
-#define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                      \
+#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups)-1) / (subgroups))
+#define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                            \
     VKF_MATRIX_ROW_WORDS(VKF_BACKWARD_SHARE(dim, unit, subgroups) * (subgroups), unit)
 #define VKF_BACKWARD_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)
 

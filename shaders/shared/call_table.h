@@ -31,11 +31,11 @@ struct CallTable {
     /* Packed sequences: arrays [sequences + 1], the first row and the first key of each sequence. */
     Address row_starts;
     Address key_starts;
-    Address tile_sequences;      /* the sequence of each tile; list_sequences.comp writes it */
+    Address tile_sequences; /* the sequence of each tile; list_sequences.comp writes it */
     Uint sequences;
     Uint tile_count;
-    Uint longest_rows;  /* kernels ignore rows of a sequence past this number */
-    Uint longest_keys;  /* kernels ignore keys of a sequence past this number */
+    Uint longest_rows; /* kernels ignore rows of a sequence past this number */
+    Uint longest_keys; /* kernels ignore keys of a sequence past this number */
     /* VKF_DROPOUT_SEED: the seed. VKF_DROPOUT_DEVICE_SEED: the address of the seed. With a mask: its address. */
     Address dropout;
     Address dropout_stride[3];
@@ -45,8 +45,8 @@ struct CallTable {
     Uint dropout_repeats[2];
 };
 
-/* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the table
- * that all kernels read. */
+/* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the
+ * table that all kernels read. */
 struct Bf16x3Table {
     CallTable call;
     Uint fallback; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
@@ -64,7 +64,7 @@ struct TablePiece {
 
 /* Push constants of list_sequences.comp. */
 struct SequenceList {
-    Address starts;    /* the first row or key of each sequence */
+    Address starts; /* the first row or key of each sequence */
     Address tile_sequences;
     Uint sequences;
     Uint tile_count;

@@ -53,17 +53,17 @@ struct SplitMergeParams {
 
 /* Ids of specialization constants. Both kernels: */
 #define VKF_MERGE_ID_WORKGROUP_SIZE 0
-#define VKF_MERGE_ID_LANES 1  /* invocations that share a row, a power of two */
-#define VKF_MERGE_ID_GROUPS 2 /* groups of lanes that share the partial results of a row, a power of two */
+#define VKF_MERGE_ID_LANES 1   /* invocations that share a row, a power of two */
+#define VKF_MERGE_ID_GROUPS 2  /* groups of lanes that share the partial results of a row, a power of two */
 #define VKF_MERGE_ID_AT_ONCE 3 /* partial results that an invocation loads at once */
 #define VKF_MERGE_ID_TYPE_O 4
-#define VKF_MERGE_ID_LSE 5    /* bool */
+#define VKF_MERGE_ID_LSE 5 /* bool */
 /* merge_partials.comp: */
 #define VKF_MERGE_ID_TYPE_PARTIAL 6
 /* merge_splits.comp: */
-#define VKF_MERGE_ID_DIM 7    /* columns of o */
+#define VKF_MERGE_ID_DIM 7 /* columns of o */
 #define VKF_MERGE_ID_KEY_SPLITS 8
-#define VKF_MERGE_ID_SINKS 9  /* bool */
+#define VKF_MERGE_ID_SINKS 9    /* bool */
 #define VKF_MERGE_ID_NATURAL 10 /* bool: m is natural, else in units of log2 */
 #define VKF_MERGE_ID_COUNT 11
 

@@ -22,7 +22,7 @@
  *   - codes of four or eight bits */
 #define VKF_BLOCK_ELEMENTS 32
 #if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
-#define VKF_IS_BLOCK_TYPE(type)                                                                                  \
+#define VKF_IS_BLOCK_TYPE(type)                                                                                        \
     (((type) >= VKF_STORED_Q8_0 && (type) <= VKF_STORED_Q5_1) || (type) == VKF_STORED_IQ4_NL)
 #else /* shaders for k and v of plain types omit the code for block types */
 #define VKF_IS_BLOCK_TYPE(type) false
@@ -42,7 +42,7 @@
  *   - else the 16-bit type of k or v
  *   - fp16, if both are block types */
 #define VKF_IS_16_BIT_TYPE(type) ((type) == VKF_STORED_F16 || (type) == VKF_STORED_BF16)
-#define VKF_MATRIX_TYPE(q, k, v)                                                                                 \
+#define VKF_MATRIX_TYPE(q, k, v)                                                                                       \
     ((q) != VKF_STORED_F32 ? (q) : VKF_IS_16_BIT_TYPE(k) ? (k) : VKF_IS_16_BIT_TYPE(v) ? (v) : VKF_STORED_F16)
 
 #endif

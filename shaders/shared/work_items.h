@@ -4,8 +4,8 @@
  * The host refuses every problem for which one of them would not fit. A test evaluates each macro at and around the
  * limits and compares it with exact arithmetic (tests/planning/work_items_test.cpp).
  *
- * A kernel works on whole tiles, so it also counts rows and keys past the last one. Each limit therefore leaves room for
- * two more tiles. */
+ * A kernel works on whole tiles, so it also counts rows and keys past the last one. Each limit therefore leaves room
+ * for two more tiles. */
 #ifndef VKF_WORK_ITEMS_H
 #define VKF_WORK_ITEMS_H
 
@@ -23,31 +23,32 @@
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
 
 /* Tiles of `tile` rows or keys that cover `count` of them. */
-#define VKF_TILES(count, tile) (((count) + (tile) - 1) / (tile))
+#define VKF_TILES(count, tile) (((count) + (tile)-1) / (tile))
 /* Number of a row: row `index` of a workgroup that has `rows` of them. */
 #define VKF_ROW_OF_ITEM(item, rows, index) ((item) * (rows) + (index))
 
-/* The row tile and the head of work item `number` (common/item.glsl). Work items count the heads of a group fastest, then
- * its row tiles, then groups. `in_group` is the number in the group. Heads count over splits and sequences. */
+/* The row tile and the head of work item `number` (common/item.glsl). Work items count the heads of a group fastest,
+ * then its row tiles, then groups. `in_group` is the number in the group. Heads count over splits and sequences. */
 #define VKF_ITEM_GROUP(number, row_tiles, group_heads) ((number) / ((row_tiles) * (group_heads)))
 #define VKF_ITEM_IN_GROUP(number, group, row_tiles, group_heads) ((number) - (group) * ((row_tiles) * (group_heads)))
 #define VKF_ITEM_TILE(in_group, group_heads) ((group_heads) == 1 ? (in_group) : (in_group) / (group_heads))
-#define VKF_ITEM_HEAD(group, in_group, group_heads) \
+#define VKF_ITEM_HEAD(group, in_group, group_heads)                                                                    \
     ((group) * (group_heads) + ((group_heads) == 1 ? 0 : (in_group) % (group_heads)))
 
 /* Packed rows of a sequence; the first packed row of a tile, where tiles count backwards or not; the last packed row of
  * the tile. A tile has rows if row_begin < packed_rows. */
 #define VKF_PACKED_ROWS(rows, packed_heads) ((rows) * (packed_heads))
-#define VKF_ROW_BEGIN(backwards, row_tiles, tile, tile_rows) \
-    (((backwards) ? (row_tiles) - 1 - (tile) : (tile)) * (tile_rows))
+#define VKF_ROW_BEGIN(backwards, row_tiles, tile, tile_rows)                                                           \
+    (((backwards) ? (row_tiles)-1 - (tile) : (tile)) * (tile_rows))
 #define VKF_LAST_ROW(row_begin, tile_rows, packed_rows) (min((row_begin) + (tile_rows), packed_rows) - 1)
 
 /* Number of a head among those of all partial results. */
 #define VKF_HEAD_NUMBER(partial_result, heads, head) ((partial_result) * (heads) + (head))
 /* The first of the tiles or steps of a key split, among `count` of them. */
 #define VKF_SHARE_BEGIN(count, splits, split) ((count) / (splits) * (split) + min((count) % (splits), split))
-/* Number of a row of key split 0, among the rows of all partial results. `split_rows` are those of one partial result. */
-#define VKF_ROW_OF_SPLITS(batch, splits, split_rows, head, rows, row) \
+/* Number of a row of key split 0, among the rows of all partial results. `split_rows` are those of one partial result.
+ */
+#define VKF_ROW_OF_SPLITS(batch, splits, split_rows, head, rows, row)                                                  \
     ((batch) * (splits) * (split_rows) + (head) * (rows) + (row))
 
 /* Path key_outer: work items of one tile of keys. */
@@ -56,15 +57,15 @@
 /* The map of tiles: number of the first tile of rows of a head, and of any tile, among those of all heads; number of a
  * word of a tile of rows. */
 #define VKF_MAP_FIRST_ROW(batch, map_heads, head, row_tiles) (((batch) * (map_heads) + (head)) * (row_tiles))
-#define VKF_MAP_ROW(batch, map_heads, head, row_tiles, tile) \
+#define VKF_MAP_ROW(batch, map_heads, head, row_tiles, tile)                                                           \
     (VKF_MAP_FIRST_ROW(batch, map_heads, head, row_tiles) + (tile))
 #define VKF_MAP_WORD(row, words, word) ((row) * (words) + (word))
 
-/* Packed sequences: each tile of packed rows has a number. VKF_FIRST_SEQUENCE_TILE is the number of the first tile of a sequence, from the first
- * row of the sequence. No sum over the sequences before it is necessary. Whatever the lengths are, a sequence has enough
- * numbers for its tiles, and at most one idle number. The count of numbers is VKF_FIRST_SEQUENCE_TILE for all rows and sequence
- * `sequences`. */
-#define VKF_FIRST_SEQUENCE_TILE(first_row, packed_heads, tile_rows, sequence) \
+/* Packed sequences: each tile of packed rows has a number. VKF_FIRST_SEQUENCE_TILE is the number of the first tile of a
+ * sequence, from the first row of the sequence. No sum over the sequences before it is necessary. Whatever the lengths
+ * are, a sequence has enough numbers for its tiles, and at most one idle number. The count of numbers is
+ * VKF_FIRST_SEQUENCE_TILE for all rows and sequence `sequences`. */
+#define VKF_FIRST_SEQUENCE_TILE(first_row, packed_heads, tile_rows, sequence)                                          \
     ((first_row) * (packed_heads) / (tile_rows) + (sequence))
 
 /* The backward pass in bands: number of a tile of keys of its sequence. Tiles of the last band may not exist. */

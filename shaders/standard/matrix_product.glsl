@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // One tile of a matrix product a b on cooperative matrices. The kernel reads a and b from device memory as 16-bit rows,
-// and an fp32 q as fp32 rows. The unfused path has two such products. A workgroup makes TILE_ROWS rows of all COLUMN_TILES columns of matrices. A
-// subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in steps. One step has:
+// and an fp32 q as fp32 rows. The unfused path has two such products. A workgroup makes TILE_ROWS rows of all
+// COLUMN_TILES columns of matrices. A subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in
+// steps. One step has:
 //
 //     a   TILE_ROWS rows of A_WORDS words of 16 bytes
 //     b   B_ROWS rows of B_WORDS words: each row is a row of b or, if B_IN_COLUMNS, a column of b
 //
 // Data of a step moves in two halves. First the kernel fetches it into registers, with all loads in flight at once.
 // Then it places it in shared memory, when the readers of the step before are done.
-//
-// Needs: matrix/matrix_tile.glsl, common/address.glsl, common/item.glsl; COLUMN_TILES, A_WORDS, B_ROWS, B_WORDS,
-// B_IN_COLUMNS.
-// Provides: stage, fetched_b, sum_tile, clearProduct, fetchA, fetchB, forgetStep, placeStep, multiplyStep, B_FETCHES.
 #ifndef VKF_MATRIX_PRODUCT_GLSL
 #define VKF_MATRIX_PRODUCT_GLSL
 
@@ -58,8 +55,7 @@ void fetchA(const HalfRows rows, const uint row_begin, const uint column, const 
             const bool whole_words, const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
-        fetched_a[i] =
-            wordOfA(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type, whole_words);
+        fetched_a[i] = wordOfA(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type, whole_words);
     }
 }
 
@@ -68,14 +64,13 @@ void fetchB(const HalfRows rows, const uint row_begin, const uint column, const 
             const uint thread) {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
         uint place = min(i * WORKGROUP_SIZE + thread, B_ROWS * B_WORDS - 1);
-        fetched_b[i] =
-            wordOrZero(rows, row_begin + place / B_WORDS, column + place % B_WORDS * 8, dim, whole_words);
+        fetched_b[i] = wordOrZero(rows, row_begin + place / B_WORDS, column + place % B_WORDS * 8, dim, whole_words);
     }
 }
 
 void forgetStep() {
-    FORGET(fetched_a, 0, A_FETCHES, uvec4(0))
-    FORGET(fetched_b, 0, B_FETCHES, uvec4(0))
+    FORGET(fetched_a, 0, A_FETCHES, uvec4(0));
+    FORGET(fetched_b, 0, B_FETCHES, uvec4(0));
 }
 
 void placeStep(const uint thread) {
@@ -97,8 +92,8 @@ void multiplyStep(const uint subgroup) {
     UNROLL for (uint d = 0; d < STEP_DEPTHS; d++) {
         LeftMatrix a_tile[ROW_TILES];
         UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            coopMatLoad(a_tile[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * DEPTH_WORDS,
-                        A_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            coopMatLoad(a_tile[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * DEPTH_WORDS, A_ROW,
+                        gl_CooperativeMatrixLayoutRowMajor);
         }
         UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
             RightMatrix b_tile;
@@ -110,8 +105,7 @@ void multiplyStep(const uint subgroup) {
                             gl_CooperativeMatrixLayoutRowMajor);
             }
             UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                sum_tile[r * COLUMN_TILES + c] =
-                    coopMatMulAdd(a_tile[r], b_tile, sum_tile[r * COLUMN_TILES + c]);
+                sum_tile[r * COLUMN_TILES + c] = coopMatMulAdd(a_tile[r], b_tile, sum_tile[r * COLUMN_TILES + c]);
             }
         }
     }

@@ -5,9 +5,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "common/compilers.glsl"
-#include "matrix/matrix_extensions.glsl"
 #include "shared/phase_params.h"
 #define VKF_PUSH_CONSTANTS StandardOutputParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
@@ -103,7 +107,7 @@ void main() {
             }
             placeStep(thread);
             barrier();
-            IF_KEEPING_LOADS_HERE(int(key_begin + STEP_KEYS) < mask.any.y) {
+            IF_KEEPING_LOADS_HERE (int(key_begin + STEP_KEYS) < mask.any.y) {
                 fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, TYPE_P, true, thread);
                 fetchB(v, key_begin + STEP_KEYS, 0, VALUE_DIM, WHOLE_WORDS, thread);
             } else {

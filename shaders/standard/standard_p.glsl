@@ -10,21 +10,19 @@
 //     fp16, bf16   0
 //
 // In fp16 all of P is multiplied by 2^P_EXPONENT, because normal numbers of fp16 begin at 2^-14.
-//
-// Needs: common/params.glsl, TYPE_P (the type of P). Provides: P_EXPONENT, P_DROPPED, rowFactor.
 #ifndef VKF_STANDARD_P_GLSL
 #define VKF_STANDARD_P_GLSL
 
 #include "scores/dropout.glsl"
-#include "masks/dropped.glsl"
-#include "scalar/row_state.glsl"
+#include "softmax/row_state.glsl"
+#include "softmax/stored_state.glsl"
 
 const float P_EXPONENT = TYPE_P == VKF_STORED_F16 ? 14.0 : 0.0;
 const float P_DROPPED = TYPE_P == VKF_STORED_F32 ? DROPPED : 0.0;
 
-// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of scores/finish.glsl does.
+// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of softmax/finish.glsl does.
 float rowFactor(const float l) {
-    return l == 0.0 ? -1.0 : scaledByDropout(exp2(-P_EXPONENT) / l);
+    return l == 0.0 ? EMPTY_ROW : scaledByDropout(exp2(-P_EXPONENT) / l);
 }
 
 #endif

@@ -9,9 +9,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "common/compilers.glsl"
-#include "matrix/matrix_extensions.glsl"
 #include "shared/phase_params.h"
 #define VKF_PUSH_CONSTANTS StandardScoresParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
@@ -49,8 +53,8 @@ void storeScores(const Item item, const uint key_begin, const uint subgroup) {
             uint key = key_begin + c * MATRIX_COLUMNS;
             if (row < params.query_rows && key < params.keys) {
                 uvec2 address = add64(rowAddress(head, VKF_S, row), uvec2(key * 4, 0));
-                coopMatStore(sum_tile[r * COLUMN_TILES + c], ScoreWords(address).word, 0,
-                             params.row_stride[VKF_S] / 16, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatStore(sum_tile[r * COLUMN_TILES + c], ScoreWords(address).word, 0, params.row_stride[VKF_S] / 16,
+                             gl_CooperativeMatrixLayoutRowMajor);
             }
         }
     }
@@ -76,7 +80,7 @@ void main() {
     KEEP_LOOP for (uint step = 0; step < DIM_STEPS; step++) {
         placeStep(thread);
         barrier();
-        IF_KEEPING_LOADS_HERE(step + 1 < DIM_STEPS) {
+        IF_KEEPING_LOADS_HERE (step + 1 < DIM_STEPS) {
             uint column = (step + 1) * STEP_DIM4 * 4;
             fetchA(q, item.row_begin, column, HEAD_DIM, TYPE_Q, WHOLE_WORDS, thread);
             fetchB(k, key_begin, column, HEAD_DIM, WHOLE_WORDS, thread);

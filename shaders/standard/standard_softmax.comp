@@ -32,8 +32,8 @@ const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // keys whose scores the r
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "scores/finish.glsl"
-#include "scores/store_lse.glsl"
+#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "standard/standard_p.glsl"
 
 shared float m_lane[WORKGROUP_SIZE];
@@ -89,8 +89,8 @@ void fetchScores(const Item item, const uint row, const uvec2 row_address, const
     UNROLL for (uint i = 0; i < ROW_WORDS; i++) {
         uint key = keyOf(begin, i, lane);
         RowTerms terms = rowTerms(item, item.head, slope, row, key);
-        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y),
-                      withTerms(terms, 2, s_row[i].z), withTerms(terms, 3, s_row[i].w));
+        vec4 s = vec4(withTerms(terms, 0, s_row[i].x), withTerms(terms, 1, s_row[i].y), withTerms(terms, 2, s_row[i].z),
+                      withTerms(terms, 3, s_row[i].w));
         s_row[i] = mix(vec4(MINUS_INFINITY), s, areVisible(visible, key));
     }
 }
@@ -108,7 +108,7 @@ float unitOf(const float m) {
 
 // Converts l of some keys, whose maximum is m, to another unit.
 float inUnit(const float unit, const float m, const float l) {
-    return l == 0.0 ? 0.0 : l * power(unitOf(m) - unit);
+    return l == 0.0 ? 0.0 : l * rescaleFactor(unitOf(m), unit);
 }
 
 // m and l over this lane's keys.
@@ -167,7 +167,7 @@ void storeProbabilities(const Item item, const uint row, const uint key, const v
 void writeRow(const Item item, const uint row, const uvec2 row_address, const ivec2 visible, const uvec2 keys,
               const vec2 state, const uint lane) {
     float unit = unitOf(state.x);
-    float normalizer = state.y == 0.0 ? 0.0 : 1.0 / state.y;
+    float normalizer = inverseOfSum(state.y);
     bool kept = keys.y - keys.x <= ROW_KEYS; // laneState() left the scores in registers
     for (uint begin = keys.x; begin < keys.y; begin += ROW_KEYS) {
         if (!kept && visible.x < visible.y) {

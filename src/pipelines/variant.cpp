@@ -5,7 +5,7 @@ namespace vkf {
 
 std::string shaderName(const Variant& variant) {
     std::string name = traitsOf(variant.kernel).name;
-    if (variant.exchange) {
+    if (variant.viaShared) {
         name += "_via_shared";
     }
     if (variant.subgroups) {

@@ -24,7 +24,7 @@ struct Variant {
     Kernel kernel{};
     bool storage16 = false;    // 16-bit loads and stores
     bool subgroups = false;    // lanes exchange values by shuffles
-    bool exchange = false;     // elements of matrices pass through shared memory
+    bool viaShared = false;    // elements of matrices pass through shared memory
     bool rolled = false;       // with hints not to unroll loops (rolled_loops.hpp)
     bool bf16 = false;         // bf16 in place of fp16 (bfloat16_matrices.hpp)
     uint32_t subgroupSize = 0; // required size, if subgroups

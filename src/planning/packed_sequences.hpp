@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed sequences: the phase that writes which sequence each tile belongs to (shaders/common/packed_sequences.glsl).
+// Packed sequences: the phase that writes which sequence each tile belongs to (shaders/common/item.glsl).
 #pragma once
 
 #include <cstdint>

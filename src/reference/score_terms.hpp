@@ -146,7 +146,7 @@ template <typename Real> struct FinishedRow {
     Real lse; // natural
 };
 
-// Finishes a row with its sink, from its m and l over all keys, as finishRow of shaders/scores/finish.glsl does. A row
+// Finishes a row with its sink, from its m and l over all keys, as finishRow of shaders/softmax/finish.glsl does. A row
 // that sees no key has l = 0, whatever its m is.
 template <typename Real>
 FinishedRow<Real> finishRow(const Call& call, const ScoreUnit<Real>& unit, uint32_t queryHead, Real m, Real l) {

@@ -22,12 +22,12 @@ std::vector<vkf::Variant> variantsOf(const vkf::KernelTraits& traits) {
     std::vector<vkf::Variant> variants;
     for (const bool storage16 : choices(traits.storage16)) {
         for (const bool subgroups : choices(traits.subgroups)) {
-            for (const bool exchange : choices(traits.exchange)) {
+            for (const bool viaShared : choices(traits.viaShared)) {
                 vkf::Variant variant;
                 variant.kernel = traits.kernel;
                 variant.storage16 = storage16;
                 variant.subgroups = subgroups;
-                variant.exchange = exchange;
+                variant.viaShared = viaShared;
                 variants.push_back(variant);
             }
         }

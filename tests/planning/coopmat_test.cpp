@@ -32,7 +32,7 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
     caps.f16Matrix.viaShared = vkf::viaSharedMatrixLayout(32, 16, 8, 16);
     const vkf::AttentionPlan viaShared = planOf(caps, problem);
     CHECK(viaShared.path == VKF_PATH_COOPMAT);
-    CHECK(viaShared.phases[0].variant.exchange);
+    CHECK(viaShared.phases[0].variant.viaShared);
     CHECK(viaShared.phases[0].variant.constants[VKF_ID_MATRIX_COLUMNS] == 8);
     CHECK(viaShared.phases[0].variant.constants[VKF_ID_MATRIX_DEPTH] == 16);
     // Four subgroups. 64 keys of k and of v take rows of 9 words, and the scores of 16 rows take rows of 18 words. One
@@ -42,9 +42,9 @@ TEST_CASE("scores pass through shared memory where the layout is not known, or m
 
     caps.f16Matrix.known = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     const vkf::AttentionPlan known = planOf(caps, problem);
-    CHECK_FALSE(known.phases[0].variant.exchange);
+    CHECK_FALSE(known.phases[0].variant.viaShared);
     caps.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    CHECK(planOf(caps, problem).phases[0].variant.exchange);
+    CHECK(planOf(caps, problem).phases[0].variant.viaShared);
 
     // If no tile fits, the other kernel runs, unless the caller asked for this one.
     VkfProblem large = problemOf({1, 16, 16, 4096, 4096, 256, 0, VKF_TYPE_F16});
@@ -92,7 +92,7 @@ TEST_CASE("matrices of bf16 are those of fp16 made bf16, whichever way scores pa
             const vkf::Variant variant =
                 planOf(caps, problemOf({1, 16, 16, 4096, 4096, 128, 0, type})).phases[0].variant;
             CHECK(variant.kernel == vkf::Kernel::attentionCoopmat);
-            CHECK(variant.exchange == (quirks != 0));
+            CHECK(variant.viaShared == (quirks != 0));
             CHECK(variant.bf16 == (type == VKF_TYPE_BF16));
             CHECK(variant.constants[VKF_ID_TYPE_Q] == static_cast<uint32_t>(type));
         }

@@ -39,19 +39,20 @@ inline constexpr std::array sourceRooms = {
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };
 
-// Floors from bottom to top: shared, common, {cache, masks}, scores, matrix, {scalar, coopmat, decode, merge},
-// {standard, backward}, backward_coopmat.
+// Floors from bottom to top: shared, common, {cache, masks}, scores, softmax, matrix, {scalar, coopmat, decode,
+// decode_matrix, latent, merge}, {standard, backward}, backward_coopmat.
 inline constexpr std::array shaderRooms = {
-    Room{"decode_matrix", "matrix scores masks cache common shared"},
-    Room{"latent", "matrix scores masks cache common shared"},
-    Room{"backward_coopmat", "gradient scalar matrix scores masks cache common shared"},
-    Room{"standard", "scalar matrix scores masks cache common shared"},
-    Room{"backward", "scalar scores masks cache common shared"},
-    Room{"scalar", "scores masks cache common shared"},
-    Room{"coopmat", "matrix scores masks cache common shared"},
-    Room{"decode", "matrix scores masks cache common shared"},
-    Room{"merge", "scores common shared"},
+    Room{"backward_coopmat", "backward matrix softmax scores masks cache common shared"},
+    Room{"backward", "scalar softmax scores masks cache common shared"},
+    Room{"standard", "scalar matrix softmax scores masks cache common shared"},
+    Room{"scalar", "softmax scores masks cache common shared"},
+    Room{"coopmat", "matrix softmax scores masks cache common shared"},
+    Room{"decode", "softmax scores masks cache common shared"},
+    Room{"decode_matrix", "matrix softmax scores masks cache common shared"},
+    Room{"latent", "matrix softmax scores masks cache common shared"},
+    Room{"merge", "softmax scores common shared"},
     Room{"matrix", "scores masks cache common shared"},
+    Room{"softmax", "scores masks common shared"},
     Room{"scores", "masks cache common shared"},
     Room{"masks", "common shared"},
     Room{"cache", "common shared"},

@@ -48,7 +48,7 @@ VkfResult PhaseBuilder::make(Kernel kernel, const Constants& constants, const st
     variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
     variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     variant.bf16 = traits.matrices && decision_.matrixElements == VKF_TYPE_BF16;
-    variant.exchange = isTaken(traits.exchange, decision_.matrix.viaShared);
+    variant.viaShared = isTaken(traits.viaShared, decision_.matrix.viaShared);
     variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     variant.subgroupSize = variant.subgroups ? caps_.subgroupSize : 0;
     if (traits.constants == ConstantFamily::tile || traits.constants == ConstantFamily::problem) {

@@ -78,7 +78,7 @@ VkfResult GradientPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
     made.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
     if (traits.matrices) {
         made.variant.bf16 = decision_.productType == VKF_TYPE_BF16;
-        made.variant.exchange = isTaken(traits.exchange, decision_.matrix.viaShared);
+        made.variant.viaShared = isTaken(traits.viaShared, decision_.matrix.viaShared);
         made.variant.subgroups = true;
         made.variant.subgroupSize = caps().subgroupSize;
     }

@@ -119,7 +119,7 @@ uint32_t GradientMatrixTile::sharedBytes() const {
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == GradientOwner::keys ? places : 1;
     const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
-    // The last two words are overflowed, last_empty and last_special of globals.glsl.
+    // The last two words are overflowed, last_empty and last_special of backward_coopmat/globals.glsl.
     return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }

@@ -68,7 +68,7 @@ uint32_t GradientTile::sharedBytes() const {
     const uint32_t words = VKF_BACKWARD_OWNED_WORDS(owned(), chunkDim4) +
                            VKF_BACKWARD_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
                            VKF_BACKWARD_PAIR_WORDS(owned(), chunkVisited);
-    return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of pair_gradients.glsl
+    return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of backward/pair_products.glsl
 }
 
 uint32_t GradientTile::registers() const {

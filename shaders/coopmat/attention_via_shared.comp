@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// The kernel of attention_coopmat.comp for devices whose element layout of matrices is unknown: elements pass through
+// shared memory (elements_via_shared.glsl). All else is the same.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+
+// The functions of this kernel that other kernels replace, and its choices.
+#define loadQueries loadHalfQueries
+#define computeProducts multiplyHalves
+#define makeProbabilities makeHalfProbabilities
+#define accumulateOutput accumulateHalves
+#define VKF_VIA_SHARED
+#define VKF_SPREADS_ROWS MAY_SPREAD_ROWS
+#define VKF_FETCHES_AHEAD MAY_FETCH_AHEAD
+
+#include "coopmat/prelude.glsl"
+#include "matrix/special_values.glsl" // infinity and NaN in v.
+#include "matrix/half_rows.glsl"
+#include "coopmat/tile.glsl"                // sizes, and the rows of a subgroup.
+#include "coopmat/halves.glsl"              // operands of 16 bits.
+#include "coopmat/globals.glsl"             // all mutable variables.
+#include "coopmat/stage.glsl"               // fetchTile, placeTile: 7.
+#include "coopmat/deferred_scores.glsl"     // exponent, takeProbability.
+#include "coopmat/elements_via_shared.glsl" // SCORE, makeProbabilities: 9.
+#include "coopmat/output.glsl"              // normalize: 12, 13.
+
+#include "coopmat/begin.glsl"      // clearState: 5; fetchBias.
+#include "coopmat/scores.glsl"     // softcap, ALiBi and bias: 8.
+#include "coopmat/softmax.glsl"    // masks, rescale: 9.
+#include "coopmat/tile_steps.glsl" // computeScores: 8, 9.
+#include "coopmat/tile_walk.glsl"  // the order of the tiles.
+#include "coopmat/tile_loop.glsl"  // attend: 6 to 11.
+#include "coopmat/main.glsl"
