@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash_lab drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists what
-// the driver's compiler says about them. Nothing runs.
+// vkflash_lab drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists
+// what the driver's compiler says about them. Nothing runs.
 #include <algorithm>
 #include <memory>
 #include <set>

@@ -10,8 +10,8 @@
 #include "planning/decide/heads_in_turn.hpp"
 #include "planning/decide/storage16.hpp"
 #include "planning/decide/tile_map.hpp"
-#include "problem/mask_layout.hpp"
 #include "problem/arrays.hpp"
+#include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "tiles/tile_problem.hpp"
 
