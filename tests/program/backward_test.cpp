@@ -108,7 +108,7 @@ TEST_CASE("backward takes packed sequences", "[backward][gpu]") {
     checkFile(place, "dbias.npy", ElementType::f32, {3, 1, 14, 13});
 }
 
-TEST_CASE("backward takes a limit for the scratch memory that saves work", "[backward][gpu]") {
+TEST_CASE("backward takes a limit for the scratch memory that saves work", "[backward][matrices][gpu]") {
     needDevice();
     const Workplace place;
     writeUsualGradient(place, ElementType::f16);

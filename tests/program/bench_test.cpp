@@ -58,7 +58,7 @@ TEST_CASE("bench takes paths of every kind and checks lse as well", "[bench][gpu
     CHECK(json["results"][0]["path"] != "auto"); // the chosen path
 }
 
-TEST_CASE("bench reports a combination that is impossible as a row with its reason", "[bench][gpu]") {
+TEST_CASE("bench reports a combination that is impossible as a row with its reason", "[bench][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =
@@ -229,7 +229,7 @@ TEST_CASE("bench prefill compares its results with other implementations", "[ben
     CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.txt"));
 }
 
-TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason", "[bench][gpu]") {
+TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason", "[bench][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =
@@ -262,7 +262,7 @@ double keyOuterBytes(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench study compares every algorithm with the standard one", "[bench][gpu]") {
+TEST_CASE("bench study compares every algorithm with the standard one", "[bench][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const auto [text, json] =

@@ -31,7 +31,7 @@ ProgramResult succeed(const Workplace& place, const std::string& arguments) {
 
 } // namespace
 
-TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
+TEST_CASE("tune writes a file that every command takes", "[program][matrices][gpu]") {
     needDevice();
     const Workplace place;
     // With such a negative margin, nearly every class gets an entry.
@@ -47,7 +47,7 @@ TEST_CASE("tune writes a file that every command takes", "[program][gpu]") {
     CHECK(place.files() == std::vector<std::string>{"t.txt"});
 }
 
-TEST_CASE("tune writes element layouts that are tested before they are used", "[program][gpu]") {
+TEST_CASE("tune writes element layouts that are tested before they are used", "[program][matrices][gpu]") {
     needDevice();
     if (testDevice().measureMatrixLayouts().empty()) {
         SKIP("this device has no matrices whose layout kernels can use");
@@ -79,7 +79,7 @@ TEST_CASE("tune writes element layouts that are tested before they are used", "[
                     "tuning: the element layout of f16 matrices|is not that of this device|right|vkflash tune"}});
 }
 
-TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
+TEST_CASE("a tuning file selects the tile of run and plan", "[program][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const Json device = Json::parse(succeed(place, "info --json").out)["devices"][0];
@@ -104,7 +104,7 @@ TEST_CASE("a tuning file selects the tile of run and plan", "[program][gpu]") {
     CHECK(Json::parse(succeed(place, "info --json --tuning t.txt").out)["devices"][0]["tuningEntries"] == 1);
 }
 
-TEST_CASE("tune writes tiles of the backward pass that backward and bench take", "[program][gpu]") {
+TEST_CASE("tune writes tiles of the backward pass that backward and bench take", "[program][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const std::string shape = "--types f16 --dims 32 --rows 64 --tokens 64 --width 32 --causal no --batch-one no ";
@@ -153,7 +153,7 @@ TEST_CASE("tuning files that make no sense are refused by flag and name, before 
                           {"tune --margin x", "--margin"}});
 }
 
-TEST_CASE("tune has no other tile for a path without tuning data", "[program][gpu]") {
+TEST_CASE("tune has no other tile for a path without tuning data", "[program][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult tuned = succeed(place, "tune --quick --paths decode --margin -0.99 -o t.txt");
@@ -161,7 +161,7 @@ TEST_CASE("tune has no other tile for a path without tuning data", "[program][gp
     succeed(place, "info --tuning t.txt");
 }
 
-TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][gpu]") {
+TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][matrices][gpu]") {
     needDevice();
     const Workplace place;
     const ProgramResult result = place.run("tune --quick --types f32 --paths coopmat -o t.txt");

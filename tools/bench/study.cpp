@@ -63,6 +63,8 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
     std::set<uint32_t> lengths(options.rows.begin(), options.rows.end());
     if (lengths.contains(0))
         failInput("--rows 0: takes numbers of at least 1");
+    if (options.batch == 0 || options.heads == 0)
+        failInput("--batch, --heads: a problem without rows takes no time");
     std::vector<VkfProblem> shapes;
     for (const std::string& type : options.types) {
         parseType("--types", type);
@@ -76,8 +78,6 @@ std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
         failInput("--rows, --dims, --types: one of them is empty");
     if (options.mostMemory > most64) // a negative number is parsed as a number this large
         failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
-    if (options.batch == 0 || options.heads == 0)
-        failInput("--batch, --heads: a problem without rows takes no time");
     return shapes;
 }
 
