@@ -422,7 +422,8 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
         CHECK(all[place].command == Command::dispatch);
     }
     CHECK(all[place].command == Command::barrier);
-    const uint64_t table = scratchAddress + fixture.plan.scratch.offset(vkf::ScratchRange::table);
+    const auto table =
+        static_cast<uint32_t>(scratchAddress + fixture.plan.scratch.offset(vkf::ScratchRange::table)); // low half
     CHECK(static_cast<uint32_t>(pushed.extra_slot_low) == table);
     CHECK(fixture.plan.scratch.bytes() >=
           fixture.plan.scratch.offset(vkf::ScratchRange::table) + sizeof(vkf::shared::CallTable));
