@@ -144,8 +144,10 @@ VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfA
  * 0 = not used: the append does not have the array, or vkfCheckAppend refuses it. */
 VKF_API uint64_t vkfGetAppendArrayBytes(const VkfAppendProblem* problem, VkfArray array);
 
-/* Static strings: "newK", ...; "halves", ... Never NULL; "unknown role" and "unknown pairs" for other values. */
+/* Returns a static string: "newK", ... Never NULL; "unknown role" for other values. */
 VKF_API const char* vkfAppendRoleString(VkfAppendRole role);
+
+/* Returns a static string: "halves", ... Never NULL; "unknown pairs" for other values. */
 VKF_API const char* vkfRotaryPairsString(VkfRotaryPairs pairs);
 
 #ifdef __cplusplus

@@ -151,8 +151,10 @@ VKF_API VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, 
  * vkfCheckBackward refuses the problem. vkfGetArrayBytes has the arrays of the forward call. */
 VKF_API uint64_t vkfGetBackwardArrayBytes(const VkfBackwardProblem* problem, VkfArray array);
 
-/* Static strings: "VKF_GRADIENT_Q", ...; "dout", ... Never NULL; "unknown bit" and "unknown role" for other values. */
+/* Returns a static string: "VKF_GRADIENT_Q", ... Never NULL; "unknown bit" for other values. */
 VKF_API const char* vkfGradientString(VkfGradientBits bit);
+
+/* Returns a static string: "dout", ... Never NULL; "unknown role" for other values. */
 VKF_API const char* vkfBackwardRoleString(VkfBackwardRole role);
 
 #ifdef __cplusplus

@@ -346,13 +346,19 @@ VKF_API const char* vkfTypeName(VkfType type);
 /* Returns a static string: "auto", "scalar", ... Never NULL; "unknown path" for other values. */
 VKF_API const char* vkfPathName(VkfPath path);
 
-/* Texts of the other enumerations, static strings. A bit has the name of its constant: "VKF_USE_LSE". Other values have
- * short names: "cuSeqlensQ" (the binding), "bottom-right", "fp32", "q". Never NULL; other numbers give a text that
- * starts with "unknown". */
+/* Returns a static string, the name of the bit: "VKF_USE_LSE", ... Never NULL; "unknown bit" for other values. */
 VKF_API const char* vkfUseString(VkfUseBits bit);
+
+/* Returns a static string, the name of the binding: "cuSeqlensQ", ... Never NULL; "unknown array" for other values. */
 VKF_API const char* vkfArrayString(VkfArray array);
+
+/* Returns a static string: "bottom-right" or "top-left". Never NULL; "unknown alignment" for other values. */
 VKF_API const char* vkfAlignmentString(VkfAlignment alignment);
+
+/* Returns a static string: "default" or "fp32". Never NULL; "unknown precision" for other values. */
 VKF_API const char* vkfPrecisionString(VkfPrecision precision);
+
+/* Returns a static string: "q", "k", "v" or "o". Never NULL; "unknown role" for other values. */
 VKF_API const char* vkfTensorRoleString(VkfTensorRole role);
 
 #ifdef __cplusplus

@@ -181,15 +181,15 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_BIAS_FACTORS = 15,
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
-    VKF_ARRAY_NEW_LENGTHS = 65,
-    VKF_ARRAY_COS = 66, /* with VKF_USE_ROTARY_TABLES */
-    VKF_ARRAY_SIN = 67, /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
+    VKF_ARRAY_COS = 66,         /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_SIN = 67,         /* with VKF_USE_ROTARY_TABLES */
     /* Merges. */
     VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
     /* Backward passes. */
     VKF_ARRAY_DLSE = 128,
-    VKF_ARRAY_DBIAS = 129,
-    VKF_ARRAY_DSINKS = 130,
+    VKF_ARRAY_DBIAS = 129,  /* with VKF_GRADIENT_BIAS */
+    VKF_ARRAY_DSINKS = 130, /* with VKF_GRADIENT_SINKS */
     VKF_ARRAY_FORCE_INT32 = 0x7fffffff
 } VkfArray;
 
