@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "calls/binding.hpp"
 
+#include <cstring>
+
 #include "base/message.hpp"
 #include "calls/context.hpp"
 #include "problem/checks.hpp"
@@ -55,10 +57,13 @@ VkfResult Resolver::resolve(const Need& need) {
 
 VkfResult Resolver::checkOutputs() const {
     for (size_t i = 0; i < count_; i++) {
+        const Touched& output = touched_[i];
+        if (output.access != Access::write) {
+            continue;
+        }
         for (size_t j = 0; j < count_; j++) {
-            const Touched& output = touched_[i];
             const Touched& other = touched_[j];
-            if (i == j || output.access != Access::write || !overlap(output, other)) {
+            if (i == j || !overlap(output, other)) {
                 continue;
             }
             return fail(message_, VKF_ERROR_INVALID_ARGUMENT,
@@ -73,7 +78,8 @@ VkfResult Resolver::checkOutputs() const {
 }
 
 bool Resolver::overlap(const Touched& a, const Touched& b) {
-    if (a.inPlaceOf == b.name && a.first == b.first) {
+    // Equal texts need not have equal addresses.
+    if (a.inPlaceOf != nullptr && std::strcmp(a.inPlaceOf, b.name) == 0 && a.first == b.first) {
         return false;
     }
     // Unsigned differences wrap around, so that an address below `first` is far past its end.

@@ -2,33 +2,15 @@
 //
 // Texts of the enumerations that know no device. A bit has the name of its constant, so that messages can be searched
 // for; other values have short names, as the program's flags take them.
-#include <algorithm>
-#include <array>
-#include <cstddef>
-
 #include <vkflash/append_problem.h>
 #include <vkflash/backward_problem.h>
 #include <vkflash/merge_problem.h>
 #include <vkflash/problem.h>
 
-namespace {
+#include "base/texts.hpp"
 
-struct Text {
-    int value;
-    const char* text;
-};
-
-// Returns the text of a value, or `fallback` if the value has none.
-template <std::size_t count> const char* find(const Text (&texts)[count], int value, const char* fallback) {
-    const Text* const found =
-        std::find_if(texts, texts + count, [value](const Text& text) { return text.value == value; });
-    return found == texts + count ? fallback : found->text;
-}
-
-#define VKF_TEXT(constant)                                                                                             \
-    { constant, #constant }
-
-} // namespace
+using vkf::find;
+using vkf::Text;
 
 const char* vkfResultString(VkfResult result) {
     static constexpr Text texts[] = {
