@@ -48,23 +48,23 @@ constexpr bool areInOrder(const std::array<ArrayRow, arrayCount>& rows) {
 
 // clang-format off
 constexpr std::array<ArrayRow, arrayCount> table = {{
-    // input                  bit                         name               alignment  has                                bytes                              passedIn                field             broadcasts
-    {VKF_ARRAY_LSE,             VKF_USE_LSE,              "lse",             words, isOn<VKF_USE_LSE>,              lse,                               PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {VKF_ARRAY_PROBABILITIES,   VKF_USE_PROBABILITIES,    "probabilities",   words, isOn<VKF_USE_PROBABILITIES>,    probabilities,                     PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {VKF_ARRAY_PROBABILITY_ROWS, VKF_USE_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_USE_PROBABILITY_ROWS>, chosenRows,                        PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_KEY_LENGTHS,      VKF_USE_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_USE_KEY_LENGTHS>,      perSequence,                       PassedIn::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BLOCK_MASK,       VKF_USE_BLOCK_MASK,       "blockMask",       words, isOn<VKF_USE_BLOCK_MASK>,       blockMask,                         PassedIn::extraSlot,   &T::block_mask,   nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BLOCK_TABLE,      VKF_USE_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_USE_BLOCK_TABLE>,      blockTable,                        PassedIn::extraSlot,   &T::block_table,  nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_SINKS,           VKF_USE_SINKS,            "sinks",           words, isOn<VKF_USE_SINKS>,            perHead,                           PassedIn::extraSlot,   &T::sinks,        nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_ALIBI_SLOPES,     VKF_USE_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_USE_ALIBI_SLOPES>,     perHead,                           PassedIn::extraSlot,   &T::slopes,       nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BIAS,            VKF_USE_BIAS,             "bias",            words, isOn<VKF_USE_BIAS>,             broadcast<VKF_USE_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
-    {VKF_ARRAY_MASK,            VKF_USE_MASK,             "mask",            words, isOn<VKF_USE_MASK>,             broadcast<VKF_USE_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
-    {VKF_ARRAY_DOCUMENT_IDS,     VKF_USE_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_USE_DOCUMENT_IDS>,     documentIds,                       PassedIn::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_CU_SEQLENS_Q,      VKF_USE_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_USE_CU_SEQLENS>,       starts,                            PassedIn::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_CU_SEQLENS_K,      VKF_USE_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                    starts,                            PassedIn::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
+    // array                     bit                       name               align  has                             bytes                            passedIn                field             broadcast, strides, repeats, output
+    {VKF_ARRAY_LSE,              VKF_USE_LSE,              "lse",             words, isOn<VKF_USE_LSE>,              lse,                             PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {VKF_ARRAY_PROBABILITIES,    VKF_USE_PROBABILITIES,    "probabilities",   words, isOn<VKF_USE_PROBABILITIES>,    probabilities,                   PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
+    {VKF_ARRAY_PROBABILITY_ROWS, VKF_USE_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_USE_PROBABILITY_ROWS>, chosenRows,                      PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_KEY_LENGTHS,      VKF_USE_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_USE_KEY_LENGTHS>,      perSequence,                     PassedIn::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BLOCK_MASK,       VKF_USE_BLOCK_MASK,       "blockMask",       words, isOn<VKF_USE_BLOCK_MASK>,       blockMask,                       PassedIn::extraSlot,    &T::block_mask,   nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BLOCK_TABLE,      VKF_USE_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_USE_BLOCK_TABLE>,      blockTable,                      PassedIn::extraSlot,    &T::block_table,  nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_SINKS,            VKF_USE_SINKS,            "sinks",           words, isOn<VKF_USE_SINKS>,            perHead,                         PassedIn::extraSlot,    &T::sinks,        nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_ALIBI_SLOPES,     VKF_USE_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_USE_ALIBI_SLOPES>,     perHead,                         PassedIn::extraSlot,    &T::slopes,       nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BIAS,             VKF_USE_BIAS,             "bias",            words, isOn<VKF_USE_BIAS>,             broadcast<VKF_USE_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
+    {VKF_ARRAY_MASK,             VKF_USE_MASK,             "mask",            words, isOn<VKF_USE_MASK>,             broadcast<VKF_USE_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
+    {VKF_ARRAY_DOCUMENT_IDS,     VKF_USE_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_USE_DOCUMENT_IDS>,     documentIds,                     PassedIn::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_CU_SEQLENS_Q,     VKF_USE_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_USE_CU_SEQLENS>,       starts,                          PassedIn::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_CU_SEQLENS_K,     VKF_USE_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                  starts,                          PassedIn::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
     {VKF_ARRAY_DROPOUT_MASK,     VKF_USE_DROPOUT_MASK,     "dropoutMask",     words, isOn<VKF_USE_DROPOUT_MASK>,     broadcast<VKF_USE_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, false},
-    {VKF_ARRAY_DROPOUT_SEED,     VKF_USE_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                          seed,                              PassedIn::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BIAS_FACTORS,     VKF_USE_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                           PassedIn::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_DROPOUT_SEED,     VKF_USE_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                        seed,                            PassedIn::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
+    {VKF_ARRAY_BIAS_FACTORS,     VKF_USE_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
 }};
 // clang-format on
 static_assert(areInOrder(table));

@@ -8,6 +8,7 @@
 #include <vkflash/problem.h>
 
 #include "base/texts.hpp"
+#include "problem/arrays.hpp"
 
 using vkf::find;
 using vkf::Text;
@@ -61,33 +62,13 @@ const char* vkfUseString(VkfUseBits bit) {
 }
 
 const char* vkfArrayString(VkfArray array) {
-    static constexpr Text texts[] = {
-        {VKF_ARRAY_LSE, "lse"},
-        {VKF_ARRAY_PROBABILITIES, "probabilities"},
-        {VKF_ARRAY_PROBABILITY_ROWS, "probabilityRows"},
-        {VKF_ARRAY_KEY_LENGTHS, "keyLengths"},
-        {VKF_ARRAY_BLOCK_MASK, "blockMask"},
-        {VKF_ARRAY_BLOCK_TABLE, "blockTable"},
-        {VKF_ARRAY_SINKS, "sinks"},
-        {VKF_ARRAY_ALIBI_SLOPES, "alibiSlopes"},
-        {VKF_ARRAY_BIAS, "bias"},
-        {VKF_ARRAY_MASK, "mask"},
-        {VKF_ARRAY_DOCUMENT_IDS, "documentIds"},
-        {VKF_ARRAY_CU_SEQLENS_Q, "cuSeqlensQ"},
-        {VKF_ARRAY_CU_SEQLENS_K, "cuSeqlensK"},
-        {VKF_ARRAY_DROPOUT_MASK, "dropoutMask"},
-        {VKF_ARRAY_DROPOUT_SEED, "dropoutSeed"},
-        {VKF_ARRAY_BIAS_FACTORS, "biasFactors"},
-        {VKF_ARRAY_LENGTHS, "lengths"},
-        {VKF_ARRAY_NEW_LENGTHS, "newLengths"},
-        {VKF_ARRAY_COS, "cos"},
-        {VKF_ARRAY_SIN, "sin"},
-        {VKF_ARRAY_PARTIAL_LSE, "partialLse"},
-        {VKF_ARRAY_DLSE, "dlse"},
-        {VKF_ARRAY_DBIAS, "dbias"},
-        {VKF_ARRAY_DSINKS, "dsinks"},
+    static constexpr Text ofOtherCalls[] = {
+        {VKF_ARRAY_LENGTHS, "lengths"}, {VKF_ARRAY_NEW_LENGTHS, "newLengths"}, {VKF_ARRAY_COS, "cos"},
+        {VKF_ARRAY_SIN, "sin"},         {VKF_ARRAY_PARTIAL_LSE, "partialLse"}, {VKF_ARRAY_DLSE, "dlse"},
+        {VKF_ARRAY_DBIAS, "dbias"},     {VKF_ARRAY_DSINKS, "dsinks"},
     };
-    return find(texts, array, "unknown array");
+    const auto row = static_cast<size_t>(array);
+    return row < vkf::arrayCount ? vkf::arrayTable[row].name : find(ofOtherCalls, array, "unknown array");
 }
 
 const char* vkfAlignmentString(VkfAlignment alignment) {
