@@ -23,12 +23,18 @@ struct RowBlock {
     uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
-// o, lse, probabilities and size of one row. All but o may be null.
+// How large the numbers of a row are: means over its keys, weighted by their probabilities without sink and dropout.
+struct RowSizes {
+    double values;   // the largest mean |v| of a column
+    double products; // the mean of scale |q| |k|, times the slope of the softcap
+};
+
+// o, lse, probabilities and sizes of one row. All but o may be null.
 struct RowResult {
     double* o;
     double* lse;
     double* probabilities; // of all keys
-    double* size;          // largest mean |v| of a column, without sink and dropout; written by the direct run alone
+    RowSizes* sizes;       // written by the direct run alone
 };
 
 // Where results go. o is [heads, rows, valueDim]. `rows` counts the selected rows if `compact`, otherwise all query
@@ -37,7 +43,7 @@ struct Output {
     double* o;
     double* lse; // or null
     bool compact;
-    double* sizes = nullptr; // [heads, rows], or null
+    RowSizes* sizes = nullptr; // [heads, rows], or null
 
     RowResult row(const Call& call, const RowBlock& block, uint32_t place) const {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;

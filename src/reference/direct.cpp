@@ -19,8 +19,8 @@ namespace {
 class Direct final : public Algorithm {
 public:
     explicit Direct(const Call& call)
-        : call_(call), scores_(call), s_(call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)),
-          sizes_(o_.size()) {}
+        : call_(call), scores_(call), s_(call.problem.keys), slopes_(s_.size()),
+          o_(padded(call.layout(VKF_TENSOR_V).dim)), sizes_(o_.size()) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         for (uint32_t place = block.place; place < block.place + block.rows; place++) {
@@ -34,7 +34,8 @@ private:
         constexpr double infinity = std::numeric_limits<double>::infinity();
         double maximum = -infinity;
         scores_.forEachVisible([&](KeyRange keys) {
-            scores_.compute(head, keys, &s_[static_cast<size_t>(keys.begin)]);
+            const auto first = static_cast<size_t>(keys.begin);
+            scores_.compute(head, keys, &s_[first], &slopes_[first]);
             for (auto key = static_cast<size_t>(keys.begin); key < static_cast<size_t>(keys.end); key++) {
                 maximum = std::max(maximum, s_[key]);
             }
@@ -42,6 +43,7 @@ private:
         // If all scores are -infinity, p is 0 for any finite m.
         const double m = maximum == -infinity ? 0.0 : maximum;
         double l = 0.0;
+        double products = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
         std::fill(sizes_.begin(), sizes_.end(), 0.0);
         scores_.forEachVisible([&](KeyRange keys) {
@@ -49,8 +51,9 @@ private:
                 const double p = std::exp(s_[static_cast<size_t>(key)] - m);
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
-                if (result.size != nullptr) {
+                if (result.sizes != nullptr) {
                     addSizes(head, p, key);
+                    products += p * slopes_[static_cast<size_t>(key)] * head.normsOfK[static_cast<size_t>(key)];
                 }
             }
         });
@@ -61,8 +64,9 @@ private:
         if (result.lse != nullptr) {
             *result.lse = finished.lse;
         }
-        if (result.size != nullptr) {
-            *result.size = l > 0.0 ? largestFinite(sizes_) / l : 0.0;
+        if (result.sizes != nullptr) {
+            const double factor = std::abs(static_cast<double>(call_.problem.scale)) * scores_.normOfQuery();
+            *result.sizes = l > 0.0 ? RowSizes{largestFinite(sizes_) / l, factor * products / l} : RowSizes{};
         }
     }
 
@@ -75,7 +79,8 @@ private:
 
     const Call& call_;
     RowScores scores_;
-    std::vector<double> s_; // by key
+    std::vector<double> s_;      // by key
+    std::vector<double> slopes_; // of the softcap, by key
     std::vector<double> o_;
     std::vector<double> sizes_; // sums of p |v|, by column
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "reference/kv_head.hpp"
 
+#include <cmath>
+
 namespace vkf::reference {
 
 KvHead makeKvHead(const Call& call) {
@@ -9,6 +11,7 @@ KvHead makeKvHead(const Call& call) {
     head.columns = padded(call.layout(VKF_TENSOR_V).dim);
     head.k.resize(padded(call.problem.keys) * head.headDim);
     head.v.resize(call.problem.keys * head.columns);
+    head.normsOfK.resize(call.problem.keys);
     return head;
 }
 
@@ -23,6 +26,20 @@ ProductRounding productRounding(const Call& call) {
     }
 }
 
+namespace {
+
+// Length of a key's row, whose elements are `lanes` apart.
+double normOfKey(const float* k, uint32_t dim) {
+    double sum = 0.0;
+    for (uint32_t d = 0; d < dim; d++) {
+        const auto x = static_cast<double>(k[size_t{d} * lanes]);
+        sum += x * x;
+    }
+    return std::sqrt(sum);
+}
+
+} // namespace
+
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);
@@ -33,6 +50,7 @@ void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, 
         float* ofK = to->k.data() + row / lanes * lanes * to->headDim + row % lanes;
         float* ofV = to->v.data() + row * to->columns;
         loadElements(k.type, call.inputs.k, elementOf(k, place.batch, kvHead, place.row), k.dim, ofK, lanes, rounding);
+        to->normsOfK[row] = normOfKey(ofK, to->headDim);
         loadElements(v.type, call.inputs.v, elementOf(v, place.batch, kvHead, place.row), v.dim, ofV, 1, rounding);
     }
 }

@@ -21,9 +21,10 @@ constexpr size_t padded(size_t n) { return (n + lanes - 1) / lanes * lanes; }
 
 struct KvHead {
     uint32_t headDim = 0;
-    size_t columns = 0;   // of a row of v, padded with zeros
-    std::vector<float> k; // groups of `lanes` keys side by side: [key / lanes][headDim][key % lanes]
-    std::vector<float> v; // [key][columns]
+    size_t columns = 0;           // of a row of v, padded with zeros
+    std::vector<float> k;         // groups of `lanes` keys side by side: [key / lanes][headDim][key % lanes]
+    std::vector<float> v;         // [key][columns]
+    std::vector<double> normsOfK; // the length |k| of each key
 };
 
 // How a kernel rounds elements of block types, and those of an fp32 q, on their way into a product of 16-bit types.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "reference/algorithm.hpp"
@@ -61,6 +62,7 @@ public:
     }
 
     const std::vector<double>& query() const { return q_; }
+    double normOfQuery() const { return std::sqrt(std::inner_product(q_.begin(), q_.end(), q_.begin(), 0.0)); }
 
     // A key's probability on its way into o.
     double afterDropout(double p, int64_t key) const { return p * dropout_.factor(key); }

@@ -77,11 +77,14 @@ public:
         const auto at = static_cast<size_t>(pair.key);
         const double size = std::abs(static_cast<double>(p.scale)) * normOfQ_ * normsOfK_[at];
         // Error of the exponent. A bias and ALiBi are at most as large as the score and its product together.
-        const double ofSizes = unit * (2 * size + std::abs(pair.s) + static_cast<double>(p.softcap)) + lseError_;
+        // Near 0, a kernel's tanh is as exact as its argument.
+        const double ofSoftcap = std::min(static_cast<double>(p.softcap), 8 * size);
+        const double ofSizes = unit * (2 * size + std::abs(pair.s) + ofSoftcap) + lseError_;
         const double ofScore = pair.p == 0.0 ? 0.0 : meaningful(ofSizes);
-        ofP_ = pair.p * (ofScore + 2 * unit);
+        const double lost = pair.p < leastNormal ? pair.p : 0.0; // a device may take it for 0
+        ofP_ = pair.p * (ofScore + 2 * unit) + lost;
         const double ofDp = unit * pair.kept * normOfDout_ * normsOfV_[at];
-        const double ofDs = pair.p * ofDp + std::abs(pair.ds) * (ofScore + 2 * unit);
+        const double ofDs = pair.p * ofDp + std::abs(pair.ds) * (ofScore + 2 * unit + (lost > 0.0 ? 1.0 : 0.0));
         const double slopeError = p.softcap > 0.0F ? 4 * unit : 0.0;
         const double ofDt = std::abs(pair.factor) * (ofDs + halfUlp(pair.ds)) +
                             std::abs(static_cast<double>(p.scale) * pair.ds) * slopeError;
@@ -134,7 +137,8 @@ public:
     }
 
 private:
-    static constexpr double unit = 0x1p-23; // in the last place of fp32, at 1
+    static constexpr double unit = 0x1p-23;         // in the last place of fp32, at 1
+    static constexpr double leastNormal = 0x1p-126; // of fp32
 
     static double square(double x) { return x * x; }
     // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge

@@ -28,9 +28,9 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Run {
-    std::vector<double> o;     // [heads, selected rows, valueDim]
-    std::vector<double> lse;   // [heads, selected rows]
-    std::vector<double> sizes; // of rows (RowResult::size); of the exact run
+    std::vector<double> o;       // [heads, selected rows, valueDim]
+    std::vector<double> lse;     // [heads, selected rows]
+    std::vector<RowSizes> sizes; // of rows; of the exact run
 };
 
 Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
@@ -72,7 +72,8 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
         loadElements(layout.type, o, elementOf(layout, head / heads, head % heads, row), layout.dim, values.data(), 1);
         const bool empty = exact.lse[index] == -infinity;
         const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
-        const RowClass ofRow = {scoreClass(exact.lse[index]), valueClass(exact.sizes[index])};
+        const RowSizes& sizes = exact.sizes[index];
+        const RowClass ofRow = {scoreClass(exact.lse[index], sizes.products), valueClass(sizes.values)};
         for (uint32_t column = 0; column < layout.dim; column++) {
             const uint64_t i = index * layout.dim + column;
             const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
@@ -92,14 +93,17 @@ Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const R
     Comparison comparison;
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         const uint64_t element = head * call.problem.queryRows + row;
+        const double products = exact.sizes[index].products;
         const auto value = static_cast<double>(lse[element]);
         const Rounded fp32 = {rounded[0].lse[index], rounded[1].lse[index]};
         const double error =
             distance(value, exact.lse[index], fp32, promise.mayOverflow(head / heads, head % heads, row));
-        comparison.add({scoreClass(exact.lse[index]), 0}, error, value, exact.lse[index], fp32, element);
+        comparison.add({scoreClass(exact.lse[index], products), 0}, error, value, exact.lse[index], fp32, element,
+                       exponentError(products));
     });
-    return comparison.judge(
-        [](const ClassErrors& errors) { return floorUlps * ulp(VKF_TYPE_F32, std::max(errors.largest, 1.0)); });
+    return comparison.judge([](const ClassErrors& errors) {
+        return beyondRuns(2.0 * errors.estimate, errors) + floorUlps * ulp(VKF_TYPE_F32, std::max(errors.largest, 1.0));
+    });
 }
 
 VkfVerdict judge(const Call& call, const void* o, const float* lse) {

@@ -47,6 +47,22 @@ Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     return some;
 }
 
+// lse and sizes of the exact run.
+struct ExactRows {
+    std::vector<double> lse; // [heads, selected rows]
+    std::vector<RowSizes> sizes;
+};
+
+ExactRows exactRowsOf(const Call& call, double progressBegin, double progressEnd) {
+    Call variant = call;
+    variant.options.algorithm = VKF_REFERENCE_DIRECT;
+    variant.options.probabilities = nullptr;
+    ExactRows rows{std::vector<double>(call.heads() * call.rows), std::vector<RowSizes>(call.heads() * call.rows)};
+    std::vector<double> o(rows.lse.size() * call.layout(VKF_TENSOR_O).dim);
+    computeRows(variant, {o.data(), rows.lse.data(), true, rows.sizes.data()}, progressBegin, progressEnd);
+    return rows;
+}
+
 // Returns lse of the call's rows, as `algorithm` computes it, at their places among all rows.
 std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
     Call variant = call;
@@ -81,20 +97,30 @@ Runs runAlgorithms(const Call& call, const Runs& savedLse, double progressBegin,
 
 // One kernel makes lse, and another kernel makes probabilities from it. Each may sum up scores in its own way, and may
 // round k of block types or not. So each fp32 run takes the lse of the other.
-Runs runFromLse(Call call, double progressBegin, double progressEnd, std::vector<double>* lse) {
+Runs runFromLse(Call call, double progressBegin, double progressEnd) {
     const double third = (progressEnd - progressBegin) / 3;
     const Runs saved = {{{},
                          lseOf(call, algorithms[2], progressBegin, progressBegin + third),
                          lseOf(call, algorithms[1], progressBegin + third, progressBegin + 2 * third)}};
-    *lse = saved[1];
     call.options.productType = VKF_TYPE_F32;
     return runAlgorithms(call, saved, progressBegin + 2 * third, progressEnd);
 }
 
-// `places` are the places of the call's list of rows among the probabilities. `lse` is of all rows; empty if the
-// probabilities are not made from it.
+// What the errors of a row's scores and of its lse may change in a probability of 1. If the probabilities come from
+// lse, lse may be off by its own floor, and a score by half a unit for each of its products, with either sign: two
+// kernels sum them up in different orders.
+double errorOfExponents(const VkfProblem& problem, double lse, const RowSizes& sizes) {
+    const double ofProducts = 2.0 * exponentError(sizes.products);
+    if (!areFromLse(problem) || !std::isfinite(lse)) {
+        return ofProducts;
+    }
+    const double units = floorUlps + std::sqrt(static_cast<double>(problem.headDim)) / 2;
+    return std::max(ofProducts, units * ulp(VKF_TYPE_F32, std::abs(lse)));
+}
+
+// `places` are the places of the call's list of rows among the probabilities.
 void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
-             const std::vector<double>& lse, Comparison* comparison) {
+             const ExactRows& rows, Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     const uint64_t heads = call.problem.queryHeads;
     Promise promise(call);
@@ -102,11 +128,11 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t place = 0; place < call.rows; place++) {
             const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
-            const uint64_t row = call.row(place);
-            const double size = lse.empty() ? 0.0 : lse[head * call.problem.queryRows + row];
-            const RowClass ofRow = {scoreClass(size), 0};
-            const double lseUlp = lse.empty() || !std::isfinite(size) ? 0.0 : ulp(VKF_TYPE_F32, std::abs(size));
-            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
+            const double lse = rows.lse[head * call.rows + place];
+            const RowSizes& sizes = rows.sizes[head * call.rows + place];
+            const RowClass ofRow = {scoreClass(lse, sizes.products), 0};
+            const double ofExponents = errorOfExponents(call.problem, lse, sizes);
+            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(place));
             for (uint64_t key = 0; key < keys; key++, index++) {
                 const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
@@ -116,7 +142,7 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
                 const double error = !nothing       ? distance(value, exact, fp32, mayOverflow)
                                      : value == 0.0 ? 0.0
                                                     : std::numeric_limits<double>::infinity();
-                comparison->add(ofRow, error, value, exact, fp32, first + key, lseUlp);
+                comparison->add(ofRow, error, value, exact, fp32, first + key, ofExponents);
             }
         }
     }
@@ -150,19 +176,17 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
         const Call some = partOf(call, part, parts);
         const double begin = static_cast<double>(part) / parts;
         const double end = (part + 1.0) / parts;
-        std::vector<double> lse;
+        const double middle = begin + (end - begin) / 6;
+        const ExactRows rows = exactRowsOf(some, begin, middle);
         const Runs runs =
-            areFromLse(call.problem) ? runFromLse(some, begin, end, &lse) : runAlgorithms(some, Runs{}, begin, end);
-        compare(some, chosen.places, probabilities, runs, lse, &comparison);
+            areFromLse(call.problem) ? runFromLse(some, middle, end) : runAlgorithms(some, Runs{}, middle, end);
+        compare(some, chosen.places, probabilities, runs, rows, &comparison);
     }
     VkfProbabilitiesVerdict verdict{};
-    // lse may be off by its own floor. A score may be off by half a unit for each of its products, with either sign:
-    // two kernels sum them up in different orders. With few probabilities, the runs may agree by chance. Both errors
-    // change a probability by their size times the probability.
-    const double ofProducts = std::sqrt(static_cast<double>(call.problem.headDim)) / 2;
     const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {
-        const double ulpOfLse = errors.estimate * errors.largest;
-        return floorUlps * (ulp(VKF_TYPE_F32, errors.largest) + ulpOfLse) + ofProducts * ulpOfLse;
+        const double ofExponents = errors.estimate * errors.largest;
+        return floorUlps * ulp(VKF_TYPE_F32, errors.largest) +
+               (areFromLse(call.problem) ? ofExponents : beyondRuns(ofExponents, errors));
     });
     verdict.error = judgement.error();
     verdict.bound = judgement.bound;
