@@ -161,10 +161,11 @@ TEST_CASE("tune has no other tile for a path without tuning data", "[program][ma
     succeed(place, "info --tuning t.txt");
 }
 
-TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][matrices][gpu]") {
+TEST_CASE("tune that can measure nothing fails with the reason and writes no file", "[program][gpu]") {
     needDevice();
     const Workplace place;
-    const ProgramResult result = place.run("tune --quick --types f32 --paths coopmat -o t.txt");
+    const ProgramResult result =
+        place.run("tune --quick --types f32 --paths coopmat --quirk no-subgroup-shuffle -o t.txt");
     CHECK(result.status == 2);
     CHECK(isOneLine(result.err));
     CHECK_THAT(result.err, ContainsSubstring("nothing was measured") && ContainsSubstring("path coopmat"));
