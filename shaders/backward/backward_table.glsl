@@ -4,7 +4,7 @@
 #ifndef VKF_BACKWARD_TABLE_GLSL
 #define VKF_BACKWARD_TABLE_GLSL
 
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 #include "shared/backward_params.h"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer BackwardTableAt {

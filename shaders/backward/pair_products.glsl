@@ -7,7 +7,7 @@
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL
 
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 
 // Marks a pair that the row does not see. 0 times a row or key of NaN or infinity would be NaN, so sums skip the pair.
 // No p is negative. A dt of this size has overflowed in all but name.

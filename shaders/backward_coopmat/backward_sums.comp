@@ -40,7 +40,6 @@
 
 #include "backward_coopmat/sums_tile.glsl"
 #include "common/address.glsl"
-#include "common/marks.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"

@@ -6,7 +6,7 @@
 #ifndef VKF_MATRIX_GRADIENTS_GLSL
 #define VKF_MATRIX_GRADIENTS_GLSL
 
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 
 // What dropout needs of a line: the generator key or the mask.
 RowDropout lineDropout(const uint line, const uint place) {

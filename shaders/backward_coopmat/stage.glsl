@@ -114,7 +114,7 @@ void clearSums() {
 
 #include "matrix/finite_halves.glsl"
 
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 
 const bool FETCHES_HEADS = WHOLE_WORDS && TYPE_VISITED_HEADS != VKF_STORED_F32;
 const bool FETCHES_VALUES = WHOLE_WORDS && TYPE_VISITED_VALUES != VKF_STORED_F32;

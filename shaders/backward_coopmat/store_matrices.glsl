@@ -6,7 +6,7 @@
 #ifndef VKF_STORE_MATRICES_GLSL
 #define VKF_STORE_MATRICES_GLSL
 
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 
 // Stores ds, or p and ds, of a band for backward_sums.comp (backward/bands.glsl). A matrix has owned keys as rows.
 //

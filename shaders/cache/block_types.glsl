@@ -113,20 +113,20 @@ uint loadScale(const uvec2 row_address, const uint block, const uint type) {
     uint minimum = VKF_BLOCK_HAS_MINIMUM(type) ? uint(row.element[block / 2 + 1]) << 16 : 0u;
     return uint(row.element[block / 2]) | minimum;
 }
-#endif
 
 // A piece of any row, loaded as 16-bit elements.
 uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
-#ifdef VKF_STORAGE_16BIT
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
     uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? loadHalves(row_address, header + VKF_BLOCK_FIFTH_BITS_AT(type)) : 0;
     return uvec4(loadHalves(row_address, codes), loadHalves(row_address, codes + 4),
                  loadScale(row_address, header, type), fifthBitsOf(piece, fifth));
-#else
-    return uvec4(0);
-#endif
 }
+#else
+uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
+    return uvec4(0);
+}
+#endif
 
 // Four codes of a word as bytes without sign. Each byte is VKF_CODE_OFFSET larger than its code. q8_0: the bytes of the
 // word. Other types: the low half of each byte, with a bit of `fifth` above it.

@@ -5,7 +5,7 @@
 #ifndef VKF_PAGING_GLSL
 #define VKF_PAGING_GLSL
 
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 layout(constant_id = VKF_ID_MAX_PAGES) const uint MAX_PAGES = 1; // entries of the block table for a sequence
 layout(constant_id = VKF_ID_PAGES) const uint PAGES = 1;         // that k and v have

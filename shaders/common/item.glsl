@@ -51,7 +51,21 @@ uint keysOf(const uint batch) {
 // where its rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside
 // the tensors.
 
-#include "common/call_table.glsl"
+// Addresses of the optional inputs of a call.
+#include "shared/call_table.h"
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer CallTableAt {
+    CallTable table;
+};
+
+// The address in the extra slot: the address of the only optional input, or of the table.
+uvec2 optionalInputs() {
+    return uvec2(params.extra_slot_low, params.extra_slot_high);
+}
+
+// The address of one optional input.
+#define VKF_TABLE_ADDRESS(field)                                                                                       \
+    (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
 uint sequenceTileCount() {
     return CallTableAt(optionalInputs()).table.tile_count;

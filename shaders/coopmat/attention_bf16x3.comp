@@ -61,7 +61,6 @@ void loadQueryParts() {
 #include "coopmat/scores.glsl"          // softcap, ALiBi and bias: 8.
 #include "coopmat/softmax.glsl"         // masks, rescale: 9.
 #include "coopmat/bf16x3_products.glsl" // computeProducts: 8; makeProbabilities: 9; accumulateOutput: 10.
-#include "coopmat/tile_steps.glsl"      // computeScores: 8, 9.
-#include "coopmat/tile_walk.glsl"       // the order of the tiles.
+#include "coopmat/tile_walk.glsl"       // computeScores: 8, 9; the order of the tiles.
 #include "coopmat/tile_loop.glsl"       // attend: 6 to 11.
 #include "coopmat/main.glsl"

@@ -21,7 +21,7 @@
 #ifndef VKF_BF16X3_GLSL
 #define VKF_BF16X3_GLSL
 
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 const uint BF16X3_PARTS = VKF_BF16X3_PARTS;
 

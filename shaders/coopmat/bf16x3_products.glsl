@@ -11,7 +11,7 @@
 #ifndef VKF_BF16X3_PRODUCTS_GLSL
 #define VKF_BF16X3_PRODUCTS_GLSL
 
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 
 // The part of a product: q's or p's part of these numbers times k's or v's.
 #define HIGH 0

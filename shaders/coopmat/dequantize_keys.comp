@@ -5,7 +5,7 @@
 // it is faster to convert once.
 //
 // The results are two dense arrays [batch, kvHeads, keys, dim] in scratch memory, without pages. Their elements have
-// the bits that the attention kernel gives them (cache/block_halves.glsl).
+// the bits that the attention kernel gives them (matrix/loaded_words.glsl).
 //
 // A workgroup converts TILE_KEYS keys of one KV head. All loads of an invocation are in flight at once, and
 // neighbouring invocations load neighbouring pieces. Two kinds of keys are neither read nor written:

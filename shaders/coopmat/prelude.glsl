@@ -22,7 +22,6 @@
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 #endif

@@ -63,7 +63,6 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
 #include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"

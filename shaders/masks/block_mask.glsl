@@ -10,7 +10,7 @@
 #ifndef VKF_BLOCK_MASK_GLSL
 #define VKF_BLOCK_MASK_GLSL
 
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 layout(constant_id = VKF_ID_MASK_BATCH_STRIDE) const uint MASK_BATCH_STRIDE = 0;
 layout(constant_id = VKF_ID_MASK_HEAD_STRIDE) const uint MASK_HEAD_STRIDE = 0;

@@ -6,7 +6,7 @@
 #define VKF_PER_KEY_MASKS_GLSL
 
 #include "masks/broadcast_rows.glsl"
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an element of the mask; 0 = no mask
 

@@ -16,7 +16,7 @@
 #ifndef VKF_TILE_MAP_GLSL
 #define VKF_TILE_MAP_GLSL
 
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 #include "masks/bias_type.glsl"
 #include "masks/mask.glsl"
 

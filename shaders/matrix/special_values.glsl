@@ -9,7 +9,7 @@
 #include "cache/block_types.glsl"
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
-#include "common/marks.glsl"
+#include "common/compilers.glsl"
 #include "matrix/finite_halves.glsl"
 
 // Not 0 if an infinite value or a NaN became 0, in a tile where some row must not see it.

@@ -58,7 +58,6 @@
 #include "masks/per_key_masks.glsl"
 #include "masks/tile_map.glsl"
 #include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "scalar/scores.glsl"
 #include "scalar/output.glsl"

@@ -25,7 +25,6 @@ const uint TILE_ROWS = 1;
 #include "scores/units.glsl"
 #include "softmax/stored_state.glsl"
 #include "softmax/finish.glsl"
-#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup

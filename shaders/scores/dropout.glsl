@@ -7,7 +7,7 @@
 #define VKF_DROPOUT_GLSL
 
 #include "masks/broadcast_rows.glsl"
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 layout(constant_id = VKF_ID_DROPOUT) const uint DROPOUT = VKF_DROPOUT_NONE;
 layout(constant_id = VKF_ID_DROPOUT_THRESHOLD) const uint DROPOUT_THRESHOLD = 0;

@@ -7,7 +7,7 @@
 
 #include "masks/bias_type.glsl"
 #include "masks/broadcast_rows.glsl"
-#include "common/call_table.glsl"
+#include "common/item.glsl"
 
 layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
 

@@ -13,7 +13,7 @@
 #ifndef VKF_UNITS_GLSL
 #define VKF_UNITS_GLSL
 
-#include "shared/score_limits.h"
+#include "shared/attention_params.h"
 
 #define MINUS_INFINITY uintBitsToFloat(0xff800000u)
 #define LN2 0.693147180559945309

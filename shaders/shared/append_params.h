@@ -6,7 +6,6 @@
 #ifndef VKF_APPEND_PARAMS_H
 #define VKF_APPEND_PARAMS_H
 
-#include "shared/language.h"
 #include "shared/work_items.h"
 
 #ifdef __cplusplus

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Push constants of the kernels of an attention call, and the limits of a problem. */
+ * Push constants of the kernels of an attention call, and the limits of a problem and of its scores.
+ * src/problem/score_limits.hpp has the latter for the reference, which includes no shader. */
 #ifndef VKF_ATTENTION_PARAMS_H
 #define VKF_ATTENTION_PARAMS_H
 
-#include "shared/language.h"
 #include "shared/work_items.h"
+
+/* 2^96. A slope of ALiBi counts as this one at most, so that its product with any distance is finite. */
+#define VKF_LARGEST_SLOPE 7.922816251426433759e28f
+
+/* Natural scores below this size have a whole number of log2 as running maximum, if probabilities are rounded. Larger
+ * ones have too few bits for that. */
+#define VKF_LARGEST_WHOLE_MAXIMUM 4096.0f
 
 #ifdef __cplusplus
 namespace vkf::shared {

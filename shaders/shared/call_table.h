@@ -7,7 +7,6 @@
 #ifndef VKF_CALL_TABLE_H
 #define VKF_CALL_TABLE_H
 
-#include "shared/language.h"
 #include "shared/work_items.h"
 
 #ifdef __cplusplus

@@ -4,7 +4,6 @@
 #ifndef VKF_MERGE_PARAMS_H
 #define VKF_MERGE_PARAMS_H
 
-#include "shared/language.h"
 #include "shared/work_items.h"
 
 #ifdef __cplusplus

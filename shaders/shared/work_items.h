@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * The integer arithmetic of work items, and the limits within which it holds. Shaders compute it with 32-bit numbers.
- * The host refuses every problem for which one of them would not fit. A test evaluates each macro at and around the
- * limits and compares it with exact arithmetic (tests/planning/work_items_test.cpp).
+ * The types of numbers that host and shader share, the integer arithmetic of work items, and the limits within which it
+ * holds. Shaders compute it with 32-bit numbers. The host refuses every problem for which one of them would not fit. A
+ * test evaluates each macro at and around the limits and compares it with exact arithmetic
+ * (tests/planning/work_items_test.cpp).
  *
  * A kernel works on whole tiles, so it also counts rows and keys past the last one. Each limit therefore leaves room
  * for two more tiles. */
 #ifndef VKF_WORK_ITEMS_H
 #define VKF_WORK_ITEMS_H
+
+/* Members of shared structs. A member, or an element of an array, has 4 or 8 bytes. One of 8 bytes has an offset that
+ * is a multiple of 8. C++ and std430 then give each member the same offset. */
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+namespace vkf::shared {
+using Address = uint64_t;
+using Uint = uint32_t;
+using Int = int32_t;
+using Float = float;
+} // namespace vkf::shared
+#else
+#define Address uvec2
+#define Uint uint
+#define Int int
+#define Float float
+#endif
 
 /* Rows or keys of a tile, and rows of a workgroup: no tile has more. */
 #define VKF_MOST_TILE 32768

@@ -9,7 +9,7 @@
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/score_limits.hpp"
-#include "shared/score_limits.h"
+#include "shared/attention_params.h"
 
 namespace vkf {
 
