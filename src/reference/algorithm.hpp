@@ -23,10 +23,11 @@ struct RowBlock {
     uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
 };
 
-// How large the numbers of a row are: means over its keys, weighted by their probabilities without sink and dropout.
+// Sizes of a row (row_sizes.hpp): means over its keys, weighted by their probabilities without sink and dropout.
 struct RowSizes {
-    double values;   // the largest mean |v| of a column
-    double products; // the mean of scale |q| |k|, times the slope of the softcap
+    double values; // the largest mean |v| of a column
+    double scores; // the mean of |s| plus scale |q| |k| times the slope of the softcap
+    double error;  // what roundings may change in o, to first order
 };
 
 // o, lse, probabilities and sizes of one row. All but o may be null.

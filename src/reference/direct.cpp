@@ -12,6 +12,7 @@
 
 #include "reference/algorithm.hpp"
 #include "reference/row_scores.hpp"
+#include "reference/row_sizes.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -20,7 +21,7 @@ class Direct final : public Algorithm {
 public:
     explicit Direct(const Call& call)
         : call_(call), scores_(call), s_(call.problem.keys), slopes_(s_.size()),
-          o_(padded(call.layout(VKF_TENSOR_V).dim)), sizes_(o_.size()) {}
+          o_(padded(call.layout(VKF_TENSOR_V).dim)), sizes_(call) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         for (uint32_t place = block.place; place < block.place + block.rows; place++) {
@@ -43,17 +44,16 @@ private:
         // If all scores are -infinity, p is 0 for any finite m.
         const double m = maximum == -infinity ? 0.0 : maximum;
         double l = 0.0;
-        double products = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
-        std::fill(sizes_.begin(), sizes_.end(), 0.0);
+        sizes_.begin(scores_.normOfQuery());
         scores_.forEachVisible([&](KeyRange keys) {
             for (int64_t key = keys.begin; key < keys.end; key++) {
-                const double p = std::exp(s_[static_cast<size_t>(key)] - m);
+                const auto at = static_cast<size_t>(key);
+                const double p = std::exp(s_[at] - m);
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
                 if (result.sizes != nullptr) {
-                    addSizes(head, p, key);
-                    products += p * slopes_[static_cast<size_t>(key)] * head.normsOfK[static_cast<size_t>(key)];
+                    sizes_.addKey(head, key, s_[at], slopes_[at], p);
                 }
             }
         });
@@ -65,16 +65,24 @@ private:
             *result.lse = finished.lse;
         }
         if (result.sizes != nullptr) {
-            const double factor = std::abs(static_cast<double>(call_.problem.scale)) * scores_.normOfQuery();
-            *result.sizes = l > 0.0 ? RowSizes{largestFinite(sizes_) / l, factor * products / l} : RowSizes{};
+            if (finished.l > 0.0) {
+                addErrors(head, m, finished.l, result.o);
+            }
+            *result.sizes = sizes_.sizes(l);
         }
     }
 
-    void addSizes(const KvHead& head, double p, int64_t key) {
-        const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
-        for (size_t column = 0; column < head.columns; column++) {
-            sizes_[column] += p * std::abs(static_cast<double>(v[column]));
-        }
+    // The row's keys once more, now that o and l with the sink are known.
+    void addErrors(const KvHead& head, double m, double l, const double* o) {
+        std::fill(o_.begin(), o_.end(), 0.0);
+        std::copy_n(o, call_.layout(VKF_TENSOR_O).dim, o_.begin());
+        scores_.forEachVisible([&](KeyRange keys) {
+            for (int64_t key = keys.begin; key < keys.end; key++) {
+                const auto at = static_cast<size_t>(key);
+                sizes_.addError(head, key, s_[at], slopes_[at], std::exp(s_[at] - m), l, scores_.afterDropout(1.0, key),
+                                o_.data());
+            }
+        });
     }
 
     const Call& call_;
@@ -82,7 +90,7 @@ private:
     std::vector<double> s_;      // by key
     std::vector<double> slopes_; // of the softcap, by key
     std::vector<double> o_;
-    std::vector<double> sizes_; // sums of p |v|, by column
+    RowSizeSums sizes_;
 };
 
 } // namespace

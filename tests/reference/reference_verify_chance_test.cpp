@@ -18,7 +18,7 @@ using vkf::test::Inputs;
 
 constexpr uint32_t dim = 64;
 constexpr double product = 1024.0;                   // of q and k at each column, with alternating signs
-constexpr double unit = 0x1p-24 * product * dim / 8; // exponentError of such a row; the scale is 1/8
+constexpr double unit = 0x1p-24 * product * dim / 8; // scoreError of such a row; the scale is 1/8
 
 // One row and one key. The products of q and k are whole numbers and cancel: both fp32 runs compute the score exactly.
 struct Cancelling {
@@ -69,6 +69,33 @@ TEST_CASE("a probability of a score whose products cancel may be off by their ro
         CHECK(call.acceptsProbability(static_cast<float>(1.0 - 1.5 * unit), path));
         CHECK_FALSE(call.acceptsProbability(static_cast<float>(1.0 - 3.0 * unit), path));
     }
+}
+
+TEST_CASE("o may be off by the rounding of a probability that the fp32 runs hold exactly", "[reference]") {
+    VkfProblem problem = vkf::test::problemOf({1, 1, 1, 1, 2, dim}); // probabilities of 2/3 and 1/3: p is 1 and 1/2
+    Inputs inputs = vkf::test::makeInputs(problem, {});
+    for (uint32_t d = 0; d < dim; d++) {
+        vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), d, 1.0);
+        vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), d, 0.0);
+        vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), dim + d, std::log(0.5) * 8 / dim); // the scale is 1/8
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), d, 0.0);
+        vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), dim + d, 3.0);
+    }
+    VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
+    options.productType = VKF_TYPE_F16;
+    const VkfReferenceInputs memory = inputs.reference();
+    const auto accepts = [&](double error) {
+        const std::vector<float> o(dim, static_cast<float>(1.0 + error));
+        auto verdict = vkf::make<VkfVerdict>();
+        REQUIRE(vkfReferenceVerify(&problem, &memory, &options, o.data(), nullptr, &verdict, nullptr) == VKF_SUCCESS);
+        return verdict.passed != 0;
+    };
+    const double halfUnit = 0x1p-12 / 1.5 * 3.0; // of fp16 at 1/2, divided by l and times v
+    CHECK(accepts(0.0));
+    CHECK(accepts(halfUnit));
+    CHECK_FALSE(accepts(1.5 * halfUnit));
+    options.productType = VKF_TYPE_F32;
+    CHECK_FALSE(accepts(halfUnit));
 }
 
 TEST_CASE("products that cancel in one row do not loosen the bounds of others", "[reference]") {

@@ -22,10 +22,6 @@ inline constexpr double floorUlps = 4.0;
 // Part of every bound. A device may take fp32 numbers below 2^-126 for 0, and the sums of what it lost are larger.
 inline constexpr double lostBelowNormal = 0x1p-110;
 
-// What the roundings of an exponent may change it by: products of random signs add up to an error of about half a unit
-// of fp32 at the lengths of their two rows.
-inline double exponentError(double products) { return std::isfinite(products) ? 0x1p-24 * products : 0.0; }
-
 // One number, as each of the two fp32 runs computes it.
 using Rounded = std::array<double, 2>;
 
@@ -53,11 +49,11 @@ struct RowClass {
     bool isNoLargerThan(const RowClass& other) const { return score <= other.score && value <= other.value; }
 };
 
-// 0 for usual scores, up to 64; then one more for each factor of 16. The size of a row's scores is that of lse, or of
-// the products that may cancel in them (RowSizes::products).
-inline int scoreClass(double lse, double products) {
+// 0 for usual scores, up to 64; then one more for each factor of 16. A row's scores are as large as its lse, or as what
+// cancels in them (RowSizes::scores).
+inline int scoreClass(double lse, double scores) {
     constexpr double usual = 64.0;
-    const double size = std::max(std::isfinite(lse) ? std::abs(lse) : 0.0, std::isfinite(products) ? products : 0.0);
+    const double size = std::max(std::isfinite(lse) ? std::abs(lse) : 0.0, std::isfinite(scores) ? scores : 0.0);
     return size <= usual ? 0 : 1 + static_cast<int>(std::log2(size / usual) / 4);
 }
 
@@ -76,7 +72,7 @@ struct ClassErrors {
     uint64_t element = 0;
     double roundedError = 0.0; // largest of the fp32 runs
     double largest = 0.0;      // exact number
-    double estimate = 0.0;     // largest of what roundings may change; not of o
+    double estimate = 0.0;     // largest of what roundings may change
 };
 
 // By how much an estimate exceeds the bound that the fp32 runs give: where they agree with the exact run by chance.

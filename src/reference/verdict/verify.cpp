@@ -11,6 +11,7 @@
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
 #include "reference/element.hpp"
+#include "reference/row_sizes.hpp"
 #include "reference/rows.hpp"
 #include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
@@ -73,7 +74,7 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
         const bool empty = exact.lse[index] == -infinity;
         const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
         const RowSizes& sizes = exact.sizes[index];
-        const RowClass ofRow = {scoreClass(exact.lse[index], sizes.products), valueClass(sizes.values)};
+        const RowClass ofRow = {scoreClass(exact.lse[index], sizes.scores), valueClass(sizes.values)};
         for (uint32_t column = 0; column < layout.dim; column++) {
             const uint64_t i = index * layout.dim + column;
             const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
@@ -82,10 +83,12 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
             // A row without visible keys must be exactly 0.
             const double error = empty && !mayOverflow ? (values[column] == 0.0 ? 0.0 : infinity)
                                                        : distance(values[column], reference, fp32, mayOverflow);
-            comparison.add(ofRow, error, values[column], reference, fp32, element);
+            comparison.add(ofRow, error, values[column], reference, fp32, element, sizes.error);
         }
     });
-    return comparison.judge([&](const ClassErrors& errors) { return floorUlps * ulp(layout.type, errors.largest); });
+    return comparison.judge([&](const ClassErrors& errors) {
+        return beyondRuns(2.0 * errors.estimate, errors) + floorUlps * ulp(layout.type, errors.largest);
+    });
 }
 
 Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded, Promise& promise) {
@@ -93,13 +96,13 @@ Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const R
     Comparison comparison;
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         const uint64_t element = head * call.problem.queryRows + row;
-        const double products = exact.sizes[index].products;
+        const double scores = exact.sizes[index].scores;
         const auto value = static_cast<double>(lse[element]);
         const Rounded fp32 = {rounded[0].lse[index], rounded[1].lse[index]};
         const double error =
             distance(value, exact.lse[index], fp32, promise.mayOverflow(head / heads, head % heads, row));
-        comparison.add({scoreClass(exact.lse[index], products), 0}, error, value, exact.lse[index], fp32, element,
-                       exponentError(products));
+        comparison.add({scoreClass(exact.lse[index], scores), 0}, error, value, exact.lse[index], fp32, element,
+                       scoreError(scores));
     });
     return comparison.judge([](const ClassErrors& errors) {
         return beyondRuns(2.0 * errors.estimate, errors) + floorUlps * ulp(VKF_TYPE_F32, std::max(errors.largest, 1.0));

@@ -12,6 +12,7 @@
 #include "problem/first_sizes.hpp"
 #include "reference/chosen_rows.hpp"
 #include "reference/element.hpp"
+#include "reference/row_sizes.hpp"
 #include "reference/rows.hpp"
 #include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
@@ -110,12 +111,12 @@ Runs runFromLse(Call call, double progressBegin, double progressEnd) {
 // lse, lse may be off by its own floor, and a score by half a unit for each of its products, with either sign: two
 // kernels sum them up in different orders.
 double errorOfExponents(const VkfProblem& problem, double lse, const RowSizes& sizes) {
-    const double ofProducts = 2.0 * exponentError(sizes.products);
+    const double ofScores = 2.0 * scoreError(sizes.scores);
     if (!areFromLse(problem) || !std::isfinite(lse)) {
-        return ofProducts;
+        return ofScores;
     }
     const double units = floorUlps + std::sqrt(static_cast<double>(problem.headDim)) / 2;
-    return std::max(ofProducts, units * ulp(VKF_TYPE_F32, std::abs(lse)));
+    return std::max(ofScores, units * ulp(VKF_TYPE_F32, std::abs(lse)));
 }
 
 // `places` are the places of the call's list of rows among the probabilities.
@@ -130,7 +131,7 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
             const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
             const double lse = rows.lse[head * call.rows + place];
             const RowSizes& sizes = rows.sizes[head * call.rows + place];
-            const RowClass ofRow = {scoreClass(lse, sizes.products), 0};
+            const RowClass ofRow = {scoreClass(lse, sizes.scores), 0};
             const double ofExponents = errorOfExponents(call.problem, lse, sizes);
             const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(place));
             for (uint64_t key = 0; key < keys; key++, index++) {

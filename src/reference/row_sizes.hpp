@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// How large the numbers of a row are, and what roundings may change in its o. The verdict makes bounds from both
+// (verdict/comparison.hpp); docs/semantics.md derives them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "reference/algorithm.hpp"
+#include "reference/element.hpp"
+
+namespace vkf::reference {
+
+// What roundings may change a score by: products of random signs add up to an error of about half a unit of fp32 at the
+// lengths of their two rows, and a sum of terms to half a unit of the score.
+inline double scoreError(double sizeOfScore) { return std::isfinite(sizeOfScore) ? 0x1p-24 * sizeOfScore : 0.0; }
+
+// Takes the keys of a row twice: once for the sizes, and once more, when o is known, for its error.
+class RowSizeSums {
+public:
+    explicit RowSizeSums(const Call& call)
+        : scale_(std::abs(static_cast<double>(call.problem.scale))), product_(call.options.productType),
+          values_(padded(call.layout(VKF_TENSOR_V).dim)), squares_(values_.size()) {}
+
+    void begin(double normOfQuery) {
+        normOfQuery_ = normOfQuery;
+        scores_ = 0.0;
+        std::fill(values_.begin(), values_.end(), 0.0);
+        std::fill(squares_.begin(), squares_.end(), 0.0);
+    }
+
+    // `slope` is that of the softcap, p the probability times any number.
+    void addKey(const KvHead& head, int64_t key, double s, double slope, double p) {
+        scores_ += p == 0.0 ? 0.0 : p * sizeOf(head, key, s, slope);
+        const float* v = valuesOf(head, key);
+        for (size_t column = 0; column < values_.size(); column++) {
+            values_[column] += p * std::abs(static_cast<double>(v[column]));
+        }
+    }
+
+    // Adds what the roundings of p change in o. p is the probability times l, `kept` the factor of dropout.
+    void addError(const KvHead& head, int64_t key, double s, double slope, double p, double l, double kept,
+                  const double* o) {
+        const double ofScore = p / l * scoreError(sizeOf(head, key, s, slope));
+        const double ofProduct = product_ == VKF_TYPE_F32 ? 0.0 : kept / l * ulp(product_, p) / std::sqrt(12.0);
+        const float* v = valuesOf(head, key);
+        for (size_t column = 0; column < squares_.size(); column++) {
+            const auto x = static_cast<double>(v[column]);
+            squares_[column] += square(ofScore * (kept * x - o[column])) + square(ofProduct * x);
+        }
+    }
+
+    // `l` is the sum of all p of addKey.
+    RowSizes sizes(double l) const {
+        return l > 0.0 ? RowSizes{largestFinite(values_) / l, scores_ / l, std::sqrt(largestFinite(squares_))}
+                       : RowSizes{};
+    }
+
+private:
+    static double square(double x) { return x * x; }
+    static const float* valuesOf(const KvHead& head, int64_t key) {
+        return head.v.data() + static_cast<size_t>(key) * head.columns;
+    }
+    double sizeOf(const KvHead& head, int64_t key, double s, double slope) const {
+        return std::abs(s) + slope * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
+    }
+
+    double scale_;
+    VkfType product_;
+    double normOfQuery_ = 0.0;
+    double scores_ = 0.0;
+    std::vector<double> values_;  // sums of p |v|, by column
+    std::vector<double> squares_; // of the errors of o, by column
+};
+
+} // namespace vkf::reference
