@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "planning/gradient/gradient_decision.hpp"
 
+#include <array>
 #include <utility>
 
 #include "device/chips.hpp"
@@ -72,32 +73,54 @@ bool readsWholeWords(const CheckedGradient& gradient) {
            inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_BACKWARD_DOUT));
 }
 
-// AUTO avoids rows that are not whole words, because NVIDIA's compiler (580.159.04) lost sums of such calls.
-bool avoidsMatrices(const Caps& caps, const CheckedGradient& gradient) {
-    return chipOf(caps).path.avoidsBackwardMatrices || !readsWholeWords(gradient);
+constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+
+// AUTO is coopmat where the device can and nothing speaks against it. Decides about it, with the reason.
+PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedGradient& gradient) {
+    if (chipOf(device.caps).path.avoidsBackwardMatrices) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"};
+    }
+    // NVIDIA's compiler (580.159.04) lost sums of calls whose rows are not whole words.
+    if (!readsWholeWords(gradient)) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_WHOLE_WORDS,
+                inWords("AUTO takes coopmat if rows of q, k, v and dout are multiples of %u bytes", loadedWordBytes)};
+    }
+    if (const char* whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path coopmat: %s", whyNot)};
+    }
+    if (!hasMatrixTiles(device, gradient, device.caps.matrixOf(matrixType(gradient.forward.given)))) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "no tile of the backward pass on path coopmat fits the device"};
+    }
+    return {VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "matrix units multiply faster than plain arithmetic"};
 }
 
-// Decides the path and its matrices. AUTO is coopmat where the device can and nothing speaks against it.
+// The path that the problem asks for, or AUTO takes. Sets its verdicts.
+VkfPath choosePath(const TunedDevice& device, const CheckedGradient& gradient, PathVerdicts* verdicts) {
+    if (const VkfPath asked = gradient.forward.given.path; asked != VKF_PATH_AUTO) {
+        *verdicts = askedFor(asked, paths);
+        return asked;
+    }
+    const PathVerdict coopmat = judgeCoopmat(device, gradient);
+    const bool taken = coopmat.rule == VKF_RULE_MATRIX_UNITS;
+    const PathVerdict scalar =
+        taken ? PathVerdict{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
+              : PathVerdict{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
+    *verdicts = {coopmat, scalar};
+    return taken ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+}
+
+// Decides the path and its matrices.
 VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
                      VkfMessage* message) {
-    const Caps& caps = device.caps;
-    const VkfProblem& p = gradient.forward.given;
-    decision->path = VKF_PATH_SCALAR;
-    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(caps, gradient))) {
+    decision->path = choosePath(device, gradient, &decision->pathVerdicts);
+    if (decision->path == VKF_PATH_SCALAR) {
         return VKF_SUCCESS;
     }
-    const char* const whyNot = whyNoMatrices(caps, gradient);
-    if (p.path == VKF_PATH_COOPMAT && whyNot != nullptr) {
+    if (const char* const whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    if (whyNot == nullptr) {
-        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
-        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(device, gradient, layout)) {
-            decision->path = VKF_PATH_COOPMAT;
-            decision->matrix = layout;
-            decision->productType = matrixType(p);
-        }
-    }
+    decision->productType = matrixType(gradient.forward.given);
+    decision->matrix = device.caps.matrixOf(decision->productType);
     return VKF_SUCCESS;
 }
 
