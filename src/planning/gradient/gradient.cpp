@@ -70,10 +70,10 @@ VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, Gr
     Phase& state = phases->rowState.emplace();
     const VkfResult result =
         builder.make(Kernel::backwardRows, constants,
-                     {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-                       {Operand::dout, &builder.gradient().layout(VKF_BACKWARD_DOUT), "dout"},
-                       {Operand::dlse, nullptr, "dlse"},
-                       {Operand::scratchState, nullptr, "scratch"}}},
+                     {{{Operand::o, byteStrides(forward.layout(VKF_TENSOR_O)), "o"},
+                       {Operand::dout, byteStrides(builder.gradient().layout(VKF_BACKWARD_DOUT)), "dout"},
+                       {Operand::dlse, {}, "dlse"},
+                       {Operand::scratchState, {}, "scratch"}}},
                      tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);
     state.lse = Operand::lse;
     return result;
@@ -172,11 +172,7 @@ VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/
     const VkfProblem& p = builder.forward().given;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
-    return builder.make(Kernel::backwardSinks, constants,
-                        {{{Operand::none, nullptr, ""},
-                          {Operand::none, nullptr, ""},
-                          {Operand::none, nullptr, ""},
-                          {Operand::scratchState, nullptr, "scratch"}}},
+    return builder.make(Kernel::backwardSinks, constants, {{{}, {}, {}, {Operand::scratchState, {}, "scratch"}}},
                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 

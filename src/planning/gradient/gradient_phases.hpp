@@ -10,6 +10,7 @@
 
 #include "planning/gradient/gradient.hpp"
 #include "planning/kernel_parameters.hpp"
+#include "planning/phase_builder.hpp"
 
 namespace vkf {
 
@@ -29,30 +30,20 @@ struct GradientPhases {
 // The phases in the order in which they run, with what each of them waits for.
 std::vector<Phase> inOrder(GradientPhases&& phases);
 
-// Makes single phases from the decision. It does what all kernels have in common.
-class GradientPhaseBuilder {
+// Makes single phases of a backward pass from the decision.
+class GradientPhaseBuilder : public PhaseBuilder {
 public:
     // The arguments must live as long as the builder.
     GradientPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const GradientDecision& decision)
-        : caps_(caps), gradient_(gradient), decision_(decision) {}
+        : PhaseBuilder(caps, gradient.forward, decision.matrix, decision.productType), gradient_(gradient),
+          decision_(decision) {}
 
-    const Caps& caps() const { return caps_; }
     const CheckedGradient& gradient() const { return gradient_; }
     const CheckedProblem& forward() const { return gradient_.forward; }
     const GradientDecision& decision() const { return decision_; }
 
-    // Query heads of all sequences.
-    uint64_t heads() const { return uint64_t{tensorSequences(forward().given)} * forward().given.queryHeads; }
-
-    // A tensor of a phase. `layout` is null for memory without strides.
-    struct Tensor {
-        Operand operand;
-        const VkfTensorLayout* layout;
-        const char* name; // in messages
-    };
-
     // Makes a phase of `items` work items of at most `operations` each.
-    VkfResult make(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
+    VkfResult make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors, uint64_t items,
                    double operations, Phase* phase, VkfMessage* message) const;
 
     // The phase of a kernel that computes scores again.
@@ -70,12 +61,11 @@ public:
 
 private:
     bool needsStorage16() const;
-    std::array<Tensor, 4> pairTensors() const;
+    std::array<PhaseTensor, 4> pairTensors() const;
     template <KernelTile Tile>
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                         Phase* phase, VkfMessage* message) const;
 
-    const Caps& caps_;
     const CheckedGradient& gradient_;
     const GradientDecision& decision_;
 };
