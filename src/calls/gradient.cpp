@@ -19,12 +19,12 @@ namespace vkf {
 namespace {
 
 VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, CheckedGradient* checked,
-                  GradientPlan* gradient, VkfMessage* message) {
+                  BackwardPlan* gradient, VkfMessage* message) {
     if (context == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
     const VkfResult result = checkGradient(problem, checked, message);
-    return result == VKF_SUCCESS ? makeGradientPlan(context->tunedDevice(), *checked, gradient, message) : result;
+    return result == VKF_SUCCESS ? makeBackwardPlan(context->tunedDevice(), *checked, gradient, message) : result;
 }
 
 VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
@@ -272,7 +272,7 @@ VkfBackwardInfo gradientInfo(const VkfBackward_T& gradient) {
 VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedGradient checked{};
-        vkf::GradientPlan gradient;
+        vkf::BackwardPlan gradient;
         return vkf::planFor(context, problem, &checked, &gradient, message);
     });
 }

@@ -19,9 +19,9 @@ VkfResult planOn(const TunedDevice& device, const CheckedGradient& gradient, Vkf
     VkfBackwardProblem asked = gradient.given;
     asked.problem = &forward;
     CheckedGradient checked{};
-    GradientPlan plan;
+    BackwardPlan plan;
     const VkfResult result = checkGradient(&asked, &checked, message);
-    return result == VKF_SUCCESS ? makeGradientPlan(device, checked, &plan, message) : result;
+    return result == VKF_SUCCESS ? makeBackwardPlan(device, checked, &plan, message) : result;
 }
 
 template <typename Problem, typename Plan>
@@ -40,7 +40,7 @@ PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem
     return explain(device, problem, plan, path);
 }
 
-PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const GradientPlan& plan,
+PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
                         VkfPath path) {
     return explain(device, gradient, plan, path);
 }

@@ -4,14 +4,14 @@
 // problem at all. AUTO stops at the first path that it takes, so that only the explanation asks about the others.
 #pragma once
 
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
 
 namespace vkf {
 
 PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
                         VkfPath path);
-PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const GradientPlan& plan,
+PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
                         VkfPath path);
 
 } // namespace vkf

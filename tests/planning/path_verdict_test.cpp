@@ -68,19 +68,19 @@ VkfResult tryToPlan(const vkf::Caps& caps, const VkfProblem& problem, VkfMessage
     return result == VKF_SUCCESS ? vkf::makePlan({caps}, checked, &plan, message) : result;
 }
 
-vkf::GradientPlan backwardOf(const vkf::Caps& caps, const VkfProblem& forward, vkf::CheckedGradient* checked) {
+vkf::BackwardPlan backwardOf(const vkf::Caps& caps, const VkfProblem& forward, vkf::CheckedGradient* checked) {
     const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-    vkf::GradientPlan plan;
+    vkf::BackwardPlan plan;
     VkfMessage message{};
     REQUIRE(vkf::checkGradient(&problem, checked, &message) == VKF_SUCCESS);
-    REQUIRE(vkf::makeGradientPlan({caps}, *checked, &plan, &message) == VKF_SUCCESS);
+    REQUIRE(vkf::makeBackwardPlan({caps}, *checked, &plan, &message) == VKF_SUCCESS);
     return plan;
 }
 
 void checkBackward(const vkf::Caps& caps, const VkfProblem& forward, VkfPath taken,
                    std::initializer_list<Expected> expected) {
     vkf::CheckedGradient checked{};
-    const vkf::GradientPlan plan = backwardOf(caps, forward, &checked);
+    const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     CHECK(plan.path == taken);
     for (const Expected& one : expected) {
         checkVerdict(plan.pathVerdicts, one.path, one.rule, one.reason);
@@ -208,7 +208,7 @@ TEST_CASE("an explanation of a backward pass refuses the paths that it does not 
     vkf::enable(forward, VKF_USE_LSE);
     vkf::CheckedGradient checked{};
     const vkf::Caps caps = matrixCaps();
-    const vkf::GradientPlan plan = backwardOf(caps, forward, &checked);
+    const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     for (const VkfPath path : {VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
         const vkf::PathVerdict verdict = vkf::explainPath({caps}, checked, plan, path);
         CHECK(verdict.rule == VKF_RULE_UNSUPPORTED);

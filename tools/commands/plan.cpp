@@ -101,10 +101,10 @@ std::string planText(const VkfBackwardInfo& info) {
     return text + fmt::format("in short    {}\n", info.description);
 }
 
-using BackwardOwner = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)>;
+using BackwardHandle = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)>;
 
 // The backward pass with gradients of q, k and v.
-BackwardOwner makeBackward(const host::Device& device, const VkfProblem& forward,
+BackwardHandle makeBackward(const host::Device& device, const VkfProblem& forward,
                            const std::optional<uint32_t>& scratch) {
     auto problem = make<VkfBackwardProblem>();
     problem.problem = &forward;
@@ -158,7 +158,7 @@ void planBackward(const PlanOptions& options) {
     VkfProblem problem = makeProblem(options.shape, options.math);
     enable(problem, VKF_USE_LSE);
     const host::Device device = openDevice(options.device);
-    const BackwardOwner backward = makeBackward(device, problem, options.shape.cache.scratch);
+    const BackwardHandle backward = makeBackward(device, problem, options.shape.cache.scratch);
     show(options, device, problem, infoOf(backward.get()), backward.get(), problem);
 }
 

@@ -104,10 +104,10 @@ std::string textOf(const AttentionPlan& plan) {
     return text.str();
 }
 
-std::string textOf(const GradientPlan& plan) {
+std::string textOf(const BackwardPlan& plan) {
     Text text;
     const auto& [path, pathVerdicts, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment, scalar,
-                 coopmat, bands, bias, sinks] = static_cast<const GradientDecision&>(plan);
+                 coopmat, bands, bias, sinks] = static_cast<const BackwardDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planning/gradient/gradient_phases.hpp"
+#include "planning/backward/backward_phases.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -27,7 +27,7 @@ void addJoined(std::optional<Phase>&& phase, std::vector<Phase>* all) {
 
 } // namespace
 
-std::vector<Phase> inOrder(GradientPhases&& phases) {
+std::vector<Phase> inOrder(BackwardPhases&& phases) {
     std::vector<Phase> all;
     if (phases.table) {
         all.push_back(*phases.table);
@@ -45,25 +45,25 @@ std::vector<Phase> inOrder(GradientPhases&& phases) {
     return all;
 }
 
-bool GradientPhaseBuilder::needsStorage16() const {
+bool BackwardPhaseBuilder::needsStorage16() const {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
     const CheckedGradient& g = gradient_;
     return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
            std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
 }
 
-VkfResult GradientPhaseBuilder::make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors,
+VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors,
                                      uint64_t items, double operations, Phase* phase, VkfMessage* message) const {
     uint32_t shift = 0;
     const VkfResult result =
         PhaseBuilder::make({kernel, tensors, needsStorage16(), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
-        phase->variant.constants = gradientConstants(gradient_, ofTile, shift);
+        phase->variant.constants = backwardConstants(gradient_, ofTile, shift);
     }
     return result;
 }
 
-std::array<PhaseTensor, 4> GradientPhaseBuilder::pairTensors() const {
+std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
     const CheckedProblem& p = forward();
     return {{{Operand::q, byteStrides(p.layout(VKF_TENSOR_Q)), "q"},
              {Operand::k, byteStrides(p.layout(VKF_TENSOR_K)), "k"},
@@ -72,19 +72,19 @@ std::array<PhaseTensor, 4> GradientPhaseBuilder::pairTensors() const {
 }
 
 template <KernelTile Tile>
-VkfResult GradientPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
+VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
                                           double operations, Phase* phase, VkfMessage* message) const {
-    constants[VKF_ID_WRITES_DK] = tile.owner == GradientOwner::keys && tile.sumsHeads() ? 1 : 0;
-    constants[VKF_ID_WRITES_DV] = tile.owner == GradientOwner::keys && tile.sumsValues() ? 1 : 0;
+    constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.sumsHeads() ? 1 : 0;
+    constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.sumsValues() ? 1 : 0;
     return make(kernel, constants, pairTensors(), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makePairs(const GradientTile& tile, uint64_t items, double operations, Phase* phase,
+VkfResult BackwardPhaseBuilder::makePairs(const BackwardTile& tile, uint64_t items, double operations, Phase* phase,
                                           VkfMessage* message) const {
     return makePairs(Kernel::backwardScalar, tile, tileConstants(tile), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makePairs(const GradientMatrixTile& tile, uint64_t items, double operations,
+VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations,
                                           Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
@@ -92,7 +92,7 @@ VkfResult GradientPhaseBuilder::makePairs(const GradientMatrixTile& tile, uint64
     return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
+VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations,
                                          Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
@@ -100,7 +100,7 @@ VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool write
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
+VkfResult BackwardPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
     const VkfProblem& p = forward().given;
     return workgroupSize != 0
                ? VKF_SUCCESS
