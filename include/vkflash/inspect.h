@@ -79,7 +79,7 @@ typedef struct VkfPathVerdict {
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */
 VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
 
-/* The same for a backward pass, which has two paths. All others have VKF_RULE_UNSUPPORTED. */
+/* As vkfGetPlanPath, for a backward pass. It has two paths; all others have VKF_RULE_UNSUPPORTED. */
 VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
 
 /* ---- The choice of a tile -------------------------------------------------------------------- */

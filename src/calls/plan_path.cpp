@@ -24,7 +24,7 @@ VkfPathVerdict publicVerdict(const PathVerdict& verdict, bool taken) {
     return to;
 }
 
-// Of a plan or a backward pass.
+// `object` is a plan or a backward pass.
 template <typename Object>
 VkfResult getPath(const Object* object, const char* name, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
     return guarded(message, [&] {

@@ -40,7 +40,7 @@ struct TunedCoopmatTile {
 // The kernel that an entry is about: attention, or a kernel of the backward pass, by the gradients that it writes.
 enum class TunedKernel { attention, dq, dk, dv, dkAndDv };
 
-// The numbers of a BackwardMatrixTile (gradient/gradient_matrix_tile.hpp).
+// The numbers of a BackwardMatrixTile (tiles/backward/backward_matrix_tile.hpp).
 struct TunedBackwardTile {
     uint32_t subgroups;
     uint32_t ownedTiles;

@@ -20,7 +20,7 @@ std::string reasonText(const VkfTileCandidate& candidate);
 std::string explanationText(const host::Device& device, const host::Plan& plan);
 nlohmann::ordered_json explanationJson(const host::Device& device, const host::Plan& plan);
 
-// The same for a backward pass, without tiles. `forward` is the problem of the forward call.
+// Explains a backward pass, without its tiles. `forward` is the problem of the forward call.
 std::string explanationText(const host::Device& device, VkfBackward backward, const VkfProblem& forward);
 nlohmann::ordered_json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward);
 
