@@ -9,8 +9,8 @@
 
 #include "device/caps.hpp"
 #include "shared/attention_params.h"
+#include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/coopmat_tile.hpp"
-#include "tiles/gradient/gradient_matrix_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/tuning_file.hpp"
 
@@ -55,9 +55,9 @@ void requireMatrix(const vkf::TunedDevice& device, const vkf::TileProblem& probl
 void requireGradient(const vkf::TunedDevice& device, const vkf::TuningEntry& entry, const vkf::TileProblem& problem) {
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     const bool rows = entry.kernel == vkf::TunedKernel::dq;
-    const vkf::GradientMatrixTile tile = vkf::chooseGradientMatrixTile(
+    const vkf::BackwardMatrixTile tile = vkf::chooseBackwardMatrixTile(
         device, layout,
-        {rows ? vkf::GradientOwner::rows : vkf::GradientOwner::keys, problem.headDim, problem.valueDim,
+        {rows ? vkf::BackwardOwner::rows : vkf::BackwardOwner::keys, problem.headDim, problem.valueDim,
          entry.kernel != vkf::TunedKernel::dv,
          entry.kernel == vkf::TunedKernel::dv || entry.kernel == vkf::TunedKernel::dkAndDv,
          rows ? problem.queryRows : problem.keys, problem.heads, true, problem});

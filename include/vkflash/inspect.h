@@ -2,11 +2,12 @@
  *
  * vkflash/inspect.h: why a plan is as it is. Tools and bug reports need this header; other programs do not.
  *
+ * - vkfGetPlanPath and vkfGetBackwardPath say why a plan or a backward pass has its path and not another one.
  * - vkfGetPlanTile lists the tiles that a plan could have taken, with the reason against each of them.
  * - vkfGetMatrixInfo describes the cooperative matrices of a context.
  * - vkfGetShaderVariant lists the shaders that are compiled into the library.
  *
- * Every function of this header is thread-safe, allocates nothing and does not block.
+ * Every function of this header is thread-safe and does not block. Only vkfGetPlanPath and vkfGetBackwardPath allocate.
  */
 #ifndef VKFLASH_INSPECT_H
 #define VKFLASH_INSPECT_H
@@ -36,6 +37,50 @@ typedef struct VkfMatrixInfo {
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or another type), VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED (the device
  * has no such matrices; the message says why). */
 VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixInfo* info, VkfMessage* message);
+
+/* ---- The choice of a path -------------------------------------------------------------------- */
+
+/* The rule that decided about a path. Its thresholds depend on the chip; VkfPathVerdict::reason has them. */
+typedef enum VkfPathRule VKF_INT32_ENUM {
+    VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
+    VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
+    /* Rules of AUTO, in the order in which it follows them: */
+    VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads of so many columns */
+    VKF_RULE_FEW_ROWS = 3,     /* decode, which is the fastest for few query rows */
+    VKF_RULE_CROWDED = 4,      /* coopmat instead of decode: many packed rows meet many keys */
+    VKF_RULE_MANY_ROWS = 5,    /* not decode: more query rows than it is the fastest for */
+    VKF_RULE_CHIP = 6,         /* not coopmat: the table of chips says so */
+    VKF_RULE_WHOLE_WORDS = 7,  /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
+    VKF_RULE_SPILLS = 8,       /* not coopmat: its tile spills registers on this device */
+    VKF_RULE_MATRIX_UNITS = 9, /* coopmat: matrix units multiply faster than plain arithmetic */
+    VKF_RULE_OTHERWISE = 10,   /* scalar, where AUTO takes neither decode nor coopmat */
+    VKF_RULE_COMPARISON = 11,  /* not standard or key_outer: they are for comparisons */
+    VKF_RULE_FORCE_INT32 = 0x7fffffff
+} VkfPathRule;
+
+/* Returns a short static text without numbers: "few query rows". Never NULL; "unknown rule" for other values. */
+VKF_API const char* vkfPathRuleString(VkfPathRule rule);
+
+/* Why a plan or a backward pass has a path, or why it does not. */
+typedef struct VkfPathVerdict {
+    size_t structSize;
+    VkfPathRule rule; /* the rule that decided */
+    uint32_t taken;   /* 1 = the path of the plan or of the backward pass */
+    /* The rule in words, with its thresholds and the numbers of the problem. With VKF_RULE_UNSUPPORTED, the message of
+     * a problem that asks for the path. English, ends with a zero byte; cut off if longer. */
+    char reason[VKF_MESSAGE_CAPACITY];
+} VkfPathVerdict;
+
+/* Fills *verdict for a path of VkfPath other than VKF_PATH_AUTO. A path that cannot compute the problem has
+ * VKF_RULE_UNSUPPORTED, also where AUTO took another path before it looked at this one. The caller sets structSize.
+ * Allocates host memory. The context of the plan must still exist.
+ *
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, VKF_PATH_AUTO, or a value that is no VkfPath), VKF_ERROR_STRUCT_SIZE,
+ * VKF_ERROR_OUT_OF_HOST_MEMORY. */
+VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
+
+/* As vkfGetPlanPath, for a backward pass. It has two paths; all others have VKF_RULE_UNSUPPORTED. */
+VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
 
 /* ---- The choice of a tile -------------------------------------------------------------------- */
 

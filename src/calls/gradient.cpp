@@ -8,11 +8,10 @@
 #include "base/boundary.hpp"
 #include "calls/addresses.hpp"
 #include "calls/binding.hpp"
-#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
 #include "calls/describe.hpp"
 #include "calls/first_sizes.hpp"
-#include "calls/recorder.hpp"
+#include "calls/record_steps.hpp"
 #include "planning/packed_sequences.hpp"
 #include "problem/strides.hpp"
 
@@ -20,18 +19,18 @@ namespace vkf {
 namespace {
 
 VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, CheckedGradient* checked,
-                  GradientPlan* gradient, VkfMessage* message) {
+                  BackwardPlan* gradient, VkfMessage* message) {
     if (context == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
     const VkfResult result = checkGradient(problem, checked, message);
-    return result == VKF_SUCCESS ? makeGradientPlan(context->tunedDevice(), *checked, gradient, message) : result;
+    return result == VKF_SUCCESS ? makeBackwardPlan(context->tunedDevice(), *checked, gradient, message) : result;
 }
 
 VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
                          VkfMessage* message) {
     if (gradient == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     std::unique_ptr<VkfBackward_T> created(new VkfBackward_T{{}, context, {}, {}});
     if (const VkfResult result = planFor(context, problem, &created->problem, created.get(), message);
@@ -142,7 +141,8 @@ VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& bindin
         return result;
     }
     if (binding.size == 0) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the gradient needs %llu bytes",
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
+                    "the size of scratch is 0; the backward pass needs %llu bytes",
                     static_cast<unsigned long long>(gradient.scratch.bytes()));
     }
     const auto at = [&](ScratchRange range) { return scratch + gradient.scratch.offset(range); };
@@ -211,28 +211,8 @@ void recordPhase(const VkfBackward_T& gradient, const Recorder& recorder, size_t
     }
 }
 
-VkfResult record(VkCommandBuffer commandBuffer, const VkfBackward_T& gradient, const VkfBackwardBindings* given,
-                 uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    VkfBackwardBindings bindings{};
-    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
-        return result;
-    }
-    GradientAddresses addresses;
-    if (!gradient.phases.empty()) {
-        if (const VkfResult result = resolveAll(gradient, bindings, &addresses, message); result != VKF_SUCCESS) {
-            return result;
-        }
-    }
-    if (stepCount == 0) {
-        return VKF_SUCCESS;
-    }
-    const CallBarriers barriers(*gradient.context, commandBuffer);
-    const Recorder recorder(*gradient.context, gradient.phases, gradient.pipelines, commandBuffer);
-    recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
-        recordPhase(gradient, recorder, index, addresses, first, last);
-    });
-    return VKF_SUCCESS;
-}
+constexpr Recording<VkfBackward_T, VkfBackwardBindings, GradientAddresses> recording = {"backward", "backward pass",
+                                                                                        resolveAll, recordPhase};
 
 // Computes VkfBackwardInfo::minimumBytes.
 double minimumBytes(const CheckedGradient& gradient) {
@@ -292,7 +272,7 @@ VkfBackwardInfo gradientInfo(const VkfBackward_T& gradient) {
 VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
         vkf::CheckedGradient checked{};
-        vkf::GradientPlan gradient;
+        vkf::BackwardPlan gradient;
         return vkf::planFor(context, problem, &checked, &gradient, message);
     });
 }
@@ -306,7 +286,7 @@ void vkfDestroyBackward(VkfBackward gradient) { delete gradient; }
 
 VkfResult vkfGetBackwardInfo(VkfBackward gradient, VkfBackwardInfo* info, VkfMessage* message) {
     if (gradient == nullptr) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     return vkf::writeVersioned(vkf::gradientInfo(*gradient), info, "info", message);
 }
@@ -319,15 +299,5 @@ VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward gradient, co
 
 VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward gradient, const VkfBackwardBindings* bindings,
                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    if (commandBuffer == VK_NULL_HANDLE || gradient == nullptr) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
-                         gradient == nullptr ? "gradient" : "commandBuffer");
-    }
-    const uint32_t steps = gradient->steps();
-    if (uint64_t{firstStep} + stepCount > steps) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                         "firstStep + stepCount is %llu; the gradient has %u steps",
-                         static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
-    }
-    return vkf::record(commandBuffer, *gradient, bindings, firstStep, stepCount, message);
+    return vkf::recordSteps(vkf::recording, commandBuffer, gradient, bindings, firstStep, stepCount, message);
 }

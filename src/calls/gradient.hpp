@@ -6,11 +6,11 @@
 #include <vkflash/vkflash.h>
 
 #include "calls/object_context.hpp"
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "problem/gradient.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
-struct VkfBackward_T : vkf::GradientPlan {
+struct VkfBackward_T : vkf::BackwardPlan {
     vkf::ObjectContext context;
     vkf::CheckedGradient problem{};
     std::vector<VkPipeline> pipelines; // one for each phase

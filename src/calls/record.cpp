@@ -5,11 +5,9 @@
 #include "base/message.hpp"
 #include "calls/addresses.hpp"
 #include "calls/binding.hpp"
-#include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
-#include "calls/first_sizes.hpp"
 #include "calls/plan.hpp"
-#include "calls/recorder.hpp"
+#include "calls/record_steps.hpp"
 #include "planning/call_table.hpp"
 #include "planning/kernel_parameters.hpp"
 #include "planning/packed_sequences.hpp"
@@ -94,7 +92,7 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
     return params;
 }
 
-// Records steps [first, last) of one phase. The phases that write the table or list sequences have a single step.
+// The phases that write the table or list sequences have a single step.
 void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
                  uint32_t first, uint32_t last) {
     const Phase& phase = plan.phases[index];
@@ -122,28 +120,7 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     }
 }
 
-VkfResult record(VkCommandBuffer commandBuffer, const VkfPlan_T& plan, const VkfBindings* given, uint32_t firstStep,
-                 uint32_t stepCount, VkfMessage* message) {
-    VkfBindings bindings{};
-    if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
-        return result;
-    }
-    Addresses addresses;
-    if (!plan.phases.empty()) {
-        if (const VkfResult result = resolveAll(plan, bindings, &addresses, message); result != VKF_SUCCESS) {
-            return result;
-        }
-    }
-    if (stepCount == 0) {
-        return VKF_SUCCESS;
-    }
-    const CallBarriers barriers(*plan.context, commandBuffer);
-    const Recorder recorder(*plan.context, plan.phases, plan.pipelines, commandBuffer);
-    recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
-        recordPhase(plan, recorder, index, addresses, first, last);
-    });
-    return VKF_SUCCESS;
-}
+constexpr Recording<VkfPlan_T, VkfBindings, Addresses> recording = {"plan", "plan", resolveAll, recordPhase};
 
 } // namespace
 } // namespace vkf
@@ -155,13 +132,5 @@ VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const Vkf
 
 VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    if (commandBuffer == VK_NULL_HANDLE || plan == nullptr) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", plan == nullptr ? "plan" : "commandBuffer");
-    }
-    const uint32_t steps = plan->steps();
-    if (uint64_t{firstStep} + stepCount > steps) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "firstStep + stepCount is %llu; the plan has %u steps",
-                         static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
-    }
-    return vkf::record(commandBuffer, *plan, bindings, firstStep, stepCount, message);
+    return vkf::recordSteps(vkf::recording, commandBuffer, plan, bindings, firstStep, stepCount, message);
 }

@@ -38,6 +38,24 @@ const char* vkfDebugString(VkfDebugBits bit) {
     return find(texts, bit, "unknown bit");
 }
 
+const char* vkfPathRuleString(VkfPathRule rule) {
+    static constexpr Text texts[] = {
+        {VKF_RULE_ASKED_FOR, "asked for"},
+        {VKF_RULE_UNSUPPORTED, "unsupported"},
+        {VKF_RULE_WIDE_HEADS, "wide heads"},
+        {VKF_RULE_FEW_ROWS, "few query rows"},
+        {VKF_RULE_CROWDED, "many packed rows and keys"},
+        {VKF_RULE_MANY_ROWS, "many query rows"},
+        {VKF_RULE_CHIP, "slower on this chip"},
+        {VKF_RULE_WHOLE_WORDS, "rows are not whole words"},
+        {VKF_RULE_SPILLS, "spills registers on this device"},
+        {VKF_RULE_MATRIX_UNITS, "matrix units are faster"},
+        {VKF_RULE_OTHERWISE, "no other path is taken"},
+        {VKF_RULE_COMPARISON, "for comparisons"},
+    };
+    return find(texts, rule, "unknown rule");
+}
+
 const char* vkfTileReasonString(VkfTileReason reason) {
     static constexpr Text texts[] = {
         {VKF_TILE_SUITS, "suits"},

@@ -221,7 +221,7 @@ Constants tileConstants(const ProbabilitiesTile& tile) {
     return c;
 }
 
-Constants tileConstants(const GradientTile& tile) {
+Constants tileConstants(const BackwardTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
@@ -233,7 +233,7 @@ Constants tileConstants(const GradientTile& tile) {
     return c;
 }
 
-Constants tileConstants(const GradientMatrixTile& tile) {
+Constants tileConstants(const BackwardMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
@@ -245,7 +245,7 @@ Constants tileConstants(const GradientMatrixTile& tile) {
     return c;
 }
 
-Constants tileConstants(const GradientSumTile& tile) {
+Constants tileConstants(const BackwardSumTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
@@ -310,7 +310,7 @@ void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
     setReach(problem, c);
 }
 
-Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
+Constants backwardConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
     const VkfBackwardProblem& g = gradient.given;
     Constants c = constantsOf(gradient.forward, ofTile, shift);
     setExtraSlotToTable(gradient.forward, c);

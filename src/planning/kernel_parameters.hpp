@@ -13,13 +13,13 @@
 #include "shared/attention_params.h"
 #include "shared/merge_params.h"
 #include "shared/phase_params.h"
+#include "tiles/backward/backward_matrix_tile.hpp"
+#include "tiles/backward/backward_sum_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode/decode_matrix_tile.hpp"
 #include "tiles/decode/decode_tile.hpp"
 #include "tiles/decode/latent_tile.hpp"
-#include "tiles/gradient/gradient_matrix_tile.hpp"
-#include "tiles/gradient/gradient_sum_tile.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
 #include "tiles/probabilities_tile.hpp"
 #include "tiles/scalar_tile.hpp"
 #include "tiles/standard_tile.hpp"
@@ -52,15 +52,15 @@ Constants tileConstants(const DecodeMatrixTile& tile);
 Constants tileConstants(const LatentTile& tile);
 Constants tileConstants(const ProductTile& tile);
 Constants tileConstants(const ProbabilitiesTile& tile);
-Constants tileConstants(const GradientTile& tile);
-Constants tileConstants(const GradientMatrixTile& tile);
-Constants tileConstants(const GradientSumTile& tile);
+Constants tileConstants(const BackwardTile& tile);
+Constants tileConstants(const BackwardMatrixTile& tile);
+Constants tileConstants(const BackwardSumTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
 // Makes a kernel take the table of the call from the extra slot, whatever inputs the problem has.
 void setExtraSlotToTable(const CheckedProblem& problem, Constants& c);
 // Returns those of a kernel of the backward pass, which always has a table.
-Constants gradientConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
+Constants backwardConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
 
 } // namespace vkf

@@ -40,8 +40,8 @@ struct TunedCoopmatTile {
 // The kernel that an entry is about: attention, or a kernel of the backward pass, by the gradients that it writes.
 enum class TunedKernel { attention, dq, dk, dv, dkAndDv };
 
-// The numbers of a GradientMatrixTile (gradient/gradient_matrix_tile.hpp).
-struct TunedGradientTile {
+// The numbers of a BackwardMatrixTile (tiles/backward/backward_matrix_tile.hpp).
+struct TunedBackwardTile {
     uint32_t subgroups;
     uint32_t ownedTiles;
     uint32_t steps;
@@ -63,7 +63,7 @@ struct TuningEntry {
     Range heads;                  // query heads of all sequences
     TunedScalarTile scalar{};     // attention on path scalar
     TunedCoopmatTile coopmat{};   // attention on path coopmat
-    TunedGradientTile gradient{}; // the backward pass on path coopmat
+    TunedBackwardTile gradient{}; // the backward pass on path coopmat
 };
 
 // What a text holds for one device, in its order.

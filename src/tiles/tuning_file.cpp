@@ -57,9 +57,9 @@ constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopm
 constexpr std::array gradientFields = {TuningField{"subgroups", 1, 64}, TuningField{"ownedTiles", 1, 4},
                                        TuningField{"steps", 1, 8}, TuningField{"stages", 1, 2},
                                        TuningField{"depthSubgroups", 1, 2}};
-constexpr std::array gradientMembers = {&TunedGradientTile::subgroups, &TunedGradientTile::ownedTiles,
-                                        &TunedGradientTile::steps, &TunedGradientTile::stages,
-                                        &TunedGradientTile::depthSubgroups};
+constexpr std::array gradientMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedTiles,
+                                        &TunedBackwardTile::steps, &TunedBackwardTile::stages,
+                                        &TunedBackwardTile::depthSubgroups};
 
 // The first word of an entry.
 struct FirstWord {
@@ -122,7 +122,7 @@ bool checkScalarTile(TuningReader& reader, const TunedScalarTile& tile) {
     return true;
 }
 
-bool checkGradientTile(TuningReader& reader, const TunedGradientTile& tile) {
+bool checkBackwardTile(TuningReader& reader, const TunedBackwardTile& tile) {
     return tile.subgroups % tile.depthSubgroups == 0 ||
            reader.refuse("depthSubgroups=%u: must divide subgroups", tile.depthSubgroups);
 }
@@ -162,7 +162,7 @@ bool readEntry(TuningReader& reader, std::string_view line, TuningEntry* entry) 
     const std::span<const std::string_view> ofTile = given.subspan(classFieldCount);
     if (entry->kernel != TunedKernel::attention) {
         return readTile(reader, gradientFields, gradientMembers, ofTile, &entry->gradient) &&
-               checkGradientTile(reader, entry->gradient);
+               checkBackwardTile(reader, entry->gradient);
     }
     if (entry->path == VKF_PATH_COOPMAT) {
         return readTile(reader, coopmatFields, coopmatMembers, ofTile, &entry->coopmat);
@@ -283,7 +283,7 @@ std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> num
 
 std::string tileText(const TunedScalarTile& tile) { return textOf(scalarFields, scalarMembers, tile); }
 std::string tileText(const TunedCoopmatTile& tile) { return textOf(coopmatFields, coopmatMembers, tile); }
-std::string tileText(const TunedGradientTile& tile) { return textOf(gradientFields, gradientMembers, tile); }
+std::string tileText(const TunedBackwardTile& tile) { return textOf(gradientFields, gradientMembers, tile); }
 
 VkfResult readTuning(std::string_view text, const DeviceIdentity& device, TuningData* data, VkfMessage* message) {
     TuningReader reader(text, message);

@@ -45,7 +45,7 @@ VkfResult readTuning(std::string_view text, const DeviceIdentity& device, Tuning
 // Returns the fields of a tile as an entry writes them.
 std::string tileText(const TunedScalarTile& tile);
 std::string tileText(const TunedCoopmatTile& tile);
-std::string tileText(const TunedGradientTile& tile);
+std::string tileText(const TunedBackwardTile& tile);
 // For tiles that have no entries: the same text of other numbers.
 std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> numbers);
 

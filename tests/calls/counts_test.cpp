@@ -223,7 +223,7 @@ void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
     VkfMessage message{};
     VkfBackward_T gradient{{}, context.get(), {}, {}};
     REQUIRE(vkf::checkGradient(&p, &gradient.problem, &message) == VKF_SUCCESS);
-    const VkfResult result = vkf::makeGradientPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
+    const VkfResult result = vkf::makeBackwardPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
         if (!gradient.phases.empty() || gradient.scratch.bytes() != 0) {

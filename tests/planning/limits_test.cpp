@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
 #include "reference/gradient_cases.hpp"
 #include "shared/work_items.h"
@@ -85,10 +85,10 @@ std::string checkText(const VkfProblem& problem) {
     return message.text;
 }
 
-VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::GradientPlan* made, VkfMessage* message) {
+VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::BackwardPlan* made, VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
-    return result == VKF_SUCCESS ? vkf::makeGradientPlan({caps}, checked, made, message) : result;
+    return result == VKF_SUCCESS ? vkf::makeBackwardPlan({caps}, checked, made, message) : result;
 }
 
 // Rows that a workgroup of the backward pass owns.
@@ -208,7 +208,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
             forward.keys = 4096;
             VkfBackwardProblem problem = vkf::test::gradientOf(forward);
             problem.maxScratchBytes = 1;
-            vkf::GradientPlan made;
+            vkf::BackwardPlan made;
             VkfMessage message{};
             INFO(vkfPathName(path) << ", " << batch << " sequences, " << heads << " heads");
             const VkfResult result = make(largeCaps(), problem, &made, &message);
@@ -236,7 +236,7 @@ TEST_CASE("bands of stored pairs lie within what kernels index", "[planning]") {
     forward.path = VKF_PATH_COOPMAT;
     VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     problem.maxScratchBytes = UINT64_MAX;
-    vkf::GradientPlan made;
+    vkf::BackwardPlan made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);
     REQUIRE(made.bandKeys() != 0);
     CHECK(made.scratch.offset(vkf::ScratchRange::partialSums) - made.scratch.offset(vkf::ScratchRange::storedDs) <=

@@ -146,7 +146,6 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {"run --tesnors=a", "--tesnors|did you mean --tensors?"},
                 {"bench prefill --tokns 3", "--tokns|`vkflash bench prefill`|did you mean --tokens?"},
                 {usual + " --layout bhdn", "--layout bhdn|bhnd, bnhd"},
-                {"plan --backward --explain", "--explain|--backward"},
                 {"plan --backward --path decode", "--backward|decode"},
                 {"run --q q.npy --k k.npy --v v.npy", "-o"},
                 {"run --q q.npy --k k.npy -o o.npy", "--v"},

@@ -125,7 +125,7 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     const ProgramResult text = place.run(shape);
     REQUIRE(text.status == 0);
     for (const char* words :
-         {"Paths\n  scalar     supported, taken", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
+         {"  scalar     taken      the problem asks for path scalar", "Algorithm 1, M = ", "(Bq + 2 Bk) D",
           "Tiles that the library considered", "not needed", "standard, three passes", "keys in the outer loop",
           "this plan, path scalar", "theorem 2", "P stored by the forward pass", "P recomputed, keys outside"}) {
         CHECK_THAT(text.out, ContainsSubstring(words));
@@ -165,4 +165,42 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
             CHECK_THAT(other.out, ContainsSubstring(path) && ContainsSubstring("  taken"));
         }
     }
+}
+
+TEST_CASE("plan --explain says why each path is taken or not", "[study]") {
+    needDevice();
+    const Workplace place;
+    const std::string decode = "plan --explain --type f32 --rows 4 --keys 512 --dim 64";
+    const nlohmann::json document = jsonOf(place, decode + " --json");
+    const nlohmann::json& paths = document["explanation"]["paths"];
+    REQUIRE(paths.size() == 5);
+    int taken = 0;
+    for (const auto& [path, verdict] : paths.items()) {
+        INFO(path);
+        CHECK(!verdict["reason"].get<std::string>().empty());
+        CHECK(verdict["taken"] == (path == document["path"]));
+        taken += verdict["taken"] ? 1 : 0;
+    }
+    CHECK(taken == 1);
+    CHECK(paths["standard"]["rule"] == "for comparisons");
+    if (document["path"] == "decode") {
+        CHECK(paths["decode"]["rule"] == "few query rows");
+        CHECK_THAT(
+            place.run(decode).out,
+            ContainsSubstring("  decode     taken      decode is the fastest for up to 16 query rows (here 4)") &&
+                ContainsSubstring("  standard   not taken  AUTO never takes it"));
+    }
+    // A path that the library refuses has the message of a run that asks for it.
+    const std::string paged = "plan --explain --rows 64 --dim 64 --page-size 16";
+    CHECK_THAT(place.run(paged).out,
+               ContainsSubstring("  standard   refused    ") && ContainsSubstring("paging on paths standard"));
+    // The backward pass.
+    const std::string backward = "plan --backward --explain --type f32 --rows 64 --dim 64";
+    CHECK_THAT(place.run(backward).out,
+               ContainsSubstring("  coopmat    refused    the backward pass on path coopmat: ") &&
+                   ContainsSubstring("  scalar     taken      ") && ContainsSubstring("P recomputed, keys outside"));
+    const nlohmann::json explanation = jsonOf(place, backward + " --json")["explanation"];
+    CHECK(explanation["paths"].size() == 2);
+    CHECK(explanation["paths"]["scalar"]["taken"] == true);
+    CHECK(explanation["backwardTraffic"].size() == 3);
 }

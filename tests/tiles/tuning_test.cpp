@@ -15,7 +15,7 @@
 #include <vkflash/vkflash.hpp>
 
 #include "kernels/gradient/gradient_runs.hpp"
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -87,7 +87,7 @@ vkf::AttentionPlan planOf(const Tuned& tuned, const VkfProblem& problem) {
     return made;
 }
 
-vkf::GradientPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
+vkf::BackwardPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
                                    VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
     VkfBackwardProblem problem = vkf::test::gradientOf(forward, gradients);
     const auto typeOf = [&](VkfGradients bit, const VkfTensor& wanted) {
@@ -98,9 +98,9 @@ vkf::GradientPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward
     problem.dv.type = typeOf(VKF_GRADIENT_V, problem.dv);
     vkf::CheckedGradient checked{};
     REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
-    vkf::GradientPlan made;
+    vkf::BackwardPlan made;
     VkfMessage message{};
-    const VkfResult result = vkf::makeGradientPlan({tuned.caps, tuned.tuning}, checked, &made, &message);
+    const VkfResult result = vkf::makeBackwardPlan({tuned.caps, tuned.tuning}, checked, &made, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return made;
@@ -300,13 +300,13 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
 
 TEST_CASE("entries of the backward pass decide about the tiles of its kernels", "[tuning]") {
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    const vkf::GradientPlan builtIn = gradientSchedule(tunedBy(head + matrix), problem);
+    const vkf::BackwardPlan builtIn = gradientSchedule(tunedBy(head + matrix), problem);
     CHECK_FALSE(builtIn.tuned);
-    const vkf::GradientPlan rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
+    const vkf::BackwardPlan rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
     CHECK(rows.tuned);
     CHECK(rows.rowTileText == gradientTile);
     CHECK(rows.keyTileText == builtIn.keyTileText);
-    const vkf::GradientPlan keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
+    const vkf::BackwardPlan keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
     CHECK(keys.tuned);
     CHECK(keys.rowTileText == builtIn.rowTileText);
     CHECK(keys.keyTileText == gradientTile);

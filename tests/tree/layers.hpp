@@ -24,7 +24,7 @@ struct Room {
 inline constexpr std::array sourceRooms = {
     Room{"calls", "planning tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
                   "<vkflash/tuning.h>"},
-    Room{"planning", "tiles pipelines device problem base shared <vkflash/vkflash.h>"},
+    Room{"planning", "tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h>"},
     Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> <vkflash/tuning.h> "
                   "<vkflash/problem.h> <vulkan/*>"},
     Room{"pipelines", "device problem base shared <vkflash/vkflash.h> <vulkan/*>"},

@@ -101,9 +101,11 @@ std::string planText(const VkfBackwardInfo& info) {
     return text + fmt::format("in short    {}\n", info.description);
 }
 
+using BackwardHandle = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)>;
+
 // The backward pass with gradients of q, k and v.
-VkfBackwardInfo backwardInfo(const host::Device& device, const VkfProblem& forward,
-                             const std::optional<uint32_t>& scratch) {
+BackwardHandle makeBackward(const host::Device& device, const VkfProblem& forward,
+                           const std::optional<uint32_t>& scratch) {
     auto problem = make<VkfBackwardProblem>();
     problem.problem = &forward;
     problem.maxScratchBytes = mostScratchBytes(scratch);
@@ -118,14 +120,17 @@ VkfBackwardInfo backwardInfo(const host::Device& device, const VkfProblem& forwa
     if (const VkfResult result = vkfCreateBackward(device.context(), &problem, &handle, &message);
         result != VKF_SUCCESS)
         throw host::Error(result, message.text);
-    const std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)> owner(handle, &vkfDestroyBackward);
+    return {handle, &vkfDestroyBackward};
+}
+
+VkfBackwardInfo infoOf(VkfBackward backward) {
     auto info = make<VkfBackwardInfo>();
-    static_cast<void>(vkfGetBackwardInfo(handle, &info, nullptr)); // the handle and structSize are valid
+    static_cast<void>(vkfGetBackwardInfo(backward, &info, nullptr)); // the handle and structSize are valid
     return info;
 }
 
-void show(const PlanOptions& options, const host::Device& device, const VkfProblem& problem, Json json,
-          const std::string& text) {
+void print(const PlanOptions& options, const host::Device& device, const VkfProblem& problem, const Json& json,
+           const std::string& text) {
     if (options.device.validation)
         checkValidation(device);
     if (!options.json) {
@@ -137,25 +142,31 @@ void show(const PlanOptions& options, const host::Device& device, const VkfProbl
     fmt::print("{}\n", document.dump(2));
 }
 
+// Shows what `info` says, with the explanation if it is asked for. `explained` is the plan, or the backward pass and
+// its forward problem.
+template <typename Info, typename... Explained>
+void show(const PlanOptions& options, const host::Device& device, const VkfProblem& problem, const Info& info,
+          const Explained&... explained) {
+    Json json = planJson(info);
+    if (options.explain && options.json)
+        json["explanation"] = explanationJson(device, explained...);
+    print(options, device, problem, json,
+          planText(info) + (options.explain ? explanationText(device, explained...) : ""));
+}
+
 void planBackward(const PlanOptions& options) {
-    if (options.explain)
-        failInput("--explain: explains the plan of the forward pass; do not give it with --backward");
     VkfProblem problem = makeProblem(options.shape, options.math);
     enable(problem, VKF_USE_LSE);
     const host::Device device = openDevice(options.device);
-    const VkfBackwardInfo info = backwardInfo(device, problem, options.shape.cache.scratch);
-    show(options, device, problem, planJson(info), planText(info));
+    const BackwardHandle backward = makeBackward(device, problem, options.shape.cache.scratch);
+    show(options, device, problem, infoOf(backward.get()), backward.get(), problem);
 }
 
 void plan(const PlanOptions& options) {
     const VkfProblem problem = makeProblem(options.shape, options.math);
     const host::Device device = openDevice(options.device);
     const host::Plan plan(device, problem);
-    Json json = planJson(plan.info());
-    if (options.explain && options.json)
-        json["explanation"] = explanationJson(device, plan);
-    show(options, device, problem, std::move(json),
-         planText(plan.info()) + (options.explain ? explanationText(device, plan) : ""));
+    show(options, device, problem, plan.info(), plan);
 }
 
 } // namespace
@@ -173,9 +184,8 @@ void addPlanCommand(CLI::App& program, Action& action) {
     const HelpGroup group(*command, resultsGroup);
     command->add_flag("--backward", options->backward,
                       "describe the backward pass with gradients of q, k and v; --path is then its path");
-    command->add_flag(
-        "--explain", options->explain,
-        "also explain the plan: tiles that the papers' formulas allow, tiles that the library considered, bytes moved");
+    command->add_flag("--explain", options->explain,
+                      "also explain the plan: why this path and not another one, tiles, bytes moved");
     command->add_flag("--json", options->json, "print JSON");
     command->callback(
         [options, &action] { action = [options] { options->backward ? planBackward(*options) : plan(*options); }; });

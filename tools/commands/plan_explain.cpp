@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct PlanTraffic {
 
 TileDims dimsOf(const host::Plan& plan) { return trafficShape(plan.problem()).dims; }
 
-uint32_t elementBytesOf(const host::Plan& plan) { return static_cast<uint32_t>(vkfTypeBytes(plan.problem().q.type)); }
+uint32_t elementBytesOf(const VkfProblem& problem) { return static_cast<uint32_t>(vkfTypeBytes(problem.q.type)); }
+uint32_t elementBytesOf(const host::Plan& plan) { return elementBytesOf(plan.problem()); }
 
 // The tile without its key splits.
 std::string_view tileOf(const VkfTileCandidate& candidate) {
@@ -81,9 +83,9 @@ std::vector<PlanTraffic> trafficOf(const host::Device& device, const host::Plan&
 }
 
 // The backward pass as the papers count it, with the tile of Algorithm 1.
-std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const host::Plan& plan) {
-    const TrafficShape shape = trafficShape(plan.problem());
-    const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(plan));
+std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const VkfProblem& problem) {
+    const TrafficShape shape = trafficShape(problem);
+    const TileSize paper = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytesOf(problem));
     return {{"standard, P stored by the forward pass", storedBackwardTraffic(shape)},
             {fmt::format("P recomputed, keys outside, tiles of {} x {}", paper.rows, paper.keys),
              keyOuterBackwardTraffic(shape, paper)},
@@ -91,23 +93,53 @@ std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const hos
              ownedBackwardTraffic(shape, paper)}};
 }
 
-// "supported", or the message of vkfCheckSupport.
-std::string verdictOnPath(const host::Device& device, const host::Plan& plan, VkfPath path) {
-    VkfProblem problem = plan.problem();
-    problem.path = path;
-    VkfMessage message{};
-    return vkfCheckSupport(device.context(), &problem, &message) == VKF_SUCCESS ? "supported" : message.text;
+constexpr std::array<VkfPath, 5> forwardPaths = {VKF_PATH_DECODE, VKF_PATH_COOPMAT, VKF_PATH_SCALAR, VKF_PATH_STANDARD,
+                                                 VKF_PATH_KEY_OUTER};
+constexpr std::array<VkfPath, 2> backwardPaths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+
+struct ExplainedPath {
+    VkfPath path;
+    VkfPathVerdict verdict;
+};
+
+VkfResult getPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
+    return vkfGetPlanPath(plan, path, verdict, message);
+}
+VkfResult getPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
+    return vkfGetBackwardPath(backward, path, verdict, message);
 }
 
-constexpr std::array<VkfPath, 5> paths = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,
-                                          VKF_PATH_KEY_OUTER};
+// The paths of a plan or a backward pass, in the order in which the library looks at them.
+template <typename Handle>
+std::vector<ExplainedPath> pathsOf(const Handle& handle, std::span<const VkfPath> considered) {
+    std::vector<ExplainedPath> paths;
+    for (const VkfPath path : considered) {
+        auto verdict = make<VkfPathVerdict>();
+        VkfMessage message{};
+        if (const VkfResult result = getPath(handle, path, &verdict, &message); result != VKF_SUCCESS)
+            throw host::Error(result, message.text);
+        paths.push_back({path, verdict});
+    }
+    return paths;
+}
 
-std::string pathsText(const host::Device& device, const host::Plan& plan) {
-    std::string text = "\nPaths\n";
-    for (const VkfPath path : paths)
-        text += fmt::format("  {:<10} {}{}\n", vkfPathName(path), verdictOnPath(device, plan, path),
-                            path == plan.info().path ? ", taken" : "");
+std::string pathsText(const std::vector<ExplainedPath>& paths) {
+    std::string text = "\nPaths, in the order in which the library looks at them\n";
+    for (const auto& [path, verdict] : paths) {
+        const char* const word = verdict.taken != 0                     ? "taken"
+                                 : verdict.rule == VKF_RULE_UNSUPPORTED ? "refused"
+                                                                        : "not taken";
+        text += fmt::format("  {:<10} {:<10} {}\n", vkfPathName(path), word, verdict.reason);
+    }
     return text;
+}
+
+Json pathsJson(const std::vector<ExplainedPath>& paths) {
+    Json document;
+    for (const auto& [path, verdict] : paths)
+        document[vkfPathName(path)] = {
+            {"taken", verdict.taken != 0}, {"rule", vkfPathRuleString(verdict.rule)}, {"reason", verdict.reason}};
+    return document;
 }
 
 std::string formulasText(const host::Device& device, const host::Plan& plan) {
@@ -169,11 +201,11 @@ std::string trafficLines(const std::vector<PlanTraffic>& algorithms) {
     return text;
 }
 
-std::string backwardTrafficText(const host::Device& device, const host::Plan& plan) {
+std::string backwardTrafficText(const host::Device& device, const VkfProblem& problem) {
     return "\nBytes that a backward pass of this shape moves, without caches and masks\n" +
-           trafficLines(backwardTrafficOf(device, plan)) +
+           trafficLines(backwardTrafficOf(device, problem)) +
            fmt::format("  {:<48}{:>12}\n", "least: inputs read once, gradients written once",
-                       bytesText(leastBackwardBytes(trafficShape(plan.problem()))));
+                       bytesText(leastBackwardBytes(trafficShape(problem))));
 }
 
 std::string trafficText(const host::Device& device, const host::Plan& plan) {
@@ -213,6 +245,13 @@ Json trafficJson(const PlanTraffic& algorithm) {
     for (const TrafficEntry& entry : algorithm.traffic.entries)
         entries.push_back({{"what", entry.what}, {"read", entry.read}, {"written", entry.written}});
     return {{"algorithm", algorithm.name}, {"bytes", algorithm.traffic.total()}, {"entries", std::move(entries)}};
+}
+
+Json trafficJson(const std::vector<PlanTraffic>& algorithms) {
+    Json list = Json::array();
+    for (const PlanTraffic& algorithm : algorithms)
+        list.push_back(trafficJson(algorithm));
+    return list;
 }
 
 // Why a tile is not good, whether the plan uses it or not.
@@ -267,15 +306,14 @@ std::string reasonText(const VkfTileCandidate& candidate) {
 }
 
 std::string explanationText(const host::Device& device, const host::Plan& plan) {
-    return pathsText(device, plan) + formulasText(device, plan) + candidatesText(plan) + trafficText(device, plan) +
-           backwardTrafficText(device, plan);
+    return pathsText(pathsOf(plan.handle(), forwardPaths)) + formulasText(device, plan) + candidatesText(plan) +
+           trafficText(device, plan) + backwardTrafficText(device, plan.problem());
 }
 
 Json explanationJson(const host::Device& device, const host::Plan& plan) {
     const uint64_t onChip = device.summary().sharedMemoryBytes;
     Json document;
-    for (const VkfPath path : paths)
-        document["paths"][vkfPathName(path)] = verdictOnPath(device, plan, path);
+    document["paths"] = pathsJson(pathsOf(plan.handle(), forwardPaths));
     document["algorithm1Tile"] = tileJson(algorithm1Tile(onChip, dimsOf(plan), elementBytesOf(plan)));
     for (const Formula& formula : formulas) {
         Json tiles = Json::array();
@@ -286,13 +324,18 @@ Json explanationJson(const host::Device& device, const host::Plan& plan) {
     document["candidates"] = Json::array();
     for (const VkfTileCandidate& candidate : candidatesOf(plan))
         document["candidates"].push_back(candidateJson(candidate));
-    document["traffic"] = Json::array();
-    for (const PlanTraffic& algorithm : trafficOf(device, plan))
-        document["traffic"].push_back(trafficJson(algorithm));
-    document["backwardTraffic"] = Json::array();
-    for (const PlanTraffic& algorithm : backwardTrafficOf(device, plan))
-        document["backwardTraffic"].push_back(trafficJson(algorithm));
+    document["traffic"] = trafficJson(trafficOf(device, plan));
+    document["backwardTraffic"] = trafficJson(backwardTrafficOf(device, plan.problem()));
     return document;
+}
+
+std::string explanationText(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {
+    return pathsText(pathsOf(backward, backwardPaths)) + backwardTrafficText(device, forward);
+}
+
+Json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {
+    return {{"paths", pathsJson(pathsOf(backward, backwardPaths))},
+            {"backwardTraffic", trafficJson(backwardTrafficOf(device, forward))}};
 }
 
 } // namespace vkf::tools

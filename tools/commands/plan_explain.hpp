@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Explains a plan: the tiles that the papers' formulas allow on the device, the tiles that the library considered with
-// the rejection to each, and the bytes that each algorithm moves.
+// Explains a plan: why it has its path, the tiles that the papers' formulas allow on the device, the tiles that the
+// library considered with the rejection to each, and the bytes that each algorithm moves.
 #ifndef VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
 #define VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
 
@@ -19,6 +19,10 @@ std::string reasonText(const VkfTileCandidate& candidate);
 
 std::string explanationText(const host::Device& device, const host::Plan& plan);
 nlohmann::ordered_json explanationJson(const host::Device& device, const host::Plan& plan);
+
+// Explains a backward pass, without its tiles. `forward` is the problem of the forward call.
+std::string explanationText(const host::Device& device, VkfBackward backward, const VkfProblem& forward);
+nlohmann::ordered_json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward);
 
 } // namespace vkf::tools
 

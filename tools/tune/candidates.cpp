@@ -20,7 +20,7 @@ struct CoopmatTile {
     uint32_t mostDim; // with larger dimensions, o and q of a subgroup's rows fill the registers of any GPU
 };
 
-struct GradientTile {
+struct BackwardTile {
     uint32_t subgroups, ownedTiles, steps, stages, depthSubgroups;
     uint32_t mostDim; // as above
 };
@@ -47,12 +47,12 @@ constexpr std::array bf16x3Tiles = {
 };
 
 constexpr std::array gradientTiles = {
-    GradientTile{4, 2, 4, 1, 1, 64},  GradientTile{4, 2, 2, 2, 1, 64},  GradientTile{8, 2, 2, 1, 1, 64},
-    GradientTile{8, 1, 4, 2, 1, 64},  GradientTile{4, 1, 4, 2, 1, 64},  GradientTile{8, 1, 2, 2, 1, 128},
-    GradientTile{8, 1, 2, 1, 1, 128}, GradientTile{4, 1, 2, 2, 1, 128}, GradientTile{4, 1, 1, 2, 1, 128},
-    GradientTile{2, 1, 2, 1, 1, 128}, GradientTile{8, 1, 1, 2, 1, 256}, GradientTile{8, 1, 1, 1, 2, 256},
-    GradientTile{4, 1, 1, 1, 2, 256}, GradientTile{8, 1, 2, 1, 2, 256}, GradientTile{4, 1, 1, 1, 1, 256},
-    GradientTile{2, 1, 1, 1, 1, 256}, GradientTile{1, 1, 1, 1, 1, 256},
+    BackwardTile{4, 2, 4, 1, 1, 64},  BackwardTile{4, 2, 2, 2, 1, 64},  BackwardTile{8, 2, 2, 1, 1, 64},
+    BackwardTile{8, 1, 4, 2, 1, 64},  BackwardTile{4, 1, 4, 2, 1, 64},  BackwardTile{8, 1, 2, 2, 1, 128},
+    BackwardTile{8, 1, 2, 1, 1, 128}, BackwardTile{4, 1, 2, 2, 1, 128}, BackwardTile{4, 1, 1, 2, 1, 128},
+    BackwardTile{2, 1, 2, 1, 1, 128}, BackwardTile{8, 1, 1, 2, 1, 256}, BackwardTile{8, 1, 1, 1, 2, 256},
+    BackwardTile{4, 1, 1, 1, 2, 256}, BackwardTile{8, 1, 2, 1, 2, 256}, BackwardTile{4, 1, 1, 1, 1, 256},
+    BackwardTile{2, 1, 1, 1, 1, 256}, BackwardTile{1, 1, 1, 1, 1, 256},
 };
 
 // Two kernels for dk and dv compute the scores twice. That can pay only where one kernel has too many sums.
@@ -92,7 +92,7 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
 std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients) {
     const uint32_t dim = std::max(problem.headDim, problem.valueDim);
     std::vector<std::vector<KernelTileText>> candidates;
-    for (const GradientTile& t : gradientTiles) {
+    for (const BackwardTile& t : gradientTiles) {
         if (dim > t.mostDim)
             continue;
         const std::string tile = fmt::format("subgroups={} ownedTiles={} steps={} stages={} depthSubgroups={}",

@@ -10,7 +10,8 @@
 namespace vkf {
 namespace {
 
-VkfResult buildPath(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+VkfResult buildPath(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                    VkfMessage* message) {
     switch (builder.decision().path) {
     case VKF_PATH_STANDARD:
         return buildStandard(builder, phases, scratch, message);
@@ -22,7 +23,8 @@ VkfResult buildPath(const PhaseBuilder& builder, AttentionPhases* phases, Scratc
 }
 
 // Adds all phases that can fail.
-VkfResult buildPhases(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+VkfResult buildPhases(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                      VkfMessage* message) {
     const Decision& decision = builder.decision();
     VkfResult result = buildPath(builder, phases, scratch, message);
     if (result == VKF_SUCCESS && decision.fallback) {
@@ -60,7 +62,7 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
         return VKF_SUCCESS;
     }
     AttentionPhases phases;
-    const PhaseBuilder builder(caps, problem, *plan);
+    const AttentionPhaseBuilder builder(caps, problem, *plan);
     if (const VkfResult result = buildPhases(builder, &phases, &plan->scratch, message); result != VKF_SUCCESS) {
         return result;
     }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "planning/build/phase_builder.hpp"
+#include "planning/build/attention_phase_builder.hpp"
 #include "planning/phase.hpp"
 #include "planning/scratch.hpp"
 
@@ -28,15 +28,18 @@ struct AttentionPhases {
 std::vector<Phase> inOrder(AttentionPhases&& phases);
 
 // Each adds phases of one purpose, and reserves the scratch memory that they bring.
-VkfResult buildFused(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message);
-VkfResult buildKeyOuter(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message);
-VkfResult buildStandard(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message);
-VkfResult buildFallback(const PhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message);
-VkfResult buildProbabilities(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildFused(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                     VkfMessage* message);
+VkfResult buildKeyOuter(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                        VkfMessage* message);
+VkfResult buildStandard(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                        VkfMessage* message);
+VkfResult buildFallback(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message);
+VkfResult buildProbabilities(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                              VkfMessage* message);
-VkfResult buildDequantizedKeys(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildDequantizedKeys(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                                VkfMessage* message);
 // `phases` must have the attention phase, which becomes one for each class of rows.
-void buildTileMap(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch);
+void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch);
 
 } // namespace vkf

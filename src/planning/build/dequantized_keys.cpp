@@ -15,7 +15,7 @@ constexpr double elementOperations = 8;
 
 } // namespace
 
-VkfResult buildDequantizedKeys(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildDequantizedKeys(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                                VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const DequantizedKeys& dequantized = *builder.decision().dequantizedKeys;

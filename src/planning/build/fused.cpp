@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wide for mostMergeLanes
 
 // Adds the phase that merges the partial results in scratch memory.
-VkfResult buildMerge(const PhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
+VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const uint32_t splits = builder.decision().splits;
     // Wide rows are merged in pieces. Problems with wide rows have few heads, and merging each row in one piece would
@@ -50,7 +50,7 @@ VkfResult buildMerge(const PhaseBuilder& builder, AttentionPhases* phases, VkfMe
 }
 
 // Makes the phase of attention, whose workgroups write to `output`.
-VkfResult makeAttention(const PhaseBuilder& builder, Operand output, Phase* attention, VkfMessage* message) {
+VkfResult makeAttention(const AttentionPhaseBuilder& builder, Operand output, Phase* attention, VkfMessage* message) {
     const Decision& decision = builder.decision();
     const VkfResult result = builder.make(
         decision.kernel, decision.constants, builder.attentionOperands(output), builder.rowTiles() * decision.splits,
@@ -59,7 +59,7 @@ VkfResult makeAttention(const PhaseBuilder& builder, Operand output, Phase* atte
     return result;
 }
 
-VkfResult buildUnsplit(const PhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
+VkfResult buildUnsplit(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
     Phase& attention = phases->attention.emplace_back();
     const VkfResult result = makeAttention(builder, Operand::o, &attention, message);
     builder.writeLse(&attention);
@@ -67,7 +67,7 @@ VkfResult buildUnsplit(const PhaseBuilder& builder, AttentionPhases* phases, Vkf
 }
 
 // Adds two phases: one makes a partial result (o, m, l) for each key split, the other merges them.
-VkfResult buildSplits(PhaseBuilder builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+VkfResult buildSplits(AttentionPhaseBuilder builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const uint32_t splits = builder.decision().splits;
     if (const VkfResult result = checkRowCount(builder.problem(), splits, message); result != VKF_SUCCESS) {
@@ -90,12 +90,13 @@ VkfResult buildSplits(PhaseBuilder builder, AttentionPhases* phases, Scratch* sc
 
 } // namespace
 
-VkfResult buildFused(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
+VkfResult buildFused(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+                     VkfMessage* message) {
     return builder.decision().splits > 1 ? buildSplits(builder, phases, scratch, message)
                                          : buildUnsplit(builder, phases, message);
 }
 
-VkfResult buildFallback(const PhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
+VkfResult buildFallback(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
     const ScalarTile& tile = *builder.decision().fallback;
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,

@@ -11,7 +11,8 @@ namespace {
 // Invocations of a workgroup that divides rows; a row takes at most 64.
 constexpr uint32_t finishWorkgroupSize = 128;
 
-VkfResult buildPasses(const PhaseBuilder& builder, uint32_t keyTiles, AttentionPhases* phases, VkfMessage* message) {
+VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, AttentionPhases* phases,
+                      VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const TileShape& tile = builder.decision().tile;
     const double columns = static_cast<double>(p.headDim) + p.valueDim;
@@ -29,8 +30,9 @@ VkfResult buildPasses(const PhaseBuilder& builder, uint32_t keyTiles, AttentionP
 
 } // namespace
 
-VkfResult buildKeyOuter(const PhaseBuilder& given, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
-    PhaseBuilder builder = given;
+VkfResult buildKeyOuter(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+                        VkfMessage* message) {
+    AttentionPhaseBuilder builder = given;
     const VkfProblem& p = builder.problem().given;
     const VkfTensorLayout outputs = scratchLayout(p, p.batch, p.valueDim);
     builder.setScratchLayout(outputs);

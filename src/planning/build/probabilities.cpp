@@ -15,7 +15,7 @@ constexpr double mostProbabilityBytes = 0x1p62;
 
 } // namespace
 
-VkfResult buildProbabilities(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildProbabilities(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                              VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const uint32_t rows = probabilityRows(p);

@@ -12,7 +12,7 @@ namespace {
 // No memory is larger, and offsets of more bytes of scores might not fit into 64 bits.
 constexpr double mostScoreBytes = 0x1p62;
 
-VkfResult makeScores(const PhaseBuilder& builder, Phase* scores, VkfMessage* message) {
+VkfResult makeScores(const AttentionPhaseBuilder& builder, Phase* scores, VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const TileShape& tile = builder.decision().tile;
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
@@ -22,7 +22,7 @@ VkfResult makeScores(const PhaseBuilder& builder, Phase* scores, VkfMessage* mes
 }
 
 // One workgroup takes one row.
-VkfResult makeSoftmax(const PhaseBuilder& builder, Phase* softmax, VkfMessage* message) {
+VkfResult makeSoftmax(const AttentionPhaseBuilder& builder, Phase* softmax, VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const StandardKernels& kernels = *builder.decision().standard;
     const bool probabilities =
@@ -43,7 +43,7 @@ VkfResult makeSoftmax(const PhaseBuilder& builder, Phase* softmax, VkfMessage* m
     return result;
 }
 
-VkfResult makeOutput(const PhaseBuilder& builder, Phase* output, VkfMessage* message) {
+VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMessage* message) {
     const VkfProblem& p = builder.problem().given;
     const double rows = builder.decision().tile.rows;
     const double keys = widestRow(builder.problem(), builder.decision().tile.rows);
@@ -58,8 +58,9 @@ VkfResult makeOutput(const PhaseBuilder& builder, Phase* output, VkfMessage* mes
 
 } // namespace
 
-VkfResult buildStandard(const PhaseBuilder& given, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
-    PhaseBuilder builder = given;
+VkfResult buildStandard(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+                        VkfMessage* message) {
+    AttentionPhaseBuilder builder = given;
     const VkfProblem& p = builder.problem().given;
     const StandardKernels& kernels = *builder.decision().standard;
     if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *

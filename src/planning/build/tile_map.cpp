@@ -23,7 +23,7 @@ constexpr uint64_t mapWordBytes = 16; // three bits for each of 32 tiles, and fo
 constexpr uint64_t pairOperations = 8;
 
 // Returns a phase whose kernel looks at the tiles of the map, with the parameters of the attention phase.
-Phase mapPhase(const PhaseBuilder& builder, Kernel kernel, const Phase& attention, uint64_t items,
+Phase mapPhase(const AttentionPhaseBuilder& builder, Kernel kernel, const Phase& attention, uint64_t items,
                uint64_t operations) {
     const CheckedProblem& problem = builder.problem();
     const TileMapChoice& map = *builder.decision().map;
@@ -51,7 +51,7 @@ Phase mapPhase(const PhaseBuilder& builder, Kernel kernel, const Phase& attentio
 }
 
 // Gives a phase the tile of its class of rows, where the classes have tiles of their own.
-void setTileOfClass(uint32_t rowClass, const PhaseBuilder& builder, Phase* phase) {
+void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Phase* phase) {
     const Decision& decision = builder.decision();
     const BiasMaskTile& masked = *decision.biasMaskTile;
     const uint64_t rowTiles = tilesOfRows(builder.problem(), decision.packedHeads, decision.tile.rows);
@@ -76,7 +76,7 @@ void setTileOfClass(uint32_t rowClass, const PhaseBuilder& builder, Phase* phase
 }
 
 // Returns a phase for each class of rows. They write different rows, so that they run at the same time.
-std::vector<Phase> attentionOfClasses(const PhaseBuilder& builder, const Phase& attention) {
+std::vector<Phase> attentionOfClasses(const AttentionPhaseBuilder& builder, const Phase& attention) {
     std::vector<Phase> phases;
     for (const uint32_t rowClass : builder.decision().map->rowClasses) {
         Phase& ofClass = phases.emplace_back(attention);
@@ -91,7 +91,7 @@ std::vector<Phase> attentionOfClasses(const PhaseBuilder& builder, const Phase& 
 
 } // namespace
 
-void buildTileMap(const PhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch) {
+void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch) {
     const TileMapChoice& map = *builder.decision().map;
     Phase& attention = phases->attention.front();
     attention.variant.constants[VKF_ID_TILE_MAP] = map.byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;

@@ -22,10 +22,11 @@ struct CoopmatChoice {
 };
 CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& problem);
 
-// The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` is what AUTO found on the way, if it looked.
+// The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` is what AUTO found on the way, if it takes it.
 struct PathChoice {
     VkfPath path{};
     std::optional<CoopmatChoice> coopmat;
+    PathVerdicts verdicts;
 };
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem);
 

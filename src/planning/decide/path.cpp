@@ -2,6 +2,8 @@
 #include "planning/decide/decide_paths.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 #include "device/chips.hpp"
@@ -11,53 +13,188 @@
 namespace vkf {
 namespace {
 
-// Whether many packed rows meet many keys.
+constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_COOPMAT, VKF_PATH_SCALAR, VKF_PATH_STANDARD,
+                              VKF_PATH_KEY_OUTER};
+
+uint64_t packedRows(const VkfProblem& p) {
+    return p.kvHeads != 0 ? p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} : 0;
+}
+uint64_t keysOfAllHeads(const VkfProblem& p) { return uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p); }
+
+// ---- Path decode -----------------------------------------------------------------------------------------------
+
+bool isSupportedByDecode(const Caps& caps, const VkfProblem& p) {
+    return caps.storage16() && !has(p, VKF_USE_BLOCK_MASK);
+}
+
+bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.mostDecodeRows; }
+
+// Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
 bool isCrowded(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const bool manyRows =
-        !problem.empty && p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} > chip.mostPackedDecodeRows;
-    return manyRows && uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p) >= chip.fewKeys;
+    const bool manyRows = !problem.empty && packedRows(p) > chip.mostPackedDecodeRows;
+    return manyRows && keysOfAllHeads(p) >= chip.fewKeys && !usesBf16x3(p);
 }
 
-// Whether AUTO may take path coopmat.
-bool mayTakeMatrices(const Caps& caps, const CheckedProblem& problem) {
+std::string wideHeads(const VkfProblem& p) {
+    return inWords("heads have %u columns; other paths than decode take at most %u", std::max(p.headDim, p.valueDim),
+                   maxHeadDim);
+}
+
+std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
+    const std::string rows =
+        inWords("decode is the fastest for up to %u query rows (here %u)", chip.mostDecodeRows, typicalRows(p));
+    if (usesBf16x3(p) || problem.empty) {
+        return rows;
+    }
+    if (isCrowded(chip, problem)) {
+        return rows + " where coopmat cannot be taken";
+    }
+    return rows +
+           inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
+                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(keysOfAllHeads(p)));
+}
+
+std::string crowded(const Chip::Path& chip, const VkfProblem& p) {
+    return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
+                   "KV heads (here %llu)",
+                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(keysOfAllHeads(p)));
+}
+
+// Why AUTO does not take path decode at once.
+PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
+    const VkfProblem& p = problem.given;
     const Chip::Path& chip = chipOf(caps).path;
-    const bool avoided = chip.avoidsMatrices || (usesBf16x3(problem.given) && chip.avoidsBf16x3);
-    return !avoided && caps.storage16() && whyNotCoopmat(caps, problem) == nullptr;
+    if (!isSupportedByDecode(caps, p)) {
+        return {VKF_PATH_DECODE, VKF_RULE_UNSUPPORTED,
+                caps.storage16() ? "path decode has no block mask" : "path decode needs 16-bit storage"};
+    }
+    if (hasFewRows(chip, p)) {
+        return {VKF_PATH_DECODE, VKF_RULE_CROWDED, crowded(chip, p)};
+    }
+    return {
+        VKF_PATH_DECODE, VKF_RULE_MANY_ROWS,
+        inWords("decode is the fastest for up to %u query rows only (here %u)", chip.mostDecodeRows, typicalRows(p))};
 }
 
-// Whether the tile holds everything in registers.
-bool holdsMatrices(const Caps& caps, const CoopmatTile& tile) {
-    return tile.subgroups != 0 && spillsOnAmd(tile, caps).reason == VKF_TILE_SUITS;
+// ---- Path coopmat ----------------------------------------------------------------------------------------------
+
+constexpr const char* matrixUnits = "matrix units multiply faster than plain arithmetic";
+
+// What AUTO says about path coopmat: takes it, with its tile, or says why not.
+struct CoopmatVerdict {
+    PathVerdict verdict;
+    std::optional<CoopmatChoice> choice; // empty = not taken
+};
+
+CoopmatVerdict without(VkfPathRule rule, std::string reason) {
+    return {{VKF_PATH_COOPMAT, rule, std::move(reason)}, {}};
+}
+
+// Where a phase before attention converts k and v, the tile that would convert them itself is judged. On AMD chips the
+// two can differ in what they spill, and no measurement says which of them to judge.
+CoopmatTile judgedTile(const TunedDevice& device, const CheckedProblem& problem, const CoopmatChoice& choice) {
+    return choice.dequantizesKeys ? chooseCoopmatTile(device, coopmatMatrices(device.caps, problem.given),
+                                                      tileProblem(VKF_PATH_COOPMAT, problem))
+                                        .tile
+                                  : choice.plan.tile;
+}
+
+CoopmatVerdict judgeCoopmat(const TunedDevice& device, const CheckedProblem& problem) {
+    const Caps& caps = device.caps;
+    const Chip::Path& chip = chipOf(caps).path;
+    if (chip.avoidsMatrices) {
+        return without(VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip");
+    }
+    if (usesBf16x3(problem.given) && chip.avoidsBf16x3) {
+        return without(VKF_RULE_CHIP, "fp32 on matrix units was not measured on chips of this vendor");
+    }
+    if (!caps.storage16()) {
+        return without(VKF_RULE_UNSUPPORTED, "path coopmat needs 16-bit storage");
+    }
+    if (const char* whyNot = whyNotCoopmat(caps, problem); whyNot != nullptr) {
+        return without(VKF_RULE_UNSUPPORTED, inWords("path coopmat: %s", whyNot));
+    }
+    CoopmatChoice choice = chooseCoopmat(device, problem);
+    const CoopmatTile judged = judgedTile(device, problem, choice);
+    if (judged.subgroups == 0) {
+        return without(VKF_RULE_UNSUPPORTED, "no tile of path coopmat fits the device");
+    }
+    if (const Rejection spills = spillsOnAmd(judged, caps); spills.reason != VKF_TILE_SUITS) {
+        return without(VKF_RULE_SPILLS,
+                       inWords("the tile of coopmat takes about %llu registers an invocation; the compiler of this "
+                               "device spills above %llu",
+                               static_cast<unsigned long long>(spills.value),
+                               static_cast<unsigned long long>(spills.limit)));
+    }
+    return {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, matrixUnits}, std::move(choice)};
+}
+
+// ---- All paths -------------------------------------------------------------------------------------------------
+
+// AUTO never looks at these paths.
+PathVerdict forComparison(VkfPath path) {
+    return {path, VKF_RULE_COMPARISON, "AUTO never takes it: it is for comparisons and for study"};
+}
+
+PathVerdicts verdictsOn(PathVerdict decode, PathVerdict coopmat, PathVerdict scalar) {
+    return {std::move(decode), std::move(coopmat), std::move(scalar), forComparison(VKF_PATH_STANDARD),
+            forComparison(VKF_PATH_KEY_OUTER)};
+}
+
+// The rule that takes path decode decides against scalar too, and against coopmat if AUTO did not look at it.
+PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathVerdict> coopmat = {}) {
+    return {VKF_PATH_DECODE,
+            {},
+            verdictsOn({VKF_PATH_DECODE, rule, reason}, coopmat.value_or(PathVerdict{VKF_PATH_COOPMAT, rule, reason}),
+                       {VKF_PATH_SCALAR, rule, reason})};
+}
+
+PathChoice takeCoopmat(CoopmatVerdict coopmat, PathVerdict decode) {
+    if (decode.rule == VKF_RULE_CROWDED) {
+        coopmat.verdict.rule = decode.rule;
+        coopmat.verdict.reason = decode.reason;
+    }
+    return {VKF_PATH_COOPMAT, std::move(coopmat.choice),
+            verdictsOn(std::move(decode), std::move(coopmat.verdict),
+                       {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+}
+
+PathChoice takeScalar(PathVerdict coopmat, PathVerdict decode) {
+    return {VKF_PATH_SCALAR,
+            {},
+            verdictsOn(std::move(decode), std::move(coopmat),
+                       {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
 }
 
 } // namespace
 
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) {
     const VkfProblem& p = problem.given;
-    const Caps& caps = device.caps;
-    const Chip::Path& chip = chipOf(caps).path;
+    const Chip::Path& chip = chipOf(device.caps).path;
     if (p.path != VKF_PATH_AUTO) {
-        return {p.path, {}};
+        return {p.path, {}, askedFor(p.path, paths)};
     }
-    const bool wide = std::max(p.headDim, p.valueDim) > maxHeadDim; // no other path takes such heads
-    const bool few = caps.storage16() && typicalRows(p) <= chip.mostDecodeRows && !has(p, VKF_USE_BLOCK_MASK);
-    if (wide || (few && (!isCrowded(chip, problem) || usesBf16x3(p)))) { // fp32 as bf16x3 was not measured for few rows
-        return {VKF_PATH_DECODE, {}};
+    if (std::max(p.headDim, p.valueDim) > maxHeadDim) {
+        return takeDecode(VKF_RULE_WIDE_HEADS, wideHeads(p));
     }
-    if (mayTakeMatrices(caps, problem)) {
-        CoopmatChoice chosen = chooseCoopmat(device, problem);
-        // Where a phase before attention converts k and v, the tile that would convert them itself is judged. On AMD
-        // chips the two can differ in what they spill, and no measurement says which of them to judge.
-        const CoopmatTile judged =
-            chosen.dequantizesKeys
-                ? chooseCoopmatTile(device, coopmatMatrices(caps, p), tileProblem(VKF_PATH_COOPMAT, problem)).tile
-                : chosen.plan.tile;
-        if (holdsMatrices(caps, judged)) {
-            return {VKF_PATH_COOPMAT, std::move(chosen)};
-        }
+    const bool few = isSupportedByDecode(device.caps, p) && hasFewRows(chip, p);
+    if (few && !isCrowded(chip, problem)) {
+        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem));
     }
-    return {few ? VKF_PATH_DECODE : VKF_PATH_SCALAR, {}};
+    CoopmatVerdict coopmat = judgeCoopmat(device, problem);
+    if (coopmat.choice) {
+        return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem));
+    }
+    if (few) {
+        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(coopmat.verdict));
+    }
+    return takeScalar(std::move(coopmat.verdict), whyNotDecode(device.caps, problem));
 }
 
 } // namespace vkf

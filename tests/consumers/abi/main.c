@@ -97,6 +97,12 @@ static void printPlan(VkfPlan plan) {
     checkOutput(info, sizeof *info);
     printf("plan %s, tile %s, %u steps, %g operations, %g bytes\n", info->description, info->tile,
            (unsigned)info->stepCount, info->operations, info->minimumBytes);
+    for (int path = VKF_PATH_SCALAR; path <= VKF_PATH_KEY_OUTER; path++) {
+        VkfPathVerdict* verdict = poisonedOutput(sizeof *verdict);
+        checkVkflash(vkfGetPlanPath(plan, (VkfPath)path, verdict, &message), &message);
+        checkOutput(verdict, sizeof *verdict);
+        printf("  path %s: taken %u, %s\n", vkfPathName((VkfPath)path), (unsigned)verdict->taken, verdict->reason);
+    }
     for (uint32_t i = 0; i < vkfGetPlanTileCount(plan); i++) {
         VkfTileCandidate* candidate = poisonedOutput(sizeof *candidate);
         checkVkflash(vkfGetPlanTile(plan, i, candidate, &message), &message);

@@ -85,9 +85,9 @@ template <typename Plan> void addCommon(Text& text, const Plan& plan, const Tile
 
 std::string textOf(const AttentionPlan& plan) {
     Text text;
-    const auto& [path, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits, packedHeads,
-                 headsInTurn, matrix, matrixElements, productType, bf16x3, inputAlignment, outputAlignment, map,
-                 biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
+    const auto& [path, pathVerdicts, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits,
+                 packedHeads, headsInTurn, matrix, matrixElements, productType, bf16x3, inputAlignment, outputAlignment,
+                 map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", bf16x3).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
@@ -104,10 +104,10 @@ std::string textOf(const AttentionPlan& plan) {
     return text.str();
 }
 
-std::string textOf(const GradientPlan& plan) {
+std::string textOf(const BackwardPlan& plan) {
     Text text;
-    const auto& [path, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment, scalar, coopmat,
-                 bands, bias, sinks] = static_cast<const GradientDecision&>(plan);
+    const auto& [path, pathVerdicts, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment, scalar,
+                 coopmat, bands, bias, sinks] = static_cast<const BackwardDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);

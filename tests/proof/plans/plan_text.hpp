@@ -5,14 +5,14 @@
 
 #include <string>
 
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
 #include "tiles/merge_tile.hpp"
 
 namespace vkf::test {
 
 std::string textOf(const AttentionPlan& plan);
-std::string textOf(const GradientPlan& plan);
+std::string textOf(const BackwardPlan& plan);
 std::string textOf(const MergeTile& tile);
 
 } // namespace vkf::test

@@ -44,9 +44,9 @@ Outcome planOf(const DescribedDevice& device, const VkfBackwardProblem& problem)
     if (const VkfResult result = vkf::checkGradient(&problem, &checked, nullptr); result != VKF_SUCCESS) {
         return refusedWithoutDevice(result);
     }
-    vkf::GradientPlan plan;
+    vkf::BackwardPlan plan;
     VkfMessage message{};
-    const VkfResult result = vkf::makeGradientPlan({device.caps, device.tuning}, checked, &plan, &message);
+    const VkfResult result = vkf::makeBackwardPlan({device.caps, device.tuning}, checked, &plan, &message);
     return {result, result == VKF_SUCCESS ? textOf(plan) : std::string(message.text) + '\n'};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Bands of keys, whose ds, or p and ds, stay in scratch memory for other kernels (shaders/backward/bands.glsl).
-#include "planning/gradient/gradient_phases.hpp"
+#include "planning/backward/backward_phases.hpp"
 
 #include <algorithm>
 
@@ -32,11 +32,11 @@ void setBands(const BandChoice& chosen, Phase& phase) {
 }
 
 // Makes the phase that sums over the pairs of a band.
-VkfResult makeSums(const GradientPhaseBuilder& builder, const GradientSumTile& tile, bool writesDv, Phase* phase,
+VkfResult makeSums(const BackwardPhaseBuilder& builder, const BackwardSumTile& tile, bool writesDv, Phase* phase,
                    VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
-    const GradientBands& bands = builder.decision().bands->bands;
-    const bool keys = tile.owner == GradientOwner::keys;
+    const BackwardBands& bands = builder.decision().bands->bands;
+    const bool keys = tile.owner == BackwardOwner::keys;
     const uint32_t heads = p.queryHeads / p.kvHeads;
     const uint32_t bandKeys = builder.decision().bandKeys();
     const uint64_t tiles = keys ? tilesOf(bandKeys, tile.keys()) : heads * tilesOf(p.queryRows, tile.rows());
@@ -49,7 +49,7 @@ VkfResult makeSums(const GradientPhaseBuilder& builder, const GradientSumTile& t
 }
 
 void reserve(const BandChoice& chosen, Scratch* scratch) {
-    const GradientBands& bands = chosen.bands;
+    const BackwardBands& bands = chosen.bands;
     scratch->reserve(ScratchRange::storedDs, bands.pairBytes, scratchAlignment, bands.margin);
     if (chosen.store.storesP) {
         scratch->reserve(ScratchRange::storedP, bands.pairBytes, scratchAlignment, bands.margin);
@@ -59,7 +59,7 @@ void reserve(const BandChoice& chosen, Scratch* scratch) {
 
 } // namespace
 
-VkfResult buildBands(const GradientPhaseBuilder& builder, GradientPhases* phases, Scratch* scratch,
+VkfResult buildBands(const BackwardPhaseBuilder& builder, BackwardPhases* phases, Scratch* scratch,
                      VkfMessage* message) {
     const BandChoice& chosen = *builder.decision().bands;
     reserve(chosen, scratch);
@@ -69,7 +69,7 @@ VkfResult buildBands(const GradientPhaseBuilder& builder, GradientPhases* phases
         return result;
     }
     setBands(chosen, store);
-    for (const GradientSumTile* tile : {&chosen.dq, &chosen.dk, &chosen.dv}) {
+    for (const BackwardSumTile* tile : {&chosen.dq, &chosen.dk, &chosen.dv}) {
         if (tile->workgroupSize() == 0) {
             continue;
         }

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "planning/backward/band_choice.hpp"
 #include "planning/decision.hpp"
-#include "planning/gradient/band_choice.hpp"
 #include "problem/gradient.hpp"
 #include "problem/strides.hpp"
-#include "tiles/gradient/gradient_matrix_tile.hpp"
-#include "tiles/gradient/gradient_sum_tile.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/backward/backward_matrix_tile.hpp"
+#include "tiles/backward/backward_sum_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 #include "tiles/tuned_device.hpp"
 
 namespace vkf {
@@ -29,13 +29,14 @@ template <typename Tile> struct PairTiles {
 // Kernels that take turns, band by band: `store` stores ds, or p and ds, in scratch memory, and the others sum over
 // them. `dk` and `dv` have no workgroup unless `store` stores p.
 struct BandChoice {
-    GradientBands bands;
-    GradientMatrixTile store;
-    GradientSumTile dq, dk, dv;
+    BackwardBands bands;
+    BackwardMatrixTile store;
+    BackwardSumTile dq, dk, dv;
 };
 
-struct GradientDecision {
+struct BackwardDecision {
     VkfPath path{};
+    PathVerdicts pathVerdicts;             // on scalar and coopmat
     TileShape tile;                        // the largest workgroup and the most shared memory of all kernels
     std::string rowTileText;               // tile of the kernel that writes dq; empty without it
     std::string keyTileText;               // tile of the kernel that writes dk and dv, or of one each; empty without it
@@ -43,10 +44,10 @@ struct GradientDecision {
     MatrixLayout matrix;                   // empty without cooperative matrices
     VkfType productType = VKF_TYPE_F32;    // the type of products
     uint32_t inputAlignment = 1;           // bytes; q, k, v and dout need it besides the alignment of their elements
-    PairTiles<GradientTile> scalar;        // path scalar
-    PairTiles<GradientMatrixTile> coopmat; // path coopmat. With bands they are a fallback.
+    PairTiles<BackwardTile> scalar;        // path scalar
+    PairTiles<BackwardMatrixTile> coopmat; // path coopmat. With bands they are a fallback.
     std::optional<BandChoice> bands;
-    std::optional<GradientTile> bias; // writes dbias
+    std::optional<BackwardTile> bias; // writes dbias
     bool sinks = false;               // dsinks is wanted and has elements
 
     uint32_t bandKeys() const { return bands ? bands->bands.tiles * bands->store.keys() : 0; }
@@ -57,7 +58,7 @@ struct GradientDecision {
 };
 
 // Decides all of it. Errors say why the device cannot do the problem.
-VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
                          VkfMessage* message);
 
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.

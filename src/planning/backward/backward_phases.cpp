@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "planning/gradient/gradient_phases.hpp"
+#include "planning/backward/backward_phases.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/message.hpp"
-#include "planning/counts.hpp"
-#include "planning/item_steps.hpp"
 
 namespace vkf {
 namespace {
@@ -29,7 +27,7 @@ void addJoined(std::optional<Phase>&& phase, std::vector<Phase>* all) {
 
 } // namespace
 
-std::vector<Phase> inOrder(GradientPhases&& phases) {
+std::vector<Phase> inOrder(BackwardPhases&& phases) {
     std::vector<Phase> all;
     if (phases.table) {
         all.push_back(*phases.table);
@@ -47,80 +45,54 @@ std::vector<Phase> inOrder(GradientPhases&& phases) {
     return all;
 }
 
-bool GradientPhaseBuilder::needsStorage16() const {
+bool BackwardPhaseBuilder::needsStorage16() const {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
     const CheckedGradient& g = gradient_;
     return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
            std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
 }
 
-VkfResult GradientPhaseBuilder::make(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors,
+VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors,
                                      uint64_t items, double operations, Phase* phase, VkfMessage* message) const {
-    if (const VkfResult result = checkItemCount(items, message); result != VKF_SUCCESS) {
-        return result;
-    }
-    Phase made;
-    std::array<ByteStrides, 4> strides{};
-    std::array<const char*, 4> names{};
-    for (size_t i = 0; i < tensors.size(); i++) {
-        made.operands[i] = tensors[i].operand;
-        strides[i] = tensors[i].layout != nullptr ? byteStrides(*tensors[i].layout) : ByteStrides{};
-        names[i] = tensors[i].name;
-    }
     uint32_t shift = 0;
-    if (const VkfResult result = chooseStrideShift(strides, &shift, message, names); result != VKF_SUCCESS) {
-        return result;
+    const VkfResult result =
+        PhaseBuilder::make({kernel, tensors, needsStorage16(), items, operations}, phase, &shift, message);
+    if (result == VKF_SUCCESS) {
+        phase->variant.constants = backwardConstants(gradient_, ofTile, shift);
     }
-    const KernelTraits& traits = traitsOf(kernel);
-    made.params = baseParams(forward(), strides, shift);
-    made.variant.kernel = kernel;
-    made.variant.storage16 = isTaken(traits.storage16, needsStorage16());
-    made.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
-    if (traits.matrices) {
-        made.variant.bf16 = decision_.productType == VKF_TYPE_BF16;
-        made.variant.viaShared = isTaken(traits.viaShared, decision_.matrix.viaShared);
-        made.variant.subgroups = true;
-        made.variant.subgroupSize = caps().subgroupSize;
-    }
-    made.variant.constants = gradientConstants(gradient_, ofTile, shift);
-    made.items = static_cast<uint32_t>(items);
-    const uint64_t given = forward().given.maxStepOperations;
-    const auto most = static_cast<double>(given != 0 ? given : traits.stepOperations);
-    made.itemsPerStep = itemsOfStep(most, operations, caps().maxGroupCount);
-    *phase = made;
-    return VKF_SUCCESS;
+    return result;
 }
 
-std::array<GradientPhaseBuilder::Tensor, 4> GradientPhaseBuilder::pairTensors() const {
+std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
     const CheckedProblem& p = forward();
-    return {{{Operand::q, &p.layout(VKF_TENSOR_Q), "q"},
-             {Operand::k, &p.layout(VKF_TENSOR_K), "k"},
-             {Operand::v, &p.layout(VKF_TENSOR_V), "v"},
-             {Operand::dout, &gradient_.layout(VKF_BACKWARD_DOUT), "dout"}}};
+    return {{{Operand::q, byteStrides(p.layout(VKF_TENSOR_Q)), "q"},
+             {Operand::k, byteStrides(p.layout(VKF_TENSOR_K)), "k"},
+             {Operand::v, byteStrides(p.layout(VKF_TENSOR_V)), "v"},
+             {Operand::dout, byteStrides(gradient_.layout(VKF_BACKWARD_DOUT)), "dout"}}};
 }
 
 template <KernelTile Tile>
-VkfResult GradientPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
+VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
                                           double operations, Phase* phase, VkfMessage* message) const {
-    constants[VKF_ID_WRITES_DK] = tile.owner == GradientOwner::keys && tile.sumsHeads() ? 1 : 0;
-    constants[VKF_ID_WRITES_DV] = tile.owner == GradientOwner::keys && tile.sumsValues() ? 1 : 0;
+    constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.sumsHeads() ? 1 : 0;
+    constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.sumsValues() ? 1 : 0;
     return make(kernel, constants, pairTensors(), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makePairs(const GradientTile& tile, uint64_t items, double operations, Phase* phase,
+VkfResult BackwardPhaseBuilder::makePairs(const BackwardTile& tile, uint64_t items, double operations, Phase* phase,
                                           VkfMessage* message) const {
     return makePairs(Kernel::backwardScalar, tile, tileConstants(tile), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makePairs(const GradientMatrixTile& tile, uint64_t items, double operations,
+VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations,
                                           Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
-    constants[VKF_ID_LOCKSTEP] = (caps_.quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
+    constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations,
+VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations,
                                          Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
@@ -128,14 +100,14 @@ VkfResult GradientPhaseBuilder::makeSums(const GradientSumTile& tile, bool write
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 
-VkfResult GradientPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
+VkfResult BackwardPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
     const VkfProblem& p = forward().given;
     return workgroupSize != 0
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED,
                       "the backward pass of headDim %u and valueDim %u needs more than the device's %u bytes of shared "
                       "memory",
-                      p.headDim, p.valueDim, caps_.maxSharedMemoryBytes);
+                      p.headDim, p.valueDim, caps().maxSharedMemoryBytes);
 }
 
 } // namespace vkf

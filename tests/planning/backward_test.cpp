@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "reference/gradient_cases.hpp"
 #include "support/described_device.hpp"
 #include "support/masks.hpp"
@@ -16,21 +16,21 @@ namespace {
 using vkf::test::capsOf;
 using vkf::test::problemOf;
 
-VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::GradientPlan* plan, VkfMessage* message) {
+VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::BackwardPlan* plan, VkfMessage* message) {
     vkf::CheckedGradient checked{};
     const VkfResult result = vkf::checkGradient(&problem, &checked, message);
-    return result == VKF_SUCCESS ? vkf::makeGradientPlan({caps}, checked, plan, message) : result;
+    return result == VKF_SUCCESS ? vkf::makeBackwardPlan({caps}, checked, plan, message) : result;
 }
 
-vkf::GradientPlan made(const vkf::Caps& caps, const VkfBackwardProblem& problem) {
-    vkf::GradientPlan plan;
+vkf::BackwardPlan made(const vkf::Caps& caps, const VkfBackwardProblem& problem) {
+    vkf::BackwardPlan plan;
     VkfMessage message{};
     INFO(message.text);
     REQUIRE(make(caps, problem, &plan, &message) == VKF_SUCCESS);
     return plan;
 }
 
-std::vector<vkf::Kernel> kernelsOf(const vkf::GradientPlan& plan) {
+std::vector<vkf::Kernel> kernelsOf(const vkf::BackwardPlan& plan) {
     std::vector<vkf::Kernel> kernels;
     for (const vkf::Phase& phase : plan.phases) {
         kernels.push_back(phase.variant.kernel);
@@ -46,7 +46,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64});
     vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
-    const vkf::GradientPlan all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
+    const vkf::BackwardPlan all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
     CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
                                         Kernel::backwardScalar, Kernel::backwardScalar, Kernel::backwardSinks});
     // Only the first gradient waits for the phases before it.
@@ -67,7 +67,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     CHECK(all.phases[5].items == 4);
     CHECK(all.scratch.bytes() >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::BackwardTable));
 
-    const vkf::GradientPlan values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
+    const vkf::BackwardPlan values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
     CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar});
     CHECK(values.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
     CHECK(values.rowTileText.empty());
@@ -80,7 +80,7 @@ TEST_CASE("steps of a backward pass keep to the limit", "[planning]") {
     const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     CHECK(made(caps, problem).steps() == 4);
     forward.maxStepOperations = uint64_t{1} << 32;
-    const vkf::GradientPlan stepped = made(caps, problem);
+    const vkf::BackwardPlan stepped = made(caps, problem);
     // A tile of 64 rows meets 4096 keys in three products of 64 columns; a tile of 64 keys meets the rows of four heads
     // in four.
     const uint64_t ofRows = uint64_t{2} * 64 * 4096 * 3 * 64;
@@ -96,7 +96,7 @@ TEST_CASE("packed sequences list the tiles of rows and of keys", "[planning]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
     vkf::enable(forward, VKF_USE_CU_SEQLENS);
-    const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
+    const vkf::BackwardPlan plan = made(caps, vkf::test::gradientOf(forward));
     CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
                                          Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
     CHECK(plan.tileSequences.count == 1000 / plan.tileSequences.tileRows + 5);
@@ -114,7 +114,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
     VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-    const vkf::GradientPlan plan = made(caps, problem);
+    const vkf::BackwardPlan plan = made(caps, problem);
     CHECK(plan.path == VKF_PATH_COOPMAT);
     CHECK(plan.productType == VKF_TYPE_F16);
     CHECK(plan.inputAlignment == 16);
@@ -140,7 +140,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     forward.path = VKF_PATH_COOPMAT;
     CHECK(made(caps, problem).path == VKF_PATH_COOPMAT);
 
-    vkf::GradientPlan refused;
+    vkf::BackwardPlan refused;
     VkfMessage message{};
     problem.dout = {};
     problem.dout.type = VKF_TYPE_BF16;
@@ -166,7 +166,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[plannin
     caps.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
     vkf::enable(forward, VKF_USE_CU_SEQLENS);
-    const vkf::GradientPlan plan = made(caps, vkf::test::gradientOf(forward));
+    const vkf::BackwardPlan plan = made(caps, vkf::test::gradientOf(forward));
     for (const vkf::Phase& phase : plan.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
         if (phase.variant.kernel == vkf::Kernel::backwardCoopmat && ofKeys) {
@@ -180,7 +180,7 @@ TEST_CASE("a million-token causal backward pass is split into steps of the defau
         VkfProblem forward = problemOf({1, 4, 2, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
         forward.use |= VKF_USE_CAUSAL;
         forward.path = matrices ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
-        const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
+        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
         CHECK(plan.steps() > 300);
         const uint64_t states = uint64_t{4} * (1U << 20) * 2 * sizeof(float);
         CHECK(plan.scratch.bytes() >= states);
@@ -205,7 +205,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     for (const auto& one : cases) {
         INFO(one.mebibytes << " MiB");
         problem.maxScratchBytes = one.mebibytes << 20;
-        const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), problem);
+        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), problem);
         CHECK(plan.bandKeys() == one.bandKeys);
         CHECK(plan.scratch.bytes() <= without + problem.maxScratchBytes + 1024);
         if (one.bandKeys == 0) {
@@ -240,7 +240,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     for (const auto& one : shapes) {
         VkfProblem some = problemOf(one.shape);
         some.path = VKF_PATH_COOPMAT;
-        const vkf::GradientPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(some));
+        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(some));
         CHECK(plan.bandKeys() == one.bandKeys);
         CHECK(plan.phases[2].passes == one.passes);
         CHECK(plan.scratch.bytes() < VKF_DEFAULT_BACKWARD_SCRATCH_BYTES + 10000000);
@@ -249,7 +249,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     VkfProblem masked = problemOf({1, 16, 16, 16384, 16384, 128, 0, VKF_TYPE_F16});
     masked.path = VKF_PATH_COOPMAT;
     masked.use |= VKF_USE_CAUSAL;
-    vkf::GradientPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
+    vkf::BackwardPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].passes == 4);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 16384 + 128);
@@ -283,7 +283,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         large.path = VKF_PATH_COOPMAT;
         VkfBackwardProblem ofLarge = vkf::test::gradientOf(large);
         ofLarge.maxScratchBytes = UINT64_MAX;
-        vkf::GradientPlan plan;
+        vkf::BackwardPlan plan;
         VkfMessage message{};
         if (make(vkf::test::matrixCaps(), ofLarge, &plan, &message) == VKF_SUCCESS) {
             CHECK(plan.scratch.bytes() < uint64_t{1} << 40);
@@ -311,7 +311,7 @@ TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[plannin
     VkfBackwardProblem problem = vkf::test::gradientOf(forward);
     const VkfTensor far = {VKF_TYPE_F16, 0, uint64_t{3} << 32, uint64_t{3} << 30, 64, {}}; // 24 GiB, 6 GiB
     forward.k = problem.dout = problem.dk = far;
-    const vkf::GradientPlan plan = made(capsOf(32, 49152, 1024), problem);
+    const vkf::BackwardPlan plan = made(capsOf(32, 49152, 1024), problem);
     const vkf::Phase& keys = plan.phases[3];
     const uint32_t shift = keys.variant.constants[VKF_ID_STRIDE_SHIFT];
     for (const int tensor : {VKF_K, VKF_DOUT}) {
@@ -324,7 +324,7 @@ TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[plannin
 
 TEST_CASE("a device that cannot do a backward pass says why", "[planning]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
-    vkf::GradientPlan plan;
+    vkf::BackwardPlan plan;
     VkfMessage message{};
     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 64});
     VkfBackwardProblem problem = vkf::test::gradientOf(forward);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "planning/gradient/gradient_decision.hpp"
+#include "planning/backward/backward_decision.hpp"
 
+#include <array>
 #include <utility>
 
 #include "device/chips.hpp"
@@ -25,9 +26,9 @@ bool needsStorage16(const CheckedGradient& g) {
            std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
 }
 
-GradientTileProblem problemOf(const CheckedGradient& gradient, GradientOwner owner, bool sumsHeads, bool sumsValues) {
+BackwardTileProblem problemOf(const CheckedGradient& gradient, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
     const VkfProblem& p = gradient.forward.given;
-    const bool keys = owner == GradientOwner::keys;
+    const bool keys = owner == BackwardOwner::keys;
     return {owner,
             p.headDim,
             p.valueDim,
@@ -58,11 +59,11 @@ const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
 
 // Whether every kernel that is wanted has a tile that fits the device.
 bool hasMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, const MatrixLayout& layout) {
-    const auto fits = [&](GradientOwner owner) {
-        const bool keys = owner == GradientOwner::keys;
-        return chooseGradientMatrixTile(device, layout, problemOf(gradient, owner, true, keys)).workgroupSize() != 0;
+    const auto fits = [&](BackwardOwner owner) {
+        const bool keys = owner == BackwardOwner::keys;
+        return chooseBackwardMatrixTile(device, layout, problemOf(gradient, owner, true, keys)).workgroupSize() != 0;
     };
-    return fits(GradientOwner::rows) && fits(GradientOwner::keys);
+    return fits(BackwardOwner::rows) && fits(BackwardOwner::keys);
 }
 
 // Whether no kernel on cooperative matrices reads tensors element by element.
@@ -72,59 +73,81 @@ bool readsWholeWords(const CheckedGradient& gradient) {
            inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_BACKWARD_DOUT));
 }
 
-// AUTO avoids rows that are not whole words, because NVIDIA's compiler (580.159.04) lost sums of such calls.
-bool avoidsMatrices(const Caps& caps, const CheckedGradient& gradient) {
-    return chipOf(caps).path.avoidsBackwardMatrices || !readsWholeWords(gradient);
+constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+
+// AUTO is coopmat where the device can and nothing speaks against it. Decides about it, with the reason.
+PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedGradient& gradient) {
+    if (chipOf(device.caps).path.avoidsBackwardMatrices) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"};
+    }
+    // NVIDIA's compiler (580.159.04) lost sums of calls whose rows are not whole words.
+    if (!readsWholeWords(gradient)) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_WHOLE_WORDS,
+                inWords("AUTO takes coopmat if rows of q, k, v and dout are multiples of %u bytes", loadedWordBytes)};
+    }
+    if (const char* whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path coopmat: %s", whyNot)};
+    }
+    if (!hasMatrixTiles(device, gradient, device.caps.matrixOf(matrixType(gradient.forward.given)))) {
+        return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "no tile of the backward pass on path coopmat fits the device"};
+    }
+    return {VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "matrix units multiply faster than plain arithmetic"};
 }
 
-// Decides the path and its matrices. AUTO is coopmat where the device can and nothing speaks against it.
-VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+// The path that the problem asks for, or AUTO takes. Sets its verdicts.
+VkfPath choosePath(const TunedDevice& device, const CheckedGradient& gradient, PathVerdicts* verdicts) {
+    if (const VkfPath asked = gradient.forward.given.path; asked != VKF_PATH_AUTO) {
+        *verdicts = askedFor(asked, paths);
+        return asked;
+    }
+    const PathVerdict coopmat = judgeCoopmat(device, gradient);
+    const bool taken = coopmat.rule == VKF_RULE_MATRIX_UNITS;
+    const PathVerdict scalar =
+        taken ? PathVerdict{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
+              : PathVerdict{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
+    *verdicts = {coopmat, scalar};
+    return taken ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+}
+
+// Decides the path and its matrices.
+VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
                      VkfMessage* message) {
-    const Caps& caps = device.caps;
-    const VkfProblem& p = gradient.forward.given;
-    decision->path = VKF_PATH_SCALAR;
-    if (p.path == VKF_PATH_SCALAR || (p.path == VKF_PATH_AUTO && avoidsMatrices(caps, gradient))) {
+    decision->path = choosePath(device, gradient, &decision->pathVerdicts);
+    if (decision->path == VKF_PATH_SCALAR) {
         return VKF_SUCCESS;
     }
-    const char* const whyNot = whyNoMatrices(caps, gradient);
-    if (p.path == VKF_PATH_COOPMAT && whyNot != nullptr) {
+    if (const char* const whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    if (whyNot == nullptr) {
-        const MatrixLayout& layout = caps.matrixOf(matrixType(p));
-        if (p.path == VKF_PATH_COOPMAT || hasMatrixTiles(device, gradient, layout)) {
-            decision->path = VKF_PATH_COOPMAT;
-            decision->matrix = layout;
-            decision->productType = matrixType(p);
-        }
-    }
+    decision->productType = matrixType(gradient.forward.given);
+    decision->matrix = device.caps.matrixOf(decision->productType);
     return VKF_SUCCESS;
 }
 
 // ---- Tiles -----------------------------------------------------------------------------------------------------
 
-void decideScalarTiles(const Caps& caps, const CheckedGradient& gradient, GradientDecision* decision) {
+void decideScalarTiles(const Caps& caps, const CheckedGradient& gradient, BackwardDecision* decision) {
     const bool dk = writesDk(gradient);
     const bool dv = writesDv(gradient);
     if (writesDq(gradient)) {
-        decision->scalar.rows = chooseGradientTile(caps, problemOf(gradient, GradientOwner::rows, true, false));
+        decision->scalar.rows = chooseBackwardTile(caps, problemOf(gradient, BackwardOwner::rows, true, false));
     }
     if (dk || dv) {
-        decision->scalar.keys = chooseKeyTiles(caps, problemOf(gradient, GradientOwner::keys, dk, dv));
+        decision->scalar.keys = chooseKeyTiles(caps, problemOf(gradient, BackwardOwner::keys, dk, dv));
     }
 }
 
-void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision) {
+void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision) {
     const bool dk = writesDk(gradient);
     const bool dv = writesDv(gradient);
     if (writesDq(gradient)) {
         decision->coopmat.rows =
-            chooseGradientMatrixTile(device, decision->matrix, problemOf(gradient, GradientOwner::rows, true, false));
+            chooseBackwardMatrixTile(device, decision->matrix, problemOf(gradient, BackwardOwner::rows, true, false));
     }
     if (dk || dv) {
         const bool packed = has(gradient.forward.given, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
         decision->coopmat.keys =
-            chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, GradientOwner::keys, dk, dv), packed);
+            chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, BackwardOwner::keys, dk, dv), packed);
     }
 }
 
@@ -133,20 +156,20 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradien
 // Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
 constexpr uint32_t widestFused = 128;
 
-BandChoice bandTiles(const TunedDevice& device, const CheckedGradient& gradient, const GradientDecision& decision) {
+BandChoice bandTiles(const TunedDevice& device, const CheckedGradient& gradient, const BackwardDecision& decision) {
     const VkfProblem& p = gradient.forward.given;
     BandChoice tiles{{}, decision.coopmat.keys[0], {}, {}, {}};
-    const auto sum = [&](GradientOwner owner, uint32_t dim) {
-        return chooseGradientSumTile(device.caps, decision.matrix, owner, dim, tiles.store.keys());
+    const auto sum = [&](BackwardOwner owner, uint32_t dim) {
+        return chooseBackwardSumTile(device.caps, decision.matrix, owner, dim, tiles.store.keys());
     };
     if (std::max(p.headDim, p.valueDim) > widestFused) {
-        GradientTileProblem problem = problemOf(gradient, GradientOwner::keys, false, false);
+        BackwardTileProblem problem = problemOf(gradient, BackwardOwner::keys, false, false);
         problem.storesP = true;
-        tiles.store = chooseGradientMatrixTile(device, decision.matrix, problem);
-        tiles.dk = sum(GradientOwner::keys, p.headDim);
-        tiles.dv = writesDv(gradient) ? sum(GradientOwner::keys, p.valueDim) : GradientSumTile{};
+        tiles.store = chooseBackwardMatrixTile(device, decision.matrix, problem);
+        tiles.dk = sum(BackwardOwner::keys, p.headDim);
+        tiles.dv = writesDv(gradient) ? sum(BackwardOwner::keys, p.valueDim) : BackwardSumTile{};
     }
-    tiles.dq = sum(GradientOwner::rows, p.headDim);
+    tiles.dq = sum(BackwardOwner::rows, p.headDim);
     return tiles;
 }
 
@@ -158,18 +181,18 @@ bool hasAllSums(const CheckedGradient& gradient, const BandChoice& tiles) {
 
 // Bands of keys, if VkfBackwardProblem::maxScratchBytes has room for enough keys.
 std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedGradient& gradient,
-                                      const GradientDecision& decision) {
+                                      const BackwardDecision& decision) {
     if (!writesDq(gradient) || !writesDk(gradient) || decision.coopmat.keys[0].workgroupSize() == 0) {
         return {};
     }
     BandChoice chosen = bandTiles(device, gradient, decision);
-    chosen.bands = chooseGradientBands(gradient, chosen.store, chosen.dq);
+    chosen.bands = chooseBackwardBands(gradient, chosen.store, chosen.dq);
     return chosen.bands.heads != 0 && hasAllSums(gradient, chosen) ? std::optional(chosen) : std::nullopt;
 }
 
 // ---- What vkfGetBackwardInfo shows -----------------------------------------------------------------------------
 
-template <KernelTile Tile> void showTile(const Tile& tile, GradientDecision* decision) {
+template <KernelTile Tile> void showTile(const Tile& tile, BackwardDecision* decision) {
     TileShape& shown = decision->tile;
     shown.workgroupSize = std::max(shown.workgroupSize, tile.workgroupSize());
     shown.sharedBytes = std::max(shown.sharedBytes, tile.sharedBytes());
@@ -177,13 +200,13 @@ template <KernelTile Tile> void showTile(const Tile& tile, GradientDecision* dec
 
 // Where rows are whole words, kernels load them as such, and the addresses must be aligned to words.
 template <KernelTile Tile>
-void showMatrixTile(const CheckedGradient& gradient, const Tile& tile, GradientDecision* decision) {
+void showMatrixTile(const CheckedGradient& gradient, const Tile& tile, BackwardDecision* decision) {
     showTile(tile, decision);
     const uint32_t alignment = hasWholeWords(gradient, tile) ? loadedWordBytes : 1U;
     decision->inputAlignment = std::max(decision->inputAlignment, alignment);
 }
 
-void showTileOfPairs(const CheckedGradient& gradient, const GradientMatrixTile& tile, GradientDecision* decision) {
+void showTileOfPairs(const CheckedGradient& gradient, const BackwardMatrixTile& tile, BackwardDecision* decision) {
     showMatrixTile(gradient, tile, decision);
     decision->tuned = decision->tuned || tile.tuned;
 }
@@ -196,15 +219,15 @@ template <typename Tile> std::string textOf(const std::vector<Tile>& tiles) {
     return text;
 }
 
-template <typename Tile> void showTexts(const PairTiles<Tile>& tiles, GradientDecision* decision) {
+template <typename Tile> void showTexts(const PairTiles<Tile>& tiles, BackwardDecision* decision) {
     decision->rowTileText = tiles.rows ? tiles.rows->text(1) : "";
     decision->keyTileText = textOf(tiles.keys);
 }
 
-void showBands(const CheckedGradient& gradient, GradientDecision* decision) {
+void showBands(const CheckedGradient& gradient, BackwardDecision* decision) {
     const BandChoice& bands = *decision->bands;
     showTileOfPairs(gradient, bands.store, decision);
-    for (const GradientSumTile* tile : {&bands.dq, &bands.dk, &bands.dv}) {
+    for (const BackwardSumTile* tile : {&bands.dq, &bands.dk, &bands.dv}) {
         if (tile->workgroupSize() != 0) {
             showMatrixTile(gradient, *tile, decision);
         }
@@ -215,11 +238,11 @@ void showBands(const CheckedGradient& gradient, GradientDecision* decision) {
                                 : bands.store.text(1);
 }
 
-void showTiles(const CheckedGradient& gradient, GradientDecision* decision) {
+void showTiles(const CheckedGradient& gradient, BackwardDecision* decision) {
     if (decision->scalar.rows) {
         showTile(*decision->scalar.rows, decision);
     }
-    for (const GradientTile& tile : decision->scalar.keys) {
+    for (const BackwardTile& tile : decision->scalar.keys) {
         showTile(tile, decision);
     }
     if (decision->coopmat.rows) {
@@ -244,9 +267,9 @@ void showTiles(const CheckedGradient& gradient, GradientDecision* decision) {
 
 } // namespace
 
-VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradient, GradientDecision* decision,
+VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
                          VkfMessage* message) {
-    GradientDecision made;
+    BackwardDecision made;
     if (const VkfResult result = decidePath(device, gradient, &made, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -263,7 +286,7 @@ VkfResult decideGradient(const TunedDevice& device, const CheckedGradient& gradi
         decideScalarTiles(device.caps, gradient, &made);
     }
     if (gradient.biasElements != 0) {
-        made.bias = chooseGradientTile(device.caps, problemOf(gradient, GradientOwner::bias, false, false));
+        made.bias = chooseBackwardTile(device.caps, problemOf(gradient, BackwardOwner::bias, false, false));
     }
     made.sinks = gradient.wants(VKF_GRADIENT_SINKS) && gradient.forward.given.queryHeads != 0;
     showTiles(gradient, &made);

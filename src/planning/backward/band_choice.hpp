@@ -7,12 +7,12 @@
 #include <cstdint>
 
 #include "problem/gradient.hpp"
-#include "tiles/gradient/gradient_matrix_tile.hpp"
-#include "tiles/gradient/gradient_sum_tile.hpp"
+#include "tiles/backward/backward_matrix_tile.hpp"
+#include "tiles/backward/backward_sum_tile.hpp"
 
 namespace vkf {
 
-struct GradientBands {
+struct BackwardBands {
     uint32_t heads = 0;     // KV heads of a pass, of all sequences; 0 = nothing is stored
     uint32_t tiles = 0;     // tiles of keys in a band
     uint32_t passes = 0;    // of all heads and bands
@@ -24,7 +24,7 @@ struct GradientBands {
 
 // The bands that fit VkfBackwardProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
 // device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
-GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
-                                  const GradientSumTile& sum);
+BackwardBands chooseBackwardBands(const CheckedGradient& gradient, const BackwardMatrixTile& store,
+                                  const BackwardSumTile& sum);
 
 } // namespace vkf

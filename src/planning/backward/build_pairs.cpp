@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The phases that compute scores again.
-#include "planning/gradient/gradient_phases.hpp"
+#include "planning/backward/backward_phases.hpp"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
 } // namespace
 
 template <KernelTile Tile>
-VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
+VkfResult buildRows(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message) {
     const VkfProblem& p = builder.forward().given;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
@@ -39,7 +39,7 @@ VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileS
 }
 
 template <KernelTile Tile>
-VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
+VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message) {
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
@@ -57,11 +57,11 @@ VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileS
     return builder.makePairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, phase, message);
 }
 
-template VkfResult buildRows(const GradientPhaseBuilder&, const GradientTile&, TileSequences*, Phase*, VkfMessage*);
-template VkfResult buildRows(const GradientPhaseBuilder&, const GradientMatrixTile&, TileSequences*, Phase*,
+template VkfResult buildRows(const BackwardPhaseBuilder&, const BackwardTile&, TileSequences*, Phase*, VkfMessage*);
+template VkfResult buildRows(const BackwardPhaseBuilder&, const BackwardMatrixTile&, TileSequences*, Phase*,
                              VkfMessage*);
-template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientTile&, TileSequences*, Phase*, VkfMessage*);
-template VkfResult buildKeys(const GradientPhaseBuilder&, const GradientMatrixTile&, TileSequences*, Phase*,
+template VkfResult buildKeys(const BackwardPhaseBuilder&, const BackwardTile&, TileSequences*, Phase*, VkfMessage*);
+template VkfResult buildKeys(const BackwardPhaseBuilder&, const BackwardMatrixTile&, TileSequences*, Phase*,
                              VkfMessage*);
 
 } // namespace vkf

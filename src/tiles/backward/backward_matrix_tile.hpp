@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "device/matrix_layout.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 
 namespace vkf {
 
 // shaders/backward_coopmat/backward_coopmat.comp explains the numbers.
-struct GradientMatrixTile {
+struct BackwardMatrixTile {
     MatrixLayout layout;
-    GradientOwner owner{};       // rows or keys
+    BackwardOwner owner{};       // rows or keys
     uint32_t subgroups = 0;      // 0 = no tile
     uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
     uint32_t steps = 0;          // of a visited tile
@@ -31,12 +31,12 @@ struct GradientMatrixTile {
 
     bool sumsHeads() const { return headSums; }
     bool sumsValues() const { return valueSums; }
-    bool needsDp() const { return owner != GradientOwner::keys || headSums || storesP; }
+    bool needsDp() const { return owner != BackwardOwner::keys || headSums || storesP; }
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
     uint32_t visited() const;
-    uint32_t rows() const { return owner == GradientOwner::keys ? visited() : owned(); }
-    uint32_t keys() const { return owner == GradientOwner::keys ? owned() : visited(); }
+    uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
+    uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold owned operands, sums, pairs of a step, and words on their way.
     uint32_t registers() const;
@@ -44,12 +44,12 @@ struct GradientMatrixTile {
 };
 
 // Fills *considered, unless null. A tile without a workgroup says that the device has too little shared memory.
-GradientMatrixTile chooseGradientMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
-                                            const GradientTileProblem& problem, ConsideredTiles* considered = nullptr);
+BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
+                                            const BackwardTileProblem& problem, ConsideredTiles* considered = nullptr);
 
 // The tiles of the kernels that write dk and dv: one for both if an invocation has registers for both sums, else one
 // each. Tuning data may decide that. sameKeys: both then own the same number of keys.
-std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
-                                                     const GradientTileProblem& problem, bool sameKeys);
+std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
+                                                     const BackwardTileProblem& problem, bool sameKeys);
 
 } // namespace vkf

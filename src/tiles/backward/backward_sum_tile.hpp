@@ -9,16 +9,16 @@
 
 #include "device/caps.hpp"
 #include "device/matrix_layout.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 
 namespace vkf {
 
 // shaders/backward_coopmat/backward_sums.comp explains the numbers.
-struct GradientSumTile {
+struct BackwardSumTile {
     static constexpr uint32_t mostRows = 256; // no tile has more
 
     MatrixLayout layout;
-    GradientOwner owner{};       // rows: dq; keys: dk or dv
+    BackwardOwner owner{};       // rows: dq; keys: dk or dv
     uint32_t subgroups = 0;      // 0 = no tile
     uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
     uint32_t steps = 0;          // matrices of visited keys or rows in a step
@@ -28,8 +28,8 @@ struct GradientSumTile {
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
     uint32_t visited() const { return steps * layout.depth; }
-    uint32_t rows() const { return owner == GradientOwner::keys ? visited() : owned(); }
-    uint32_t keys() const { return owner == GradientOwner::keys ? owned() : visited(); }
+    uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
+    uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }
     uint32_t columns() const; // of a sum, those past the last one included
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold sums, operands, and words on their way.
@@ -39,7 +39,7 @@ struct GradientSumTile {
 
 // A step, or what a workgroup owns, has keys of one tile of the kernel that stored the pairs, which has `storedKeys`
 // keys. A tile without a workgroup says that none fits the device.
-GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim,
+BackwardSumTile chooseBackwardSumTile(const Caps& caps, const MatrixLayout& layout, BackwardOwner owner, uint32_t dim,
                                       uint32_t storedKeys);
 
 } // namespace vkf

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "base/message.hpp"
+#include "planning/backward/backward_phases.hpp"
 #include "planning/call_table.hpp"
 #include "planning/counts.hpp"
-#include "planning/gradient/gradient_phases.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "tiles/kernel_tile.hpp"
@@ -31,7 +31,7 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 }
 
 // Fills in the table of the call, all but addresses.
-void fillTable(const CheckedGradient& gradient, GradientPlan* plan) {
+void fillTable(const CheckedGradient& gradient, BackwardPlan* plan) {
     const VkfProblem& p = gradient.forward.given;
     shared::BackwardTable& table = plan->table;
     table.dq = stridesOf(gradient.layout(VKF_BACKWARD_DQ));
@@ -49,7 +49,7 @@ void fillTable(const CheckedGradient& gradient, GradientPlan* plan) {
 }
 
 // Adds the phase that writes the state of all rows.
-VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                      VkfMessage* message) {
     const CheckedProblem& forward = builder.forward();
     const VkfProblem& p = forward.given;
@@ -70,10 +70,10 @@ VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, Gr
     Phase& state = phases->rowState.emplace();
     const VkfResult result =
         builder.make(Kernel::backwardRows, constants,
-                     {{{Operand::o, &forward.layout(VKF_TENSOR_O), "o"},
-                       {Operand::dout, &builder.gradient().layout(VKF_BACKWARD_DOUT), "dout"},
-                       {Operand::dlse, nullptr, "dlse"},
-                       {Operand::scratchState, nullptr, "scratch"}}},
+                     {{{Operand::o, byteStrides(forward.layout(VKF_TENSOR_O)), "o"},
+                       {Operand::dout, byteStrides(builder.gradient().layout(VKF_BACKWARD_DOUT)), "dout"},
+                       {Operand::dlse, {}, "dlse"},
+                       {Operand::scratchState, {}, "scratch"}}},
                      tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);
     state.lse = Operand::lse;
     return result;
@@ -81,8 +81,8 @@ VkfResult buildState(const GradientPhaseBuilder& builder, GradientPlan* plan, Gr
 
 // Adds a phase for each tile: dq, then dk and dv.
 template <KernelTile Tile>
-VkfResult buildPairs(const GradientPhaseBuilder& builder, const Tile* rows, const std::vector<Tile>& keys,
-                     GradientPlan* plan, std::vector<Phase>* phases, VkfMessage* message) {
+VkfResult buildPairs(const BackwardPhaseBuilder& builder, const Tile* rows, const std::vector<Tile>& keys,
+                     BackwardPlan* plan, std::vector<Phase>* phases, VkfMessage* message) {
     if (rows != nullptr) {
         if (const VkfResult result = buildRows(builder, *rows, &plan->tileSequences, &phases->emplace_back(), message);
             result != VKF_SUCCESS) {
@@ -101,11 +101,11 @@ VkfResult buildPairs(const GradientPhaseBuilder& builder, const Tile* rows, cons
 
 // Adds the phases that keep pairs to themselves, for calls whose stored ones cannot give the sums
 // (VKF_WANTS_FALLBACK). They do nothing unless the device asks for it.
-VkfResult buildFallback(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+VkfResult buildFallback(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                         VkfMessage* message) {
-    const PairTiles<GradientMatrixTile>& tiles = builder.decision().coopmat;
-    const std::vector<GradientMatrixTile> keys =
-        builder.decision().repeatsKeys() ? tiles.keys : std::vector<GradientMatrixTile>{};
+    const PairTiles<BackwardMatrixTile>& tiles = builder.decision().coopmat;
+    const std::vector<BackwardMatrixTile> keys =
+        builder.decision().repeatsKeys() ? tiles.keys : std::vector<BackwardMatrixTile>{};
     const VkfResult result = buildPairs(builder, &*tiles.rows, keys, plan, &phases->fallback, message);
     for (Phase& phase : phases->fallback) {
         phase.variant.constants[VKF_ID_FALLBACK] = 1;
@@ -113,7 +113,7 @@ VkfResult buildFallback(const GradientPhaseBuilder& builder, GradientPlan* plan,
     return result;
 }
 
-VkfResult buildBandsAndFallback(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+VkfResult buildBandsAndFallback(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                                 VkfMessage* message) {
     VkfResult result = buildBands(builder, phases, &plan->scratch, message);
     if (result == VKF_SUCCESS && builder.decision().writesDvBesideBands()) {
@@ -124,10 +124,10 @@ VkfResult buildBandsAndFallback(const GradientPhaseBuilder& builder, GradientPla
 }
 
 // Adds the phases that write dq, dk and dv.
-VkfResult buildDqDkDv(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+VkfResult buildDqDkDv(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                       VkfMessage* message) {
     const auto pointer = [](const auto& tile) { return tile ? &*tile : nullptr; };
-    const GradientDecision& decision = builder.decision();
+    const BackwardDecision& decision = builder.decision();
     if (decision.bands) {
         return buildBandsAndFallback(builder, plan, phases, message);
     }
@@ -139,13 +139,13 @@ VkfResult buildDqDkDv(const GradientPhaseBuilder& builder, GradientPlan* plan, G
 }
 
 // Adds the phase that writes dbias.
-VkfResult buildBias(const GradientPhaseBuilder& builder, GradientPlan* plan, GradientPhases* phases,
+VkfResult buildBias(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                     VkfMessage* message) {
     if (!builder.decision().bias) {
         return VKF_SUCCESS;
     }
     const VkfProblem& p = builder.forward().given;
-    const GradientTile& tile = *builder.decision().bias;
+    const BackwardTile& tile = *builder.decision().bias;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
@@ -164,7 +164,7 @@ VkfResult buildBias(const GradientPhaseBuilder& builder, GradientPlan* plan, Gra
 }
 
 // Adds the phase that writes dsinks.
-VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/, GradientPhases* phases,
+VkfResult buildSinks(const BackwardPhaseBuilder& builder, BackwardPlan* /*plan*/, BackwardPhases* phases,
                      VkfMessage* message) {
     if (!builder.decision().sinks) {
         return VKF_SUCCESS;
@@ -172,11 +172,7 @@ VkfResult buildSinks(const GradientPhaseBuilder& builder, GradientPlan* /*plan*/
     const VkfProblem& p = builder.forward().given;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
-    return builder.make(Kernel::backwardSinks, constants,
-                        {{{Operand::none, nullptr, ""},
-                          {Operand::none, nullptr, ""},
-                          {Operand::none, nullptr, ""},
-                          {Operand::scratchState, nullptr, "scratch"}}},
+    return builder.make(Kernel::backwardSinks, constants, {{{}, {}, {}, {Operand::scratchState, {}, "scratch"}}},
                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 
@@ -193,7 +189,7 @@ std::optional<Phase> makeSequenceList(const VkfProblem& p, const TileSequences& 
 }
 
 // Adds the phases that run before all others.
-void buildPreparation(const VkfProblem& p, GradientPlan* plan, GradientPhases* phases) {
+void buildPreparation(const VkfProblem& p, BackwardPlan* plan, BackwardPhases* phases) {
     phases->rowSequences =
         makeSequenceList(p, plan->tileSequences, Operand::rowStarts, ScratchRange::rowSequences, &plan->scratch);
     phases->keySequences =
@@ -202,9 +198,9 @@ void buildPreparation(const VkfProblem& p, GradientPlan* plan, GradientPhases* p
     phases->table = tablePhase();
 }
 
-VkfResult build(const Caps& caps, const CheckedGradient& gradient, GradientPlan* plan, VkfMessage* message) {
-    const GradientPhaseBuilder builder(caps, gradient, *plan);
-    GradientPhases phases;
+VkfResult build(const Caps& caps, const CheckedGradient& gradient, BackwardPlan* plan, VkfMessage* message) {
+    const BackwardPhaseBuilder builder(caps, gradient, *plan);
+    BackwardPhases phases;
     fillTable(gradient, plan);
     for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks}) {
         if (const VkfResult result = step(builder, plan, &phases, message); result != VKF_SUCCESS) {
@@ -222,10 +218,10 @@ VkfResult build(const Caps& caps, const CheckedGradient& gradient, GradientPlan*
 
 } // namespace
 
-VkfResult makeGradientPlan(const TunedDevice& device, const CheckedGradient& gradient, GradientPlan* plan,
+VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedGradient& gradient, BackwardPlan* plan,
                            VkfMessage* message) {
-    GradientPlan made;
-    VkfResult result = decideGradient(device, gradient, &made, message);
+    BackwardPlan made;
+    VkfResult result = decideBackward(device, gradient, &made, message);
     if (result == VKF_SUCCESS) {
         result = build(device.caps, gradient, &made, message);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planning/gradient/band_choice.hpp"
+#include "planning/backward/band_choice.hpp"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ struct Sizes {
     uint64_t sumBytes; // of dq of a KV head
 };
 
-Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const GradientSumTile& sum) {
+Sizes sizesOf(const VkfProblem& p, const BackwardMatrixTile& store, const BackwardSumTile& sum) {
     const uint64_t queryHeads = p.queryHeads / p.kvHeads; // of a KV head
     const uint64_t rowTiles = tilesOf(p.queryRows, sum.rows());
     return {uint64_t{p.batch} * p.kvHeads, tilesOf(p.keys, store.keys()), queryHeads * store.keys() * 2,
@@ -34,7 +34,7 @@ Sizes sizesOf(const VkfProblem& p, const GradientMatrixTile& store, const Gradie
 
 // Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. They are those
 // of rowsThatSee of shaders/backward/bands.glsl where the number of keys is known here.
-uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t tile) {
+uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t tile) {
     const VkfProblem& p = forward.given;
     const auto rows = static_cast<int64_t>(p.queryRows);
     const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : static_cast<int64_t>(p.keys) - rows;
@@ -54,7 +54,7 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const GradientMatrixTile& sto
 }
 
 // Rows that the two tiles of each pair share in bands of so many tiles.
-uint64_t pairRowsOf(const CheckedProblem& forward, const GradientMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
+uint64_t pairRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
     constexpr uint64_t mostTiles = 1 << 16; // that are looked at
     if (!forward.windowed() || allTiles > mostTiles) {
         return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.given.queryRows}, store.rows()) * store.rows();
@@ -104,14 +104,14 @@ uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
 }
 
 // The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
-GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& store, const Sizes& sizes,
+BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, const Sizes& sizes,
                       uint64_t workgroups, uint64_t allowedBytes) {
     const uint64_t heads = headsOfPass(sizes, workgroups);
     const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
     const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
     const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head
-    const uint64_t margin = uint64_t{GradientSumTile::mostRows} * store.layout.rows * sizeof(uint16_t);
+    const uint64_t margin = uint64_t{BackwardSumTile::mostRows} * store.layout.rows * sizeof(uint16_t);
     const uint64_t stored = store.storesP ? 2 : 1;
     const uint64_t ofHead = stored * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
     const uint64_t left = allowedBytes - std::min(allowedBytes, stored * 2 * margin);
@@ -129,7 +129,7 @@ GradientBands bandsOf(const CheckedProblem& forward, const GradientMatrixTile& s
 
 // Whether the kernel that owns keys stores ds for all rows that may see one of them, in matrices that can be
 // transposed.
-bool fillsBands(const CheckedProblem& forward, const GradientMatrixTile& store) {
+bool fillsBands(const CheckedProblem& forward, const BackwardMatrixTile& store) {
     return store.layout.rows == store.layout.depth && !has(forward.given, VKF_USE_CU_SEQLENS) &&
            !has(forward.given, VKF_USE_BLOCK_MASK) && forward.firstKeys() == 0;
 }
@@ -150,8 +150,8 @@ uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
 
 } // namespace
 
-GradientBands chooseGradientBands(const CheckedGradient& gradient, const GradientMatrixTile& store,
-                                  const GradientSumTile& sum) {
+BackwardBands chooseBackwardBands(const CheckedGradient& gradient, const BackwardMatrixTile& store,
+                                  const BackwardSumTile& sum) {
     const VkfProblem& p = gradient.forward.given;
     if (!fillsBands(gradient.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
         return {};
@@ -161,7 +161,7 @@ GradientBands chooseGradientBands(const CheckedGradient& gradient, const Gradien
     const uint64_t allowed = allowedBytes(gradient, all);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
-        const GradientBands bands = bandsOf(gradient.forward, store, sizes, workgroups, allowed);
+        const BackwardBands bands = bandsOf(gradient.forward, store, sizes, workgroups, allowed);
         if (bands.heads != 0) {
             return bands;
         }

@@ -14,11 +14,11 @@
 namespace vkf {
 
 // What a workgroup of shaders/backward/backward_scalar.comp owns, VKF_OWNS_*.
-enum class GradientOwner : uint32_t { rows, keys, bias };
+enum class BackwardOwner : uint32_t { rows, keys, bias };
 
 // What decides the tile of one kernel of the backward pass.
-struct GradientTileProblem {
-    GradientOwner owner{};
+struct BackwardTileProblem {
+    BackwardOwner owner{};
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     bool sumsHeads = false;  // dq or dk
@@ -31,8 +31,8 @@ struct GradientTileProblem {
 };
 
 // How the kernel spreads a tile over a workgroup. shaders/backward/pair_products.glsl explains the numbers.
-struct GradientTile {
-    GradientOwner owner{};
+struct BackwardTile {
+    BackwardOwner owner{};
     uint32_t groups = 0;        // of lanes; 0 = no tile
     uint32_t lanes = 0;         // invocations that share an owned row or key
     uint32_t threadOwned = 0;   // rows or keys that an invocation owns
@@ -44,12 +44,12 @@ struct GradientTile {
 
     bool sumsHeads() const { return headColumns4 != 0; }
     bool sumsValues() const { return valueColumns4 != 0; }
-    bool needsDp() const { return owner != GradientOwner::keys || sumsHeads(); }
+    bool needsDp() const { return owner != BackwardOwner::keys || sumsHeads(); }
     uint32_t workgroupSize() const { return groups * lanes; }
     uint32_t owned() const { return groups * threadOwned; }
     uint32_t visited() const { return lanes * threadVisited; }
-    uint32_t rows() const { return owner == GradientOwner::keys ? visited() : owned(); }
-    uint32_t keys() const { return owner == GradientOwner::keys ? owned() : visited(); }
+    uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
+    uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold pairs and sums, what is fetched, and the fragments that are multiplied.
     uint32_t registers() const;
@@ -57,12 +57,12 @@ struct GradientTile {
 };
 
 // Fills *considered, unless null. A tile without a workgroup says that the device has too little shared memory.
-GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& problem,
+BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& problem,
                                 ConsideredTiles* considered = nullptr);
 
 // The tiles of the kernels that write dk and dv: one for both, or one each, of the same keys and rows. A kernel for
 // both computes seven products with the one that writes dq, two kernels compute eight. Two kernels are chosen where an
 // invocation then owns more keys: it reads shared memory less often.
-std::vector<GradientTile> chooseKeyTiles(const Caps& caps, const GradientTileProblem& problem);
+std::vector<BackwardTile> chooseKeyTiles(const Caps& caps, const BackwardTileProblem& problem);
 
 } // namespace vkf

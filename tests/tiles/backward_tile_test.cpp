@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "support/described_device.hpp"
-#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 
 namespace {
 
-using vkf::GradientOwner;
-using vkf::GradientTile;
+using vkf::BackwardOwner;
+using vkf::BackwardTile;
 using vkf::test::capsOf;
 
 } // namespace
@@ -21,12 +21,12 @@ TEST_CASE("a tile of the backward pass fits every device, for every head dimensi
         for (const uint32_t invocations : {128U, 256U, 1024U}) {
             const vkf::Caps caps = capsOf(32, bytes, invocations);
             for (uint32_t dim = 1; dim <= 256; dim++) {
-                for (const GradientOwner owner : {GradientOwner::rows, GradientOwner::keys, GradientOwner::bias}) {
+                for (const BackwardOwner owner : {BackwardOwner::rows, BackwardOwner::keys, BackwardOwner::bias}) {
                     for (const uint32_t owned : {1U, 4096U}) {
-                        const bool sumsHeads = owner != GradientOwner::bias;
-                        const bool sumsValues = owner == GradientOwner::keys;
-                        const GradientTile tile =
-                            vkf::chooseGradientTile(caps, {owner, dim, 257 - dim, sumsHeads, sumsValues, owned, 16});
+                        const bool sumsHeads = owner != BackwardOwner::bias;
+                        const bool sumsValues = owner == BackwardOwner::keys;
+                        const BackwardTile tile =
+                            vkf::chooseBackwardTile(caps, {owner, dim, 257 - dim, sumsHeads, sumsValues, owned, 16});
                         INFO(bytes << " bytes, " << invocations << " invocations, dim " << dim << ", owner "
                                    << static_cast<uint32_t>(owner) << ", owned " << owned);
                         REQUIRE(tile.workgroupSize() > 0);
@@ -51,20 +51,20 @@ TEST_CASE("a tile of the backward pass fits every device, for every head dimensi
 
 TEST_CASE("an invocation owns eight rows where its registers hold their sums", "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
-    const auto owned = [&](GradientOwner owner, uint32_t dim, bool values) {
-        return vkf::chooseGradientTile(caps, {owner, dim, dim, true, values, 4096, 16}).threadOwned;
+    const auto owned = [&](BackwardOwner owner, uint32_t dim, bool values) {
+        return vkf::chooseBackwardTile(caps, {owner, dim, dim, true, values, 4096, 16}).threadOwned;
     };
-    CHECK(owned(GradientOwner::rows, 64, false) == 8);
-    CHECK(owned(GradientOwner::rows, 128, false) == 8);
-    CHECK(owned(GradientOwner::rows, 256, false) == 4);
-    CHECK(owned(GradientOwner::keys, 64, true) == 8);
-    CHECK(owned(GradientOwner::keys, 128, true) == 4);
+    CHECK(owned(BackwardOwner::rows, 64, false) == 8);
+    CHECK(owned(BackwardOwner::rows, 128, false) == 8);
+    CHECK(owned(BackwardOwner::rows, 256, false) == 4);
+    CHECK(owned(BackwardOwner::keys, 64, true) == 8);
+    CHECK(owned(BackwardOwner::keys, 128, true) == 4);
     const auto keyTiles = [&](uint32_t headDim, uint32_t valueDim, bool values, uint32_t keys) {
-        return vkf::chooseKeyTiles(caps, {GradientOwner::keys, headDim, valueDim, true, values, keys, 16});
+        return vkf::chooseKeyTiles(caps, {BackwardOwner::keys, headDim, valueDim, true, values, keys, 16});
     };
     CHECK(keyTiles(64, 64, true, 4096).size() == 1);
     CHECK(keyTiles(128, 128, false, 4096).size() == 1);
-    const std::vector<GradientTile> apart = keyTiles(128, 96, true, 4096);
+    const std::vector<BackwardTile> apart = keyTiles(128, 96, true, 4096);
     REQUIRE(apart.size() == 2);
     CHECK(apart[0].threadOwned == 8);
     CHECK(apart[0].headColumns4 == 2);
@@ -74,7 +74,7 @@ TEST_CASE("an invocation owns eight rows where its registers hold their sums", "
     CHECK(apart[0].keys() == apart[1].keys());
     CHECK(keyTiles(256, 256, true, 4096).size() == 2);
     CHECK(keyTiles(256, 256, true, 16).size() == 1);
-    CHECK(vkf::chooseGradientTile(caps, {GradientOwner::rows, 64, 64, true, false, 16, 16}).owned() == 16);
-    CHECK(vkf::chooseGradientTile(capsOf(32, 1024, 128), {GradientOwner::rows, 64, 64, true, false, 16, 16})
+    CHECK(vkf::chooseBackwardTile(caps, {BackwardOwner::rows, 64, 64, true, false, 16, 16}).owned() == 16);
+    CHECK(vkf::chooseBackwardTile(capsOf(32, 1024, 128), {BackwardOwner::rows, 64, 64, true, false, 16, 16})
               .workgroupSize() == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/gradient/gradient_matrix_tile.hpp"
+#include "tiles/backward/backward_matrix_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,15 +63,15 @@ std::span<const Candidate> candidatesOf(const MatrixLayout& layout) {
 
 uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, layout.depth); }
 
-GradientMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const GradientTileProblem& problem) {
+BackwardMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const BackwardTileProblem& problem) {
     return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedTiles,
             candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
             problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout,
             problem.storesP};
 }
 
-TunedKernel kernelOf(const GradientTileProblem& problem) {
-    if (problem.owner != GradientOwner::keys) {
+TunedKernel kernelOf(const BackwardTileProblem& problem) {
+    if (problem.owner != BackwardOwner::keys) {
         return TunedKernel::dq;
     }
     if (!problem.sumsHeads) {
@@ -80,22 +80,22 @@ TunedKernel kernelOf(const GradientTileProblem& problem) {
     return problem.sumsValues ? TunedKernel::dkAndDv : TunedKernel::dk;
 }
 
-uint64_t workgroupsOf(const GradientMatrixTile& tile, const GradientTileProblem& problem) {
+uint64_t workgroupsOf(const BackwardMatrixTile& tile, const BackwardTileProblem& problem) {
     return (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
 }
 
 // Considers the tiles of tuning data, in the order of the entries.
-void considerEntries(const TunedDevice& device, const MatrixLayout& layout, const GradientTileProblem& problem,
-                     TileSearch<TilePlan<GradientMatrixTile>>& search) {
+void considerEntries(const TunedDevice& device, const MatrixLayout& layout, const BackwardTileProblem& problem,
+                     TileSearch<TilePlan<BackwardMatrixTile>>& search) {
     for (const TuningEntry& entry : device.tuning) {
         if (problem.storesP || !isAbout(entry, kernelOf(problem), problem.call)) {
             continue;
         }
-        const TunedGradientTile& t = entry.gradient;
-        GradientMatrixTile tile =
+        const TunedBackwardTile& t = entry.gradient;
+        BackwardMatrixTile tile =
             tileOf({t.subgroups, t.ownedTiles, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
         tile.tuned = true;
-        search.consider(TilePlan<GradientMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
+        search.consider(TilePlan<BackwardMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
                         firstOf({
                             exceedsDevice(tile, device.caps),
                             spillsRegisters(tile.registers(), mostTunedRegisters),
@@ -105,9 +105,9 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
 
 } // namespace
 
-uint32_t GradientMatrixTile::visited() const { return steps * stepOf(layout); }
+uint32_t BackwardMatrixTile::visited() const { return steps * stepOf(layout); }
 
-uint32_t GradientMatrixTile::sharedBytes() const {
+uint32_t BackwardMatrixTile::sharedBytes() const {
     const uint32_t unit = stepOf(layout);
     const uint32_t valueRow = VKF_BACKWARD_MATRIX_ROW_WORDS(valueDim, unit, depthSubgroups);
     const uint32_t rowWords = VKF_BACKWARD_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
@@ -117,14 +117,14 @@ uint32_t GradientMatrixTile::sharedBytes() const {
     const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
     const uint32_t joinWords =
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
-    const uint32_t states = owner == GradientOwner::keys ? places : 1;
-    const uint32_t dropouts = owner == GradientOwner::keys && dropout ? places : 1;
+    const uint32_t states = owner == BackwardOwner::keys ? places : 1;
+    const uint32_t dropouts = owner == BackwardOwner::keys && dropout ? places : 1;
     // The last two words are overflowed, last_empty and last_special of backward_coopmat/globals.glsl.
     return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) * wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 
-uint32_t GradientMatrixTile::registers() const {
+uint32_t BackwardMatrixTile::registers() const {
     const uint32_t elements = layout.elements();
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const auto share = [this](uint32_t dim, uint32_t side) { return VKF_BACKWARD_SHARE(dim, side, depthSubgroups); };
@@ -143,20 +143,20 @@ uint32_t GradientMatrixTile::registers() const {
 }
 
 // Nothing is split here.
-std::string GradientMatrixTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
+std::string BackwardMatrixTile::text(uint32_t /*splits*/) const {
+    return tileText(TunedBackwardTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
 }
 
-GradientMatrixTile chooseGradientMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
-                                            const GradientTileProblem& problem, ConsideredTiles* considered) {
-    TileSearch<TilePlan<GradientMatrixTile>> search;
+BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
+                                            const BackwardTileProblem& problem, ConsideredTiles* considered) {
+    TileSearch<TilePlan<BackwardMatrixTile>> search;
     considerEntries(device, layout, problem, search);
     for (const Candidate& candidate : candidatesOf(layout)) {
-        const GradientMatrixTile tile = tileOf(candidate, layout, problem);
+        const BackwardMatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t workgroups = workgroupsOf(tile, problem);
         const bool large = tile.subgroups > smallSubgroups || tile.ownedTiles > 1;
         const uint32_t dim = std::max(problem.headDim, problem.valueDim);
-        search.consider(TilePlan<GradientMatrixTile>{tile}, workgroups,
+        search.consider(TilePlan<BackwardMatrixTile>{tile}, workgroups,
                         firstOf({
                             otherDimension(dim, 0, candidate.mostDim),
                             exceedsDevice(tile, device.caps),
@@ -168,18 +168,18 @@ GradientMatrixTile chooseGradientMatrixTile(const TunedDevice& device, const Mat
     return search.finish(considered).tile;
 }
 
-std::vector<GradientMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
-                                                     const GradientTileProblem& problem, bool sameKeys) {
-    const GradientMatrixTile together = chooseGradientMatrixTile(device, layout, problem);
+std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
+                                                     const BackwardTileProblem& problem, bool sameKeys) {
+    const BackwardMatrixTile together = chooseBackwardMatrixTile(device, layout, problem);
     if (!problem.sumsHeads || !problem.sumsValues || together.tuned) {
         return {together};
     }
-    GradientTileProblem one = problem;
+    BackwardTileProblem one = problem;
     one.sumsValues = false;
-    const GradientMatrixTile heads = chooseGradientMatrixTile(device, layout, one);
+    const BackwardMatrixTile heads = chooseBackwardMatrixTile(device, layout, one);
     one.sumsHeads = false;
     one.sumsValues = true;
-    GradientMatrixTile values = chooseGradientMatrixTile(device, layout, one);
+    BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
     const bool spillsLess =
         together.registers() > mostRegisters && heads.workgroupSize() != 0 && heads.registers() <= mostRegisters;
     if (!spillsLess && !(heads.tuned && values.tuned)) {

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes single phases of a plan from the decision. It does what all kernels have in common.
+// Makes single phases of an attention call from the decision.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "device/caps.hpp"
 #include "planning/decision.hpp"
-#include "planning/phase.hpp"
-#include "problem/problem.hpp"
-#include "problem/strides.hpp"
+#include "planning/phase_builder.hpp"
 
 namespace vkf {
 
-class PhaseBuilder {
+class AttentionPhaseBuilder : public PhaseBuilder {
 public:
     // The arguments must live as long as the builder.
-    PhaseBuilder(const Caps& caps, const CheckedProblem& problem, const Decision& decision)
-        : caps_(caps), problem_(problem), decision_(decision) {}
+    AttentionPhaseBuilder(const Caps& caps, const CheckedProblem& problem, const Decision& decision)
+        : PhaseBuilder(caps, problem, decision.matrix, decision.matrixElements), decision_(decision) {}
 
-    const Caps& caps() const { return caps_; }
-    const CheckedProblem& problem() const { return problem_; }
     const Decision& decision() const { return decision_; }
 
     // Sets the layout of Operand::scratch.
@@ -39,17 +34,14 @@ public:
 
     // Row tiles of all heads. For packed sequences it is the number of tiles that they may have, which can be higher.
     uint64_t rowTiles() const;
-    uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
-    uint64_t rows() const { return heads() * problem_.given.queryRows; }
+    uint64_t rows() const { return heads() * problem().given.queryRows; }
 
 private:
-    double stepOperations(Kernel kernel) const;
+    Constants constantsOf(const Phase& phase, const Constants& ofTile, uint32_t strideShift) const;
     // The tensor that an operand stands for. Null for operands that are not q, k, v, o, or converted k and v.
     const VkfTensorLayout* tensorOf(Operand operand) const;
     ByteStrides operandStrides(Operand operand) const;
 
-    const Caps& caps_;
-    const CheckedProblem& problem_;
     const Decision& decision_;
     VkfTensorLayout scratch_{};
 };

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planning/gradient/gradient_decision.hpp"
+#include "planning/backward/backward_decision.hpp"
 #include "planning/packed_sequences.hpp"
 #include "planning/phase.hpp"
 #include "planning/scratch.hpp"
@@ -15,7 +15,7 @@
 
 namespace vkf {
 
-struct GradientPlan : GradientDecision {
+struct BackwardPlan : BackwardDecision {
     TileSequences tileSequences;    // packed sequences: an entry for each tile of rows
     TileSequences keyTileSequences; // and for each tile of keys
     // The table without addresses and without the forward call's part.
@@ -27,7 +27,7 @@ struct GradientPlan : GradientDecision {
 };
 
 // Decides and builds. Errors say why the device cannot do the problem.
-VkfResult makeGradientPlan(const TunedDevice& device, const CheckedGradient& gradient, GradientPlan* plan,
+VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedGradient& gradient, BackwardPlan* plan,
                            VkfMessage* message);
 
 } // namespace vkf

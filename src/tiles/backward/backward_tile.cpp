@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/gradient/gradient_tile.hpp"
+#include "tiles/backward/backward_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,11 +38,11 @@ constexpr std::array candidates = {
 // Columns of a sum that an invocation owns, in fours.
 uint32_t columns4Of(bool sums, uint32_t dim, uint32_t lanes) { return sums ? (dim + 4 * lanes - 1) / (4 * lanes) : 0; }
 
-GradientTile tileOf(const Candidate& candidate, const Caps& caps, const GradientTileProblem& problem) {
+BackwardTile tileOf(const Candidate& candidate, const Caps& caps, const BackwardTileProblem& problem) {
     // Chunks of equal size, so that the last one is full too where the dimension allows it.
     const uint32_t dim4 = (std::max(problem.headDim, problem.valueDim) + 3) / 4;
     const uint32_t chunks = (dim4 + candidate.chunkDim4 - 1) / candidate.chunkDim4;
-    GradientTile tile = {problem.owner,
+    BackwardTile tile = {problem.owner,
                          candidate.groups,
                          candidate.lanes,
                          candidate.threadOwned,
@@ -63,15 +63,15 @@ GradientTile tileOf(const Candidate& candidate, const Caps& caps, const Gradient
 
 } // namespace
 
-uint32_t GradientTile::sharedBytes() const {
-    const uint32_t columns4 = owner == GradientOwner::bias ? 1 : std::max(headColumns4, valueColumns4);
+uint32_t BackwardTile::sharedBytes() const {
+    const uint32_t columns4 = owner == BackwardOwner::bias ? 1 : std::max(headColumns4, valueColumns4);
     const uint32_t words = VKF_BACKWARD_OWNED_WORDS(owned(), chunkDim4) +
                            VKF_BACKWARD_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
                            VKF_BACKWARD_PAIR_WORDS(owned(), chunkVisited);
     return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of backward/pair_products.glsl
 }
 
-uint32_t GradientTile::registers() const {
+uint32_t BackwardTile::registers() const {
     const auto fetches = [this](uint32_t words) { return (words + workgroupSize() - 1) / workgroupSize() * 4; };
     const uint32_t columns4 = std::max(headColumns4, valueColumns4);
     const uint32_t pairs = threadOwned * threadVisited * (needsDp() ? 2 : 1);
@@ -79,12 +79,12 @@ uint32_t GradientTile::registers() const {
     const uint32_t fetched = std::max(fetches(owned() * chunkDim4) + fetches(visited() * chunkDim4),
                                       fetches(chunkVisited * lanes * columns4));
     const uint32_t fragments = std::max(threadVisited * 4 + 4, 16 * columns4 + 4);
-    const uint32_t states = 2 * (owner == GradientOwner::keys ? threadVisited : threadOwned);
+    const uint32_t states = 2 * (owner == BackwardOwner::keys ? threadVisited : threadOwned);
     return pairs + sums + fetched + fragments + states;
 }
 
 // Nothing is split here.
-std::string GradientTile::text(uint32_t /*splits*/) const {
+std::string BackwardTile::text(uint32_t /*splits*/) const {
     return tileText({{"groups", groups},
                      {"lanes", lanes},
                      {"threadOwned", threadOwned},
@@ -93,13 +93,13 @@ std::string GradientTile::text(uint32_t /*splits*/) const {
                      {"chunkVisited", chunkVisited}});
 }
 
-GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& problem, ConsideredTiles* considered) {
+BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& problem, ConsideredTiles* considered) {
     constexpr uint32_t few = 8; // a tile that owns 8 rows serves as well for fewer
-    TileSearch<TilePlan<GradientTile>> search;
+    TileSearch<TilePlan<BackwardTile>> search;
     for (const Candidate& candidate : candidates) {
-        const GradientTile tile = tileOf(candidate, caps, problem);
+        const BackwardTile tile = tileOf(candidate, caps, problem);
         const uint64_t workgroups = (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
-        search.consider(TilePlan<GradientTile>{tile}, workgroups,
+        search.consider(TilePlan<BackwardTile>{tile}, workgroups,
                         firstOf({
                             exceedsDevice(tile, caps),
                             spillsRegisters(tile.registers(), mostRegisters),
@@ -109,19 +109,19 @@ GradientTile chooseGradientTile(const Caps& caps, const GradientTileProblem& pro
     return search.finish(considered).tile;
 }
 
-std::vector<GradientTile> chooseKeyTiles(const Caps& caps, const GradientTileProblem& problem) {
-    const GradientTile together = chooseGradientTile(caps, problem);
+std::vector<BackwardTile> chooseKeyTiles(const Caps& caps, const BackwardTileProblem& problem) {
+    const BackwardTile together = chooseBackwardTile(caps, problem);
     if (!problem.sumsHeads || !problem.sumsValues) {
         return {together};
     }
-    GradientTileProblem wider = problem;
+    BackwardTileProblem wider = problem;
     wider.sumsHeads = problem.headDim >= problem.valueDim;
     wider.sumsValues = !wider.sumsHeads;
-    GradientTile heads = chooseGradientTile(caps, wider);
+    BackwardTile heads = chooseBackwardTile(caps, wider);
     if (heads.threadOwned <= together.threadOwned) {
         return {together};
     }
-    GradientTile values = heads;
+    BackwardTile values = heads;
     heads.headColumns4 = columns4Of(true, problem.headDim, heads.lanes);
     heads.valueColumns4 = 0;
     values.headColumns4 = 0;

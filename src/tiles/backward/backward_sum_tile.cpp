@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tiles/gradient/gradient_sum_tile.hpp"
+#include "tiles/backward/backward_sum_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t wordBytes = 16;
-// More registers than this spill where an invocation has 255, as in gradient_matrix_tile.cpp.
+// More registers than this spill where an invocation has 255, as in backward_matrix_tile.cpp.
 constexpr uint32_t mostRegisters = 232;
 
 struct Candidate {
@@ -34,41 +34,41 @@ constexpr std::array candidates = {
 
 } // namespace
 
-uint32_t GradientSumTile::columns() const {
+uint32_t BackwardSumTile::columns() const {
     return VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups) * depthSubgroups * layout.columns;
 }
 
-uint32_t GradientSumTile::sharedBytes() const {
+uint32_t BackwardSumTile::sharedBytes() const {
     const uint32_t row = VKF_BACKWARD_MATRIX_ROW_WORDS(dim, layout.columns, depthSubgroups);
     const uint32_t output = subgroups * VKF_SUMS_STORED_MATRICES * layout.rows * layout.columns / 4;
-    const bool ownsKeys = owner == GradientOwner::keys;
+    const bool ownsKeys = owner == BackwardOwner::keys;
     const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
     return VKF_MAX_WORDS(step, output) * wordBytes;
 }
 
-uint32_t GradientSumTile::registers() const {
+uint32_t BackwardSumTile::registers() const {
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const uint32_t columnTiles = VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups);
     const uint32_t operands = ownedTiles * steps;
     const uint32_t fetched =
-        owner == GradientOwner::keys ? operands : (steps * owned() / layout.depth + subgroups - 1) / subgroups;
+        owner == BackwardOwner::keys ? operands : (steps * owned() / layout.depth + subgroups - 1) / subgroups;
     const uint32_t words = (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize();
     return ownedTiles * columnTiles * layout.elements() + operands * operand + 2 * (fetched * operand + 4 * words);
 }
 
-std::string GradientSumTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedGradientTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
+std::string BackwardSumTile::text(uint32_t /*splits*/) const {
+    return tileText(TunedBackwardTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
 }
 
-GradientSumTile chooseGradientSumTile(const Caps& caps, const MatrixLayout& layout, GradientOwner owner, uint32_t dim,
+BackwardSumTile chooseBackwardSumTile(const Caps& caps, const MatrixLayout& layout, BackwardOwner owner, uint32_t dim,
                                       uint32_t storedKeys) {
-    static_assert(KernelTile<GradientSumTile>);
+    static_assert(KernelTile<BackwardSumTile>);
     for (const Candidate& c : candidates) {
-        const GradientSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
+        const BackwardSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
         const Rejection rejection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
                                              spillsRegisters(tile.registers(), mostRegisters)});
         if (rejection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
-            tile.rows() <= GradientSumTile::mostRows) {
+            tile.rows() <= BackwardSumTile::mostRows) {
             return tile;
         }
     }

@@ -8,12 +8,13 @@
 #include <optional>
 #include <vector>
 
-#include "planning/gradient/gradient.hpp"
+#include "planning/backward/backward_plan.hpp"
 #include "planning/kernel_parameters.hpp"
+#include "planning/phase_builder.hpp"
 
 namespace vkf {
 
-struct GradientPhases {
+struct BackwardPhases {
     std::optional<Phase> table;        // writes the table of the call
     std::optional<Phase> keySequences; // lists the sequences of slots of keys
     std::optional<Phase> rowSequences; // and of rows
@@ -27,42 +28,32 @@ struct GradientPhases {
 };
 
 // The phases in the order in which they run, with what each of them waits for.
-std::vector<Phase> inOrder(GradientPhases&& phases);
+std::vector<Phase> inOrder(BackwardPhases&& phases);
 
-// Makes single phases from the decision. It does what all kernels have in common.
-class GradientPhaseBuilder {
+// Makes single phases of a backward pass from the decision.
+class BackwardPhaseBuilder : public PhaseBuilder {
 public:
     // The arguments must live as long as the builder.
-    GradientPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const GradientDecision& decision)
-        : caps_(caps), gradient_(gradient), decision_(decision) {}
+    BackwardPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const BackwardDecision& decision)
+        : PhaseBuilder(caps, gradient.forward, decision.matrix, decision.productType), gradient_(gradient),
+          decision_(decision) {}
 
-    const Caps& caps() const { return caps_; }
     const CheckedGradient& gradient() const { return gradient_; }
     const CheckedProblem& forward() const { return gradient_.forward; }
-    const GradientDecision& decision() const { return decision_; }
-
-    // Query heads of all sequences.
-    uint64_t heads() const { return uint64_t{tensorSequences(forward().given)} * forward().given.queryHeads; }
-
-    // A tensor of a phase. `layout` is null for memory without strides.
-    struct Tensor {
-        Operand operand;
-        const VkfTensorLayout* layout;
-        const char* name; // in messages
-    };
+    const BackwardDecision& decision() const { return decision_; }
 
     // Makes a phase of `items` work items of at most `operations` each.
-    VkfResult make(Kernel kernel, const Constants& ofTile, const std::array<Tensor, 4>& tensors, uint64_t items,
+    VkfResult make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors, uint64_t items,
                    double operations, Phase* phase, VkfMessage* message) const;
 
     // The phase of a kernel that computes scores again.
-    VkfResult makePairs(const GradientTile& tile, uint64_t items, double operations, Phase* phase,
+    VkfResult makePairs(const BackwardTile& tile, uint64_t items, double operations, Phase* phase,
                         VkfMessage* message) const;
-    VkfResult makePairs(const GradientMatrixTile& tile, uint64_t items, double operations, Phase* phase,
+    VkfResult makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations, Phase* phase,
                         VkfMessage* message) const;
 
     // The phase of the kernel that makes dq, dk or dv from stored p and ds.
-    VkfResult makeSums(const GradientSumTile& tile, bool writesDv, uint64_t items, double operations, Phase* phase,
+    VkfResult makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations, Phase* phase,
                        VkfMessage* message) const;
 
     // Fails where no tile fits the device.
@@ -70,26 +61,25 @@ public:
 
 private:
     bool needsStorage16() const;
-    std::array<Tensor, 4> pairTensors() const;
+    std::array<PhaseTensor, 4> pairTensors() const;
     template <KernelTile Tile>
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                         Phase* phase, VkfMessage* message) const;
 
-    const Caps& caps_;
     const CheckedGradient& gradient_;
-    const GradientDecision& decision_;
+    const BackwardDecision& decision_;
 };
 
 // A kernel that owns rows, and one that owns keys. They fill in the tiles of packed sequences.
 template <KernelTile Tile>
-VkfResult buildRows(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
+VkfResult buildRows(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
 template <KernelTile Tile>
-VkfResult buildKeys(const GradientPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
+VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
 
 // Adds the phases that take turns, band by band, and reserves the memory of their pairs and sums.
-VkfResult buildBands(const GradientPhaseBuilder& builder, GradientPhases* phases, Scratch* scratch,
+VkfResult buildBands(const BackwardPhaseBuilder& builder, BackwardPhases* phases, Scratch* scratch,
                      VkfMessage* message);
 
 } // namespace vkf

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "planning/explain_path.hpp"
+
+namespace vkf {
+namespace {
+
+VkfResult planOn(const TunedDevice& device, const CheckedProblem& problem, VkfPath path, VkfMessage* message) {
+    VkfProblem asked = problem.given;
+    asked.path = path;
+    CheckedProblem checked{};
+    AttentionPlan plan;
+    const VkfResult result = checkProblem(&asked, &checked, message);
+    return result == VKF_SUCCESS ? makePlan(device, checked, &plan, message) : result;
+}
+
+VkfResult planOn(const TunedDevice& device, const CheckedGradient& gradient, VkfPath path, VkfMessage* message) {
+    VkfProblem forward = gradient.forward.given;
+    forward.path = path;
+    VkfBackwardProblem asked = gradient.given;
+    asked.problem = &forward;
+    CheckedGradient checked{};
+    BackwardPlan plan;
+    const VkfResult result = checkGradient(&asked, &checked, message);
+    return result == VKF_SUCCESS ? makeBackwardPlan(device, checked, &plan, message) : result;
+}
+
+template <typename Problem, typename Plan>
+PathVerdict explain(const TunedDevice& device, const Problem& problem, const Plan& plan, VkfPath path) {
+    VkfMessage message{};
+    if (path != plan.path && planOn(device, problem, path, &message) != VKF_SUCCESS) {
+        return {path, VKF_RULE_UNSUPPORTED, message.text};
+    }
+    return *verdictOn(plan.pathVerdicts, path);
+}
+
+} // namespace
+
+PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
+                        VkfPath path) {
+    return explain(device, problem, plan, path);
+}
+
+PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
+                        VkfPath path) {
+    return explain(device, gradient, plan, path);
+}
+
+} // namespace vkf

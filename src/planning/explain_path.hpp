@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+//
+// The explanation of a path that a plan has or has not: the verdict of the decision, or why the path cannot compute the
+// problem at all. AUTO stops at the first path that it takes, so that only the explanation asks about the others.
+#pragma once
+
+#include "planning/backward/backward_plan.hpp"
+#include "planning/plan.hpp"
+
+namespace vkf {
+
+PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
+                        VkfPath path);
+PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
+                        VkfPath path);
+
+} // namespace vkf
