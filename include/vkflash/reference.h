@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/reference.h: attention on the CPU. It is the yardstick for every kernel, takes the same VkfProblem as the
- * library, and follows docs/semantics.md to the letter in fp64. It knows no Vulkan.
+ * library, and follows docs/semantics.md to the letter in fp64. It needs no Vulkan.
  *
  * - vkfReferenceAttention computes attention by one of several algorithms.
  * - vkfReferenceVerify and vkfReferenceVerifyProbabilities judge the outputs of a kernel.
@@ -374,7 +374,7 @@ typedef struct VkfVerdict {
 } VkfVerdict;
 
 /* Compares the outputs of a kernel with the reference, on the rows that the options select. Fills *verdict; the caller
- * sets its structSize. An output that does not pass is no failure of the call.
+ * sets its structSize. The call succeeds also if an output does not pass.
  *
  * - o: type and strides as VkfProblem::o says. Must not be NULL unless the output is empty.
  * - lse: fp32, dense [batch, queryHeads, queryRows]; for packed sequences [queryHeads, queryRows]. NULL = not compared.
@@ -459,8 +459,8 @@ typedef struct VkfBackwardVerdict {
     VkfGradientError dsinks; /* of all query heads */
 } VkfBackwardVerdict;
 
-/* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. A gradient
- * that does not pass is no failure of the call.
+/* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. The call
+ * succeeds also if a gradient does not pass.
  *
  * - gradientInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
  *   roundings of another o and lse.

@@ -89,7 +89,7 @@ std::string compileBackward(const DriverProblem& problem, CompiledKernels& compi
     auto gradient = make<VkfBackwardProblem>();
     VkfProblem forward = problem.problem;
     enable(forward, VKF_USE_LSE);
-    gradient.problem = &forward;
+    gradient.forward = &forward;
     gradient.dout = gradient.dq = forward.q;
     gradient.dk = forward.k;
     gradient.dv = forward.v;

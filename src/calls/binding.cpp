@@ -39,7 +39,8 @@ VkfResult Resolver::resolve(const Need& need) {
         base = context_.functions.vkGetBufferDeviceAddress(context_.device, &info);
     }
     if (base == 0) {
-        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer; the call needs %llu bytes there", need.name,
+                    static_cast<unsigned long long>(need.bytes));
     }
     *need.address = base + binding.offset;
     if (*need.address % need.alignment != 0) {

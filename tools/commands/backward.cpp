@@ -77,7 +77,7 @@ void describe(const BackwardOptions& options, const Inputs& inputs, const Gradie
     enable(forward, VKF_USE_LSE);
     VkfBackwardProblem& gradient = problem.gradient;
     gradient = make<VkfBackwardProblem>();
-    gradient.problem = &forward;
+    gradient.forward = &forward;
     enable(gradient, VKF_USE_DLSE, more.dlse.has_value());
     gradient.maxScratchBytes = mostScratchBytes(options.scratch);
     gradient.dout = withType(forward.o, vkfTypeOf(more.dout.type));

@@ -105,7 +105,7 @@ std::string planText(const VkfBackwardInfo& info) {
 VkfBackwardInfo backwardInfo(const host::Device& device, const VkfProblem& forward,
                              const std::optional<uint32_t>& scratch) {
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.maxScratchBytes = mostScratchBytes(scratch);
     problem.dout = forward.o;
     problem.dq = forward.q;

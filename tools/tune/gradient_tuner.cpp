@@ -16,7 +16,7 @@ namespace {
 // The problem of the kernels that write these gradients.
 VkfBackwardProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.gradients = gradients;
     problem.dout = forward.o;
     problem.maxScratchBytes = 1; // none: tuning data has no tiles of the kernels that sum up stored pairs
