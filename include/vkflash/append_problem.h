@@ -19,7 +19,7 @@
  * - A row at position `keys` or past it is dropped.
  * - A row is dropped if its entry of the block table is not in [0, pages).
  *
- * q is rotated also where rows of k and v are dropped.
+ * q is rotated even where rows of k and v are dropped.
  *
  * One command buffer can be a decode step, and can be submitted again and again. Each layer appends at `lengths`, and
  * then attends with newLengths as its keyLengths. After the last layer vkfCmdAdvance makes lengths equal to newLengths.

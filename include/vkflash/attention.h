@@ -88,8 +88,8 @@ typedef struct VkfPlanInfo {
     /* Type in which p enters the product p v; VKF_TYPE_F32 = unrounded. q of type F32, and k and v of block types,
      * enter products in it too. Goes into VkfReferenceOptions::productType. */
     VkfType productType;
-    /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. A plan
-     * knows no contents of arrays: all other masks and keyLengths count as if they dropped nothing, and packed
+    /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. The
+     * contents of arrays are not known: all other masks and keyLengths count as if they dropped nothing, and packed
      * sequences as if all had the same length. */
     double operations;
     /* Least bytes of memory traffic: q, k and v read once; o, lse and probabilities written once. */

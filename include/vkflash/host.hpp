@@ -97,7 +97,7 @@ std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProc
 // Which element layouts of cooperative matrices (matrix_layout.h) the context of a device uses.
 // - automatic: those of DeviceOptions::tuning, after a test. For types without any, the layout that the library knows
 //   for this driver. If it knows none, a measured one.
-// - measured: measured ones, also where the library knows the layout. Layouts of the tuning data are ignored.
+// - measured: measured ones, even where the library knows the layout. Layouts of the tuning data are ignored.
 // - builtIn: only layouts that the library knows for this driver. Nothing is measured.
 // A measured layout that fails its test is not used. With VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT the context uses none.
 //
