@@ -37,7 +37,7 @@ const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
 const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 
-// A step takes so many visited places. It fills the columns of pairs and the depth of sums.
+// Visited places of a step. It fills the columns of pairs and the depth of sums.
 const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
 const uint STEP_TILES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
 const uint STEP_DEPTHS = STEP / MATRIX_DEPTH;  // operands of sums side by side

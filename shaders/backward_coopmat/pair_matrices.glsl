@@ -10,7 +10,7 @@
 // notices that when the tile is in shared memory, and leaves this tile and all later ones to the walk over partial
 // tiles.
 
-// No tile is full then: masks test each pair, or rows are no whole words. With a loop for full tiles, NVIDIA's compiler
+// No tile is full then: masks test each pair, or rows are not whole words. With a loop for full tiles, NVIDIA's compiler
 // loses all sums of some kernels for such rows (docs/portability.md).
 const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || !WHOLE_WORDS;
 

@@ -8,7 +8,7 @@
 // Some rules have no macro (NVIDIA, section of the rules). tests/pipelines/shader_rules_test.cpp checks the first two:
 //   - No chain of calls is longer than eight functions. In deep chains, small steps are macros or code of the caller.
 //   - Loops over matrices end at a constant. If there is less to do, a condition inside the loop skips turns.
-//   - The order of functions in the SPIR-V changes the machine code. Whoever moves a function measures again.
+//   - The order of functions in the SPIR-V changes the machine code. Measure again after moving a function.
 #ifndef VKF_COMPILERS_GLSL
 #define VKF_COMPILERS_GLSL
 

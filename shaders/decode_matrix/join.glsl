@@ -13,7 +13,7 @@ shared vec2 o_stage[SUBGROUPS * QUERY_ROW_STEP * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
 shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
 
-// A sum of finite elements may be infinite, too: the workgroup then starts again in vain. The function looks at bits,
+// A sum of finite elements may be infinite, too: the workgroup then starts again without need. The function looks at bits,
 // because compilers may take for granted that all numbers are finite.
 bool isInfiniteOutput() {
     const uint infinity_doubled = 0xff000000u;

@@ -31,7 +31,7 @@
 // (src/pipelines/bfloat16_matrices.hpp).
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way to registers from line 8 on. Where v is no view of k, v is on its way
+//     7    The k of the next tile is in flight to registers from line 8 on. Where v is not a view of k, v is in flight
 //          from line 8 on, and the next k from line 10 on. Both use the same registers.
 //     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
 //          powers of two.

@@ -90,7 +90,7 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
 // A tile without `open` is empty, and a tile without `biased` is bias-free. A pair that sets `added` sets all three
 // bits, and nothing can change them then.
 //
-// Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
+// Most biases are not masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
 // tile, on different rows. Then it reads the tiles without `added`, completely.
 
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;

@@ -31,7 +31,7 @@ VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, Checked
 VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
                          VkfMessage* message) {
     if (gradient == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     std::unique_ptr<VkfBackward_T> created(new VkfBackward_T{{}, context, {}, {}});
     if (const VkfResult result = planFor(context, problem, &created->problem, created.get(), message);
@@ -142,7 +142,7 @@ VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& bindin
         return result;
     }
     if (binding.size == 0) {
-        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the gradient needs %llu bytes",
+        return fail(message, VKF_ERROR_BINDING_TOO_SMALL, "the size of scratch is 0; the backward pass needs %llu bytes",
                     static_cast<unsigned long long>(gradient.scratch.bytes()));
     }
     const auto at = [&](ScratchRange range) { return scratch + gradient.scratch.offset(range); };
@@ -306,7 +306,7 @@ void vkfDestroyBackward(VkfBackward gradient) { delete gradient; }
 
 VkfResult vkfGetBackwardInfo(VkfBackward gradient, VkfBackwardInfo* info, VkfMessage* message) {
     if (gradient == nullptr) {
-        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradient is null");
+        return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     return vkf::writeVersioned(vkf::gradientInfo(*gradient), info, "info", message);
 }
@@ -326,7 +326,7 @@ VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward gradien
     const uint32_t steps = gradient->steps();
     if (uint64_t{firstStep} + stepCount > steps) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                         "firstStep + stepCount is %llu; the gradient has %u steps",
+                         "firstStep + stepCount is %llu; the backward pass has %u steps",
                          static_cast<unsigned long long>(uint64_t{firstStep} + stepCount), steps);
     }
     return vkf::record(commandBuffer, *gradient, bindings, firstStep, stepCount, message);

@@ -272,7 +272,7 @@ const Refusal refusals[] = {
      VKF_ERROR_UNSUPPORTED, "paging with a blockMask is not"},
     {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is -0.1; it must be in [0, 1)"},
-    {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"a dropout that is not a number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is "},
     {"a dropout mask of numbers",
      [](VkfProblem& p) {

@@ -130,7 +130,7 @@ bool GradientTuner::isFasterAlike(const ProblemClass& like, GradientContestant& 
     return true;
 }
 
-// The outputs are full of NaN before the first run of a preparation alone, so they are prepared anew.
+// The outputs are full of NaN before the first run of a preparation alone, so they are prepared again.
 void GradientTuner::checkResult(const VkfProblem& forward, GradientContestant& contestant) {
     prepare(forward, {&contestant});
     runOnce(contestant);
