@@ -65,8 +65,8 @@ const uint SUMS = OWNED_TILES * COLUMN_TILES;
 
 const uint PAIR_MATRICES =
     OWNS_KEYS ? OWNED_TILES * VISITED_STEPS : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
-const uint VISITED_PLACES = STEP * VISITED_WORDS;
-const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint VISITED_WORD_COUNT = STEP * VISITED_WORDS;
+const uint VISITED_FETCHES = (VISITED_WORD_COUNT + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * STORED_MATRICES * MATRIX_WORDS)];
 
@@ -134,10 +134,10 @@ uint subgroupColumn() {
         UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                \
             const uint i = d * OWNED_TILES + r;                                                                        \
             uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                            \
-            uint visited_place = (begin) + d * MATRIX_DEPTH;                                                           \
+            uint visited_index = (begin) + d * MATRIX_DEPTH;                                                           \
             if (!PAIRS_BY_LANE) {                                                                                      \
-                uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                            \
-                uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                            \
+                uint key = OWNS_KEYS ? owned_begin + owned : visited_index;                                            \
+                uint row = OWNS_KEYS ? visited_index : owned_begin + owned;                                            \
                 VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                           \
             } else if (OWNS_KEYS) {                                                                                    \
                 VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                               \
@@ -178,7 +178,7 @@ void multiplyStep() {
         uint present = min(number, count - 1);                                                                         \
         uint head = OWNS_KEYS ? present / steps : 0;                                                                   \
         uint first = begin + (present - head * steps) * STEP;                                                          \
-        VKF_PLACE_STEP(pairs, words, tile_rows, first)                                                                 \
+        VKF_STAGE_STEP(pairs, words, tile_rows, first)                                                                 \
         barrier();                                                                                                     \
         VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                             \
         VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                               \
@@ -269,13 +269,13 @@ void storeSums() {
         subgroupMemoryBarrierShared();
         subgroupBarrier();
         UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
-            uint place = i * LANES + thread % LANES;
-            uint matrix = first + place / MATRIX_WORDS;
+            uint index = i * LANES + thread % LANES;
+            uint matrix = first + index / MATRIX_WORDS;
             uint owned = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS +
-                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+                         index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < SUMS && owned < end && column < SUMS_DIM) {
-                storeSum(rows, owned, column, uintBitsToFloat(stage[begin + place]) * factor);
+                storeSum(rows, owned, column, uintBitsToFloat(stage[begin + index]) * factor);
             }
         }
         subgroupBarrier();

@@ -85,7 +85,7 @@ shared uvec4 stage[ALL_STAGE_WORDS];
 shared vec2 row_states[OWNS_KEYS ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 shared uvec4 row_dropouts[OWNS_KEYS && HAS_DROPOUT ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 
-// Pairs of a step that subgroups with the same owned places add up.
+// Pairs of a step that subgroups that own the same rows or keys add up.
 const uint JOIN_ROW = VKF_BACKWARD_JOIN_ROW_WORDS(MATRIX_COLUMNS);
 const uint JOIN_WORDS = MATRIX_ROWS * JOIN_ROW; // of a matrix
 shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * JOIN_WORDS : 1];

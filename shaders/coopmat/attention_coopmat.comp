@@ -8,7 +8,7 @@
 //      4         load q_i                                                     loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                            clearState
 //      6         for each tile j of keys                                      attend
-//      7           load k_j, v_j                                              fetchTile, placeTile
+//      7           load k_j, v_j                                              fetchTile, stageTile
 //      8           s = q_i k_j^T                                              makeScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                      rescale, makeProbabilities
@@ -64,7 +64,7 @@
 #include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
 #include "coopmat/halves.glsl"                // operands of 16 bits.
 #include "coopmat/globals.glsl"               // all mutable variables.
-#include "coopmat/stage.glsl"                 // fetchTile, placeTile: 7.
+#include "coopmat/stage.glsl"                 // fetchTile, stageTile: 7.
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
 #include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"                // normalize: 12, 13.

@@ -17,9 +17,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
     if (NEEDS_BIAS(full)) {
         fetchBias(tile * TILE_KEYS, full);
     }
-    placeTile(k, v, tile * TILE_KEYS, full, thread);
+    stageTile(k, v, tile * TILE_KEYS, full, thread);
     barrier();
-    lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
+    lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePosition(lane).x));
     if (!full) {
         setMatrixKeys();
     }
@@ -59,7 +59,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         if (FETCHES_AHEAD && !more) {
             break;
         }
-        placeTile(k, v, tile * TILE_KEYS, full, thread); // 7
+        stageTile(k, v, tile * TILE_KEYS, full, thread); // 7
         barrier();
         if (!FETCHES_AHEAD && !more) {
             break;

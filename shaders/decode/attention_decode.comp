@@ -92,10 +92,10 @@ void accumulateOutput(const uint key_begin, const bool partial) {
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
                 UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
-                    uint place = r * LANE_COLUMNS4 + i * V_QUADS + quad;
+                    uint index = r * LANE_COLUMNS4 + i * V_QUADS + quad;
                     float p = s_tile[r * LANE_GROUP_KEYS + t];
                     if (!partial || p != DROPPED) {
-                        o_tile[place] = fma(vec4(p), v, o_tile[place]);
+                        o_tile[index] = fma(vec4(p), v, o_tile[index]);
                     }
                 }
             }

@@ -196,7 +196,7 @@ void main() {
     thread = threadIndex();
     subgroup = thread / LANES;
     lane = thread % LANES;
-    lane_place = lanePlace(lane);
+    lane_position = lanePosition(lane);
     item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;

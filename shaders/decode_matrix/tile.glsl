@@ -102,10 +102,10 @@ uvec2 holderOfColumn(const uint column) {
     }
     uvec2 holder = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        if ((1u << bit) < ROW_ELEMENTS && (column & elementPlace(1u << bit).y) != 0) {
+        if ((1u << bit) < ROW_ELEMENTS && (column & elementPosition(1u << bit).y) != 0) {
             holder.x |= 1u << bit;
         }
-        if ((1u << bit) < DEPTH_LANES && (column & lanePlace(1u << bit).y) != 0) {
+        if ((1u << bit) < DEPTH_LANES && (column & lanePosition(1u << bit).y) != 0) {
             holder.y |= 1u << bit;
         }
     }

@@ -10,8 +10,8 @@
 //      4         load q_i                                                       loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                              beginRows
 //      6         for each tile j of the split's keys                            attend
-//      7           load k_j, v_j                                                fetchKeys, placeKeys, fetchValues,
-//                                                                               placeValues
+//      7           load k_j, v_j                                                fetchKeys, stageKeys, fetchValues,
+//                                                                               stageValues
 //      8           s = q_i k_j^T                                                computeProducts, pairOfScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
@@ -134,8 +134,8 @@ void attend() {
         bool full =
             !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier();   // the readers of the last tile, or of q, are done
-        placeKeys(); // 7: k_j
-        placePage();
+        stageKeys(); // 7: k_j
+        stagePage();
         barrier();
         if (v_in_k) { // 7
             fetchNext(begin, end);
@@ -146,7 +146,7 @@ void attend() {
         barrier();
         updateSoftmax(begin); // 9
         if (!v_in_k || !full) {
-            placeValues(begin, full); // 7: v_j
+            stageValues(begin, full); // 7: v_j
         }
         if (!v_in_k) {
             fetchNext(begin, end); // 7
