@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows
-// or keys. Scores and dp of a tile are pairs: for each of its owned rows or keys, a lane holds THREAD_VISITED visited
-// ones, lane, lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each
-// owned place. scalar/scores.glsl and scalar/output.glsl give the reasons.
+// or keys. Scores and dp of a tile are pairs. For each of its owned rows or keys, a lane holds THREAD_VISITED visited
+// ones: lane, lane + LANES, lane + 2 LANES and so on. Sums have columns. Of each owned row or key, a lane holds words
+// lane, lane + LANES and so on. scalar/scores.glsl and scalar/output.glsl give the reasons.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL
 
