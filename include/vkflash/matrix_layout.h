@@ -6,7 +6,7 @@
  * Vulkan leaves the element layout to the driver. Where the library knows it, the scores of path coopmat stay in
  * registers, and path decode uses matrices for D up to 128. Elsewhere scores pass through shared memory. Results are
  * right either way, but the second one is slower. The library knows the element layouts of NVIDIA's driver and of
- * llvmpipe. On other drivers an application can bring measured ones:
+ * llvmpipe. On other drivers an application can provide measured ones:
  *
  * - vkf::host::Device (host.hpp) measures when it opens a device. An application with a VkDevice of its own can open
  *   the same physical device once with host.hpp, and take the result of vkf::host::Device::measureMatrixLayouts.

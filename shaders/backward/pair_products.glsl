@@ -2,7 +2,7 @@
 //
 // The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows
 // or keys. Scores and dp of a tile are pairs. For each of its owned rows or keys, a lane holds THREAD_VISITED visited
-// ones: lane, lane + LANES, lane + 2 LANES and so on. Sums have columns. Of each owned row or key, a lane holds words
+// ones: lane, lane + LANES, lane + 2 LANES and so on. Sums have columns. A lane holds, of each owned row or key, words
 // lane, lane + LANES and so on. scalar/scores.glsl and scalar/output.glsl give the reasons.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves what is owned and what is visited from device memory to shared memory, as scalar/stage.glsl does: a fetch loads
-// a complete piece into registers, a placement writes it to shared memory. A piece that is not complete is loaded when
-// it is placed.
+// a complete piece into registers, a second step writes it to shared memory. A piece that is not complete is loaded
+// when it is staged.
 //
 //     owned_stage    OWNED x (4 CHUNK_DIM4), columns of the owned rows of q and dout, or keys of k and v
 //     visited_stage  VISITED x (4 CHUNK_DIM4), the same columns of what is visited; or CHUNK_VISITED complete rows

@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
+//      9   With two stages, or one step, the next tile is in flight to registers while lines 10 to 16 use this one.
 //     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines
 //          12 and 16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
@@ -131,7 +131,7 @@ void computeStep(const uint step, const bool full) {
     addSums(step); // 12, 15, 16
 }
 
-// The tile of the walk becomes the present one, in stage number `number`.
+// The tile of the walk becomes the current one, in stage number `number`.
 void turnToTile(const uint number) {
     present = item;
     present_key_begin = key_begin;
@@ -279,7 +279,7 @@ void main() {
     beginFullTiles();
     if (!ALL_PARTIAL) {
         visitTiles(true); // 8 to 16
-        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is placed again
+        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is staged again
     }
     bool again = true;
     KEEP_LOOP while (again) {

@@ -15,7 +15,7 @@
 //               left operands come from it by columns. If keys are owned, pairs go from device memory to left operands.
 //     visited   STEP rows of k, q or dout
 //
-// The next two steps are on their way to registers while matrices multiply this one.
+// The next two steps are in flight to registers while matrices multiply this one.
 //
 // Sums of dq over earlier bands come from scratch memory in fp32. They go back there until the last band that some row
 // of the tile sees. Infinity and NaN in k, q or dout make sums infinite or NaN even where p and ds are 0, and so does a
@@ -70,7 +70,7 @@ const uint VISITED_FETCHES = (VISITED_WORD_COUNT + WORKGROUP_SIZE - 1) / WORKGRO
 
 shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * STORED_MATRICES * MATRIX_WORDS)];
 
-// Steps on their way: an even one and an odd one.
+// Steps in flight: an even one and an odd one.
 uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 even_visited[VISITED_FETCHES];
 uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl,
-// a row of matrices passes through shared memory into an element layout of our own, and its operands go back.
+// a row of matrices passes through shared memory into a known element layout, and its operands go back.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 

@@ -2,7 +2,7 @@
 //
 // Loads what a subgroup owns (operands from q and dout, or from k and v, and the state of owned rows), and moves
 // visited tiles from device memory to shared memory. As in coopmat/stage.glsl, a fetch loads words into registers, and
-// a placement stores them. Rows that are not whole words skip the fetch.
+// a second step stores them. Rows that are not whole words skip the fetch.
 //
 // Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts
 // as a partial one, and zeroEmptyRows makes them zeros.
@@ -213,7 +213,7 @@ void stageStep(const uint number, const uint step, const bool full) {
     }
 }
 
-// Fetches the states of the visited rows of the walk's tile. They are not used before their placement, which would wait
+// Fetches the states of the visited rows of the walk's tile. They are not used before they are staged, which would wait
 // for them here.
 void fetchStates() {
     UNROLL for (uint i = 0; i < (OWNS_KEYS ? STATE_FETCHES : 0); i++) {

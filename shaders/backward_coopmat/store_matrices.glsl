@@ -28,7 +28,7 @@ void beginBand() {
     }
 }
 
-// The walk's tile becomes the present one.
+// The walk's tile becomes the current one.
 void beginPairs() {
     if (STORES_DS) {
         uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves steps of stored pairs and of visited rows from device memory to where the products read them. A fetch loads
-// words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of
+// words into registers, two steps ahead. A second step stores those of a step to shared memory, and zeros in place of
 // pairs that were not stored. A fetch that selected zeros would wait for its words. Rows past the last one are that row
 // again: their pairs are zeros.
 #ifndef VKF_SUMS_STAGE_GLSL

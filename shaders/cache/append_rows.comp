@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// New rows of k and v on their way into a cache, or rows of q on their way to be rotated. LANES invocations take a
-// row through shared memory: loaded, rotated pair by pair, stored in the target's type. gl_WorkGroupID.y is the tensor.
+// Appends new rows of k and v to a cache, or rotates rows of q. LANES invocations take a row through shared memory:
+// loaded, rotated pair by pair, stored in the target's type. gl_WorkGroupID.y is the tensor.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 

@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      7   The next tile is on its way to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
+//      7   The next tile is in flight to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
 //          of the second loop follows the last tile of the first loop in this way.
 //      8   Where registers are short, the last depths of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which

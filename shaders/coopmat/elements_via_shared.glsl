@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
-// to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
+// to shared memory. Each invocation then reads the elements that a known element layout gives it. Probabilities
 // and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at
 // least four.
 #ifndef VKF_ELEMENTS_VIA_SHARED_GLSL

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 6 to 11 of the algorithm (attention_coopmat.comp) in another order, for heads of up to 64 columns. k and v of a
-// tile are fetched and placed apart:
+// tile are fetched and staged at different times:
 //
 //     k_j is free after line 8 of tile j        k_(j+1) takes its place before line 10 of tile j
 //     v_j is free after line 10 of tile j       v_(j+1) takes its place before line 8 of tile j + 1
 //
 // Each tile has two barriers, as in the usual order. But work of a subgroup lies between any two barriers, so that a
 // subgroup that comes late at one of them makes the others wait less. In the usual order both barriers stand side by
-// side. Half of a tile is on its way at a time, which takes registers during line 8. Wider heads have none left there:
+// side. Half of a tile is in flight at a time, which takes registers during line 8. Wider heads have none left there:
 // with D = 128 this order takes 1.25 times as long (lab/log-0.4.md, "k and v placed apart").
 //
 // The kernel takes problems without a map of tiles, a block mask, a bias, a softcap and ALiBi. Then the next tile is

@@ -10,7 +10,7 @@
 //   - words of 4 bytes,
 //   - single elements.
 //
-// The bias of the next tile is on its way while line 10 uses this tile.
+// The bias of the next tile is in flight while line 10 uses this tile.
 #ifndef VKF_COOPMAT_SCORES_GLSL
 #define VKF_COOPMAT_SCORES_GLSL
 

@@ -18,7 +18,7 @@
 
 #include "coopmat/globals.glsl"
 
-// Infinity and NaN in v become zeros on their way, and are added to o at the end (matrix/special_values.glsl).
+// Infinity and NaN in v become zeros in shared memory, and are added to o at the end (matrix/special_values.glsl).
 #define watchSpecialValues()                                                                                           \
     if (thread == 0) {                                                                                                 \
         special_values = 0u;                                                                                           \

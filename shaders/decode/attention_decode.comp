@@ -23,7 +23,7 @@
 //     o      the columns that belong to the words of v in a lane
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//     7    The k of the next tile is in flight while line 10 uses this tile. Its v is in flight while line 8 makes
 //          the next scores.
 //     9    Exponentials are powers of two; scores are in units of log2.
 //    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).

@@ -14,7 +14,7 @@ uint first_row; // the first packed row of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // keys [x, y) of this split
 
-// Words on their way from memory.
+// Words in flight from memory.
 uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
 uint pages_v[VALUE_KEYS];
 uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];

@@ -27,7 +27,7 @@
 //          one row of each matrix of rows.
 //     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
 //
-// No code depends on the element layout of a matrix. So any driver's layout will do, and bf16 can replace fp16
+// No code depends on the element layout of a matrix. So any driver's layout works, and bf16 can replace fp16
 // (src/pipelines/bfloat16_matrices.hpp).
 //
 // Where the kernel deviates:

@@ -76,7 +76,7 @@ void updateSoftmax(const uint key_begin) {
 
 // Line 7 of the algorithm (attention_latent.comp): moves v to the shared memory of k.
 
-// Loads v into the registers of k. At that time k is in shared memory, and the next k is not on its way yet.
+// Loads v into the registers of k. At that time k is in shared memory, and the next k is not in flight yet.
 void fetchValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
         uint index = i * WORKGROUP_SIZE + thread;

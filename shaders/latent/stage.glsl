@@ -116,7 +116,7 @@ uint firstDepth() {
     return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
 }
 
-// Line 4: q to registers, while the first keys are on their way.
+// Line 4: q to registers, while the first keys are in flight.
 void loadQueries() {
     fetchPage(keys.x);
     fetchQueries();

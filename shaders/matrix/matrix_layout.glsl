@@ -6,7 +6,7 @@
 //   - The layout is known, from a table (src/device/matrix_layout.cpp) or by a measurement
 //     (src/host/matrices/element_layout.comp). Then rows are reduced, and P turns from a result into an operand,
 //     without going through memory (coopmat/elements_in_registers.glsl).
-//   - The layout is unknown. Then shared memory brings the scores into a layout of our own
+//   - The layout is unknown. Then shared memory brings the scores into a known layout
 //     (coopmat/elements_via_shared.glsl).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges partial results of any origin by the formula of merge_rows.glsl. A partial result is o with its lse. Its m is
-// the lse. Its l is 1, or 0 if it saw no key. A workgroup takes ROWS rows, and 4 LANES columns of them from column
-// 4 LANES gl_WorkGroupID.y on.
+// Merges partial results from any source by the formula of merge_rows.glsl. A partial result is o with its lse. Its m
+// is the lse. Its l is 1, or 0 if it saw no key. A workgroup takes ROWS rows, and 4 LANES columns of them from column 4
+// LANES gl_WorkGroupID.y on.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -12,7 +12,7 @@
 // An invocation holds four columns of one row. LANES invocations, a power of two, hold a row. MERGE_GROUPS such groups
 // share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group
 // adds the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once.
-// So AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
+// So AT_ONCE is no larger than one iteration of the loop needs (lab/log-0.4.md, "The merge").
 //
 // The entry file declares:
 // - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE

@@ -21,13 +21,13 @@
 //      4   If the columns of q do not fit shared memory at once, q is loaded again for each tile of keys.
 //      6   The kernel skips empty tiles. With key splits, a workgroup takes some of the tiles; merge_splits.comp merges
 //          the partial results.
-//      7   k and v come in chunks. The next chunk is loaded while the present one is multiplied.
+//      7   k and v come in chunks. The next chunk is loaded while the current one is multiplied.
 //      9   Exponentials are powers of two. scores/units.glsl has the unit of scores.
 //
 // (m, l, o) stay in registers from the first tile of keys to the last. No array of size N x N exists. Shared memory
 // holds only chunks, so that any head dimension fits 16 KiB:
 //
-//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if there is one chunk
+//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     staged for every chunk of columns, or once if there is one chunk
 //     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     in line 8, chunk of columns by chunk
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    in line 10, chunk of keys by chunk
 //     p_stage   TILE_ROWS x CHUNK_KEYS of p

@@ -2,12 +2,12 @@
 //
 // Moves q, k and v from device memory to shared memory. Shared memory holds fp32, whatever the storage type.
 //
-// A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A placement writes the
-// registers to shared memory. A kernel fetches the next piece, multiplies the present one, and stages the next piece
-// when all readers are done.
+// A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A second step writes
+// the registers to shared memory. A kernel fetches the next piece, multiplies the current one, and stages the next
+// piece when all readers are done.
 //
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
-// piece is loaded when it is placed. Rows and columns that do not exist become zeros. Their bytes are never read.
+// piece is loaded when it is staged. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
 // A kernel that stages keys in another order defines VKF_STAGED_KEY.
 #ifndef VKF_STAGE_GLSL

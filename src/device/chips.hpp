@@ -113,8 +113,8 @@ struct Chip {
 
     // Key splits of path decode.
     struct Decode {
-        // Keys are split until the last wave of workgroups is nearly full, or there are this many waves. Half a wave too
-        // many costs a quarter of the time (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
+        // Keys are split until the last wave of workgroups is nearly full, or there are this many waves. Half a wave
+        // too many costs a quarter of the time (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
         uint64_t enoughWaves = 8;
         double fullEnough = 0.9;
         // Where k and v have no block type, two workgroups of a multiprocessor keep its memory busy. A third pays for
@@ -145,9 +145,9 @@ struct Chip {
     // Merges of partial results.
     struct Merge {
         // One row with D = 128 on an H200: with 16 partial results, a call takes 8.1 us in 2 groups and 7.8 in 4 or 8.
-        // With 33 of them, it takes 12.1 us in two turns of eight at once, 11.6 in one turn of five, and no less with
-        // 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See
-        // lab/log-0.4.md, "The merge".
+        // With 33 of them, it takes 12.1 us in two iterations of eight at once, 11.6 in one iteration of five, and no
+        // less with 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128.
+        // See lab/log-0.4.md, "The merge".
         uint32_t usualAtOnce = 4;
         uint32_t mostAtOnce = 8;
         uint32_t usualInvocations = 128;
