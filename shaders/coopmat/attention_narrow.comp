@@ -18,7 +18,7 @@
 #define makeProbabilities makeHalfProbabilities
 #define accumulateOutput accumulateHalves
 #define VKF_SPREADS_ROWS false  // narrow heads gain nothing
-#define VKF_FETCHES_AHEAD false // k and v of a tile are fetched apart
+#define VKF_FETCHES_AHEAD false // k and v of a tile are fetched at different times
 
 #include "coopmat/prelude.glsl"
 #include "matrix/special_values.glsl" // infinity and NaN in v.
