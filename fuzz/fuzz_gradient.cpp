@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fill(gradient, data, first);
     fill(forward, data + first, size - first);
     VkfBackwardProblem& problem = gradient.known;
-    problem.problem = &forward.known;
+    problem.forward = &forward.known;
 
     VkfMessage message;
     std::memset(&message, 'x', sizeof(message));

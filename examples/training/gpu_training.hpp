@@ -74,7 +74,7 @@ public:
         }
         const VkfProblem problem = attentionProblem();
         auto backward = vkf::make<VkfBackwardProblem>();
-        backward.problem = &problem;
+        backward.forward = &problem;
         backward.dout = backward.dq = backward.dk = backward.dv = problem.q;
         VkfMessage message{};
         check(vkfCreatePlan(context_.get(), &problem, plan_.put(), &message), message);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the layer learns: associative recall. A sequence has pairs of a letter and a digit, and questions, each of which
-// is a letter. The answer is the digit beside this letter. Digits are drawn anew for each step, so the weights cannot
+// is a letter. The answer is the digit beside this letter. Each step draws other digits, so the weights cannot
 // learn them by heart: only attention to the right pair finds the answer.
 #pragma once
 

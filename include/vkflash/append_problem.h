@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/append_problem.h: appends new rows to a cache of K and V. The library and the CPU reference share this
- * description, which knows no Vulkan. vkfCreateAppend and vkfCmdAppend (append.h) run it on the device.
+ * description, which needs no Vulkan. vkfCreateAppend and vkfCmdAppend (append.h) run it on the device.
  * vkfReferenceAppend (reference.h) runs it on the CPU.
  *
  * Binding lengths, int32 [batch], read on the device, says how many rows the cache of each sequence holds. New row i of
@@ -19,10 +19,10 @@
  * - A row at position `keys` or past it is dropped.
  * - A row is dropped if its entry of the block table is not in [0, pages).
  *
- * q is rotated also where rows of k and v are dropped.
+ * q is rotated even where rows of k and v are dropped.
  *
  * One command buffer can be a decode step, and can be submitted again and again. Each layer appends at `lengths`, and
- * then attends with newLengths as its keyLengths. After the last layer vkfCmdAdvance brings lengths to newLengths.
+ * then attends with newLengths as its keyLengths. After the last layer vkfCmdAdvance makes lengths equal to newLengths.
  *
  * The rules for all structs in problem.h hold here too: zero is the default, structSize, bits enable arrays, the short
  * names of errors.
@@ -51,8 +51,8 @@ typedef enum VkfRotaryPairs VKF_INT32_ENUM {
  *
  * in fp32. The kernel's own cos and sin are off by about 1e-7 at any position. */
 typedef struct VkfRotary {
-    /* The kind of pairs. 0 = no rotation: all other fields must be 0 then, else INVALID_ARGUMENT. A value that is no
-     * VkfRotaryPairs is INVALID_ARGUMENT. */
+    /* The kind of pairs. 0 = no rotation: all other fields must be 0 then, else INVALID_ARGUMENT. Values outside of the
+     * enumeration are INVALID_ARGUMENT. */
     VkfRotaryPairs pairs;
     /* Number of elements at the beginning of a head that are rotated. The others stay. 0 = headDim. Must be even and at
      * most headDim, else INVALID_ARGUMENT. */
@@ -88,8 +88,8 @@ typedef struct VkfAppendProblem {
     uint32_t batch;
     uint32_t kvHeads; /* heads of newK, newV, k and v; 0 is INVALID_ARGUMENT; at most 65535, else UNSUPPORTED */
     uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 65536, else UNSUPPORTED */
-    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. At most 2^30 - 65536,
-     * else UNSUPPORTED. */
+    /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. With 0, every new row is
+     * dropped. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t keys;
     uint32_t headDim;  /* columns of newK, k, q and rotatedQ; 0 is INVALID_ARGUMENT; at most 1024, else UNSUPPORTED */
     uint32_t valueDim; /* columns of newV and v; 0 = headDim; at most 1024, else UNSUPPORTED */
@@ -135,7 +135,7 @@ typedef enum VkfAppendRole VKF_INT32_ENUM {
 /* Fills *layout with the layout of one of the append's tensors, defaults filled in: zeros for q and rotatedQ without
  * VKF_USE_QUERIES. The caller sets its structSize.
  *
- * Errors: those of vkfCheckAppend; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfAppendRole;
+ * Errors: those of vkfCheckAppend; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is not a VkfAppendRole;
  * VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,
                                            VkfMessage* message);

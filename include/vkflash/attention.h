@@ -26,8 +26,7 @@ VKF_API VkfResult vkfCheckSupport(VkfContext context, const VkfProblem* problem,
 
 /* Does what vkfCheckSupport does, for a device that need not have a VkDevice yet. Assumes that every usable feature
  * gets enabled, and that the context has no tuning data, no matrixLayouts, no added quirks and all shared memory of the
- * device.
- * vkfCheckProblem needs no device at all. Creates nothing, does not block. Thread-safe.
+ * device. vkfCheckProblem needs no device at all. Creates nothing, does not block. Thread-safe.
  *
  * Errors: those of vkfCheckSupport, and VKF_ERROR_MISSING_FEATURE as from vkfGetDeviceRequirements. */
 VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* problem, VkfMessage* message);
@@ -89,8 +88,8 @@ typedef struct VkfPlanInfo {
     /* Type in which p enters the product p v; VKF_TYPE_F32 = unrounded. q of type F32, and k and v of block types,
      * enter products in it too. Goes into VkfReferenceOptions::productType. */
     VkfType productType;
-    /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. A plan
-     * knows no contents of arrays: all other masks and keyLengths count as if they dropped nothing, and packed
+    /* Multiplications and additions of the visible pairs, counted separately. Counts causal masks and windows. The
+     * contents of arrays are not known: all other masks and keyLengths count as if they dropped nothing, and packed
      * sequences as if all had the same length. */
     double operations;
     /* Least bytes of memory traffic: q, k and v read once; o, lse and probabilities written once. */
@@ -137,8 +136,8 @@ typedef struct VkfBindings {
     VkfBinding lse;
     /* With VKF_USE_KEY_LENGTHS. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding keyLengths;
-    /* Scratch memory of VkfPlanInfo::scratchBytes; used if that is not 0. `size` must be given, or else
-     * VKF_ERROR_BINDING_TOO_SMALL is returned. Alignment: VkfPlanInfo::scratchAlignment. Its contents before and after
+    /* Scratch memory of VkfPlanInfo::scratchBytes; used if that is not 0. Its `size` must be set, else
+     * VKF_ERROR_BINDING_TOO_SMALL. Alignment: VkfPlanInfo::scratchAlignment. Its contents before and after
      * a call mean nothing. Calls that may run at the same time must not share it. */
     VkfBinding scratch;
     /* With VKF_USE_BLOCK_MASK. uint32 [VkfBlockMaskLayout::words]. Alignment: 4 bytes. */
@@ -180,9 +179,8 @@ typedef struct VkfBindings {
     VkfBinding biasFactors;
 } VkfBindings;
 
-/* Records all steps of the plan. A plan with an empty output records nothing and looks at no binding. Allocates
- * nothing and does not block. Thread-safe for one plan, as long as no two threads use
- * one command buffer.
+/* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates
+ * nothing and does not block. Thread-safe for one plan, as long as no two threads use one command buffer.
  *
  * The command buffer must be in the recording state, outside a render pass, and of a queue family with compute. The
  * call disturbs the compute pipeline binding and push constants. It leaves descriptor sets alone.

@@ -22,7 +22,7 @@ typedef struct VkfBackward_T* VkfBackward; /* one backward pass, ready to be rec
 VKF_API VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message);
 
 /* Creates a backward pass: checks the problem, chooses path and tiles, and creates the pipelines that the context does
- * not have yet. Copies the problem and the problem of the forward call. Allocates host memory. Blocks while the driver
+ * not have yet. Copies the problem and its forward problem. Allocates host memory. Blocks while the driver
  * compiles, like vkfCreatePlan. Thread-safe. The backward pass is immutable: any number of threads may record it at
  * once.
  *
@@ -90,7 +90,7 @@ typedef struct VkfBackwardBindings {
      * - o and lse are inputs here: the outputs of the forward call. lse may come from any program.
      * - Alignment of q, k and v: VkfBackwardInfo::inputAlignment. Alignment of o and of arrays:
      *   that of VkfBindings.
-     * - Its scratch, probabilities and probabilityRows are not looked at. */
+     * - Its scratch, probabilities and probabilityRows are ignored. */
     const VkfBindings* forward;
     /* The gradient of o, as VkfBackwardProblem::dout says. Alignment: VkfBackwardInfo::inputAlignment. */
     VkfBinding dout;
@@ -113,7 +113,7 @@ typedef struct VkfBackwardBindings {
     VkfBinding scratch;
 } VkfBackwardBindings;
 
-/* Records all steps of the backward pass. A backward pass with empty outputs records nothing and looks at no binding.
+/* Records all steps of the backward pass. A backward pass with empty outputs records nothing and ignores all bindings.
  * Allocates nothing and does not block. Threads, command buffer, disturbed state and barriers are as for
  * vkfCmdAttention. Outputs are dq, dk, dv, dbias and dsinks. The forward call must have ended: place a barrier between
  * the two calls.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/backward_problem.h: the backward pass. From the gradient of o it computes the gradients of q, k and v, and
- * where they are asked for those of the bias and of the sinks. The library and the CPU reference share this
- * description, which knows no Vulkan. vkfCreateBackward and vkfCmdBackward (vkflash.h) run it on the device,
- * vkfReferenceBackward on the CPU.
+ * on request those of the bias and of the sinks. The library and the CPU reference share this
+ * description, which needs no Vulkan. vkfCreateBackward and vkfCmdBackward (backward.h) run it on the
+ * device, vkfReferenceBackward (reference.h) on the CPU.
  *
  *
  * DEFINITION
@@ -77,7 +77,7 @@ typedef struct VkfBackwardProblem {
      * - Block types of k and v, and VKF_USE_BLOCK_TABLE (pages), are UNSUPPORTED.
      * - VKF_USE_PROBABILITIES, VKF_USE_PROBABILITY_ROWS and kvSplits change nothing.
      * - maxStepOperations limits the steps of the backward pass too. */
-    const VkfProblem* problem;
+    const VkfProblem* forward;
     /* The gradients that are wanted: bits of VkfGradientBits. 0 = VKF_GRADIENT_Q, VKF_GRADIENT_K and VKF_GRADIENT_V. A
      * bit that this version does not know is UNSUPPORTED. */
     VkfGradients gradients;
@@ -125,7 +125,7 @@ typedef struct VkfBackwardProblem {
 
 /* Checks that the backward problem is well formed, and that this version can do it on some device.
  *
- * Errors: those of vkfCheckProblem for the problem of the forward call; VKF_ERROR_INVALID_ARGUMENT,
+ * Errors: those of vkfCheckProblem for the forward problem; VKF_ERROR_INVALID_ARGUMENT,
  * VKF_ERROR_STRUCT_SIZE, VKF_ERROR_UNSUPPORTED, as the fields say. The message names the first field that is wrong. */
 VKF_API VkfResult vkfCheckBackward(const VkfBackwardProblem* problem, VkfMessage* message);
 
@@ -141,7 +141,7 @@ typedef enum VkfBackwardRole VKF_INT32_ENUM {
 /* Fills *layout with the layout of one of the backward problem's tensors, defaults filled in. The caller sets its
  * structSize. The layout of a gradient that is not wanted is the dense one.
  *
- * Errors: those of vkfCheckBackward; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfBackwardRole;
+ * Errors: those of vkfCheckBackward; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is not a VkfBackwardRole;
  * VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, VkfBackwardRole role,
                                              VkfTensorLayout* layout, VkfMessage* message);

@@ -200,8 +200,8 @@ typedef struct VkfContextCreateInfo {
      *   several, the library uses the largest shape that kernels can use.
      * - A shape with fewer columns than that one, and the same rows and depth, makes path decode faster. It must be
      *   laid out like the large shape without the columns that it lacks. Otherwise the library ignores it.
-     * - Where kernels can use no given layout of a type, scores pass through shared memory. That is no error.
-     *   VkfMatrixInfo (inspect.h) shows it, and vkfCheckMatrixLayout has the reason. */
+     * - Where kernels can use no given layout of a type, scores pass through shared memory, without an
+     *   error. VkfMatrixInfo (inspect.h) shows it, and vkfCheckMatrixLayout has the reason. */
     const VkfMatrixLayout* matrixLayouts;
     /* Number of matrixLayouts. 0 = none: the library uses the layouts that it knows. */
     size_t matrixLayoutCount;
@@ -239,7 +239,7 @@ VKF_API void vkfDestroyContext(VkfContext context);
  *
  * - VKF_ERROR_INVALID_ARGUMENT: an address or a buffer is given for an optional array without its bit in the problem's
  *   `use`. The result would be another than the caller expects.
- * - Otherwise a binding of which the call touches no bytes is not looked at. For other bindings:
+ * - Otherwise a binding of which the call touches no bytes is ignored. For other bindings:
  * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, the alignment is wrong, or `reserved` is not 0.
  * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. With a size the
  * library finds many wrong shapes, types and strides. */

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash/host.hpp: the convenience layer for programs without Vulkan code of their own. It opens a device in one line,
-// moves data, and computes attention on host arrays in one call. Programs that own a VkDevice use vkflash.h alone.
+// moves data, and computes attention and gradients on host arrays in one call. Programs that own a VkDevice use
+// vkflash.h alone.
 //
 //     vkf::host::Device device;
 //     vkf::host::attention(device, problem, {q, k, v, nullptr, o});
+//
+// For appends and merges, and for tensors that stay on the device, create objects of vkflash.h from Device::context(),
+// buffers by Device::createBuffer(), and record into the command buffer of Device::submit():
+//
+//     vkf::Append append;
+//     vkfCreateAppend(device.context(), &problem, append.put(), &message);
+//     device.submit([&](VkCommandBuffer commands) { vkfCmdAppend(commands, append.get(), &bindings, &message); });
 //
 // - C++17. The layer loads the Vulkan loader at run time, and reads no environment variable.
 // - Threads: a Device and everything made from it belong to one thread at a time. Different Devices are independent.
@@ -32,8 +40,7 @@
 #include <string>
 #include <vector>
 
-#include "problem.hpp"
-#include "vkflash.h"
+#include "vkflash.hpp"
 
 namespace vkf::host {
 
@@ -90,7 +97,7 @@ std::vector<DeviceSummary> listDevices(PFN_vkGetInstanceProcAddr getInstanceProc
 // Which element layouts of cooperative matrices (matrix_layout.h) the context of a device uses.
 // - automatic: those of DeviceOptions::tuning, after a test. For types without any, the layout that the library knows
 //   for this driver. If it knows none, a measured one.
-// - measured: measured ones, also where the library knows the layout. Layouts of the tuning data are ignored.
+// - measured: measured ones, even where the library knows the layout. Layouts of the tuning data are ignored.
 // - builtIn: only layouts that the library knows for this driver. Nothing is measured.
 // A measured layout that fails its test is not used. With VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT the context uses none.
 //
@@ -384,7 +391,7 @@ struct HostGradients {
 class Backward {
 public:
     // Creates the backward pass, and buffers for all tensors, optional inputs and scratch memory. Copies the problem
-    // and the problem of the forward call. Blocks while the driver compiles.
+    // and its forward problem. Blocks while the driver compiles.
     //
     // Throws Error: the results of vkfCreateBackward; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
     Backward(Device& device, const VkfBackwardProblem& problem);

@@ -86,7 +86,7 @@ VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPath
 
 /* The first reason against a tile. `value` and `limit` are members of VkfTileCandidate. */
 typedef enum VkfTileReason VKF_INT32_ENUM {
-    VKF_TILE_SUITS = 0, /* there is no reason against the tile */
+    VKF_TILE_SUITS = 0, /* nothing speaks against the tile */
     /* The tile cannot be used: */
     VKF_TILE_DIMENSIONS = 1,    /* the tile is for head dimensions on the other side of `limit` than `value` */
     VKF_TILE_OUTPUT_TYPE = 2,   /* the tile is for fp32 outputs */
@@ -107,7 +107,7 @@ typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_FEW_WORKGROUPS = 18, /* the tile gives `value` workgroups; a large device needs `limit` to be busy */
     VKF_TILE_SPILLS = 19,         /* about `value` registers an invocation by the count of this device's compiler, which
                                      spills above `limit`. The plan takes the tile only if every usable tile spills. */
-    /* The library did not look at the tile, because an earlier one suits. */
+    /* The library did not consider the tile, because an earlier one suits. */
     VKF_TILE_NOT_NEEDED = 32,
     VKF_TILE_FORCE_INT32 = 0x7fffffff
 } VkfTileReason;

@@ -5,14 +5,14 @@
  *
  * Vulkan leaves the element layout to the driver. Where the library knows it, the scores of path coopmat stay in
  * registers, and path decode uses matrices for D up to 128. Elsewhere scores pass through shared memory. Results are
- * right in both ways, but the second way is slower. The library knows the element layouts of NVIDIA's driver and of
- * llvmpipe. On other drivers an application can bring measured ones:
+ * right either way, but the second one is slower. The library knows the element layouts of NVIDIA's driver and of
+ * llvmpipe. On other drivers an application can provide measured ones:
  *
  * - vkf::host::Device (host.hpp) measures when it opens a device. An application with a VkDevice of its own can open
  *   the same physical device once with host.hpp, and take the result of vkf::host::Device::measureMatrixLayouts.
  * - `vkflash tune` writes element layouts to tuning data. vkfGetTuningMatrixLayout (tuning.h) reads them.
- * - An application can measure with a kernel of its own. It loads a matrix whose elements tell their rows and columns.
- *   Each invocation then writes out what it holds. src/host/matrices/element_layout.comp is such a kernel.
+ * - An application can measure with a kernel of its own. It loads a matrix whose elements encode row and column. Each
+ *   invocation then writes out what it holds. src/host/matrices/element_layout.comp is such a kernel.
  *
  * A wrong element layout gives wrong results, and the library cannot notice it, because it has no queue. So an
  * application must test each element layout on the device before it creates a context with it. A driver may change its
@@ -29,7 +29,7 @@
  * be such that the product shows each of them, as it does if that operand is an identity matrix. Compare all elements.
  *
  * A driver may load matrices wrong, whatever their layout: VKF_QUIRK_WRONG_MATRIX_LOADS (vkflash.h). To test, fill
- * shared memory with a tile of four matrices, two beside two. Load all four at their offsets, in rows and in columns,
+ * shared memory with a tile of 2 x 2 matrices. Load all four at their offsets, in rows and in columns,
  * with the strides of shaders/shared/tile_memory.h. Multiply each, and compare the products.
  *
  * The structs of this header never change their size.
@@ -94,8 +94,8 @@ typedef struct VkfMatrixLayout {
  *
  * Errors:
  * - VKF_ERROR_INVALID_ARGUMENT: null, a type or a size that matrices cannot have, or a reserved field that is not 0
- * - VKF_ERROR_INVALID_ARGUMENT: no permutation, because two elements share a place or an element is outside of its
- *   matrix (the message names the matrix and the element)
+ * - VKF_ERROR_INVALID_ARGUMENT: not a permutation: two elements have one row and column, or an element is outside of
+ *   its matrix (the message names the matrix and the element)
  * - VKF_ERROR_UNSUPPORTED: a valid element layout in another form than kernels need */
 VKF_API VkfResult vkfCheckMatrixLayout(const VkfMatrixLayout* layout, VkfMessage* message);
 

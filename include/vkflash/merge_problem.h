@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/merge_problem.h: merges partial results of attention. The library and the CPU reference share this
- * description, which knows no Vulkan. vkfCreateMerge and vkfCmdMerge (merge.h) run it on the device,
+ * description, which needs no Vulkan. vkfCreateMerge and vkfCmdMerge (merge.h) run it on the device,
  * vkfReferenceMerge on the CPU.
  *
  * Attention over some of the keys gives a partial result: o_k and lse_k. Partial results over disjoint keys, made by
@@ -12,7 +12,7 @@
  * lse is the natural logarithm. Two uses: many requests share a long prompt, which is attended to once; or the keys lie
  * on several devices.
  *
- * - A partial result with lse_k = -infinity is empty. It counts nothing, whatever its o_k holds, NaN included.
+ * - A partial result with lse_k = -infinity is empty. It adds nothing, whatever its o_k holds, NaN included.
  * - An lse_k of +infinity counts as -infinity. Some libraries give it to an empty row.
  * - Where all partial results are empty, o = 0 and lse = -infinity.
  * - An lse_k that is NaN makes its row NaN.
@@ -49,7 +49,7 @@ typedef struct VkfMergeProblem {
     uint32_t partials;
     /* Number of sequences. 0 is INVALID_ARGUMENT. batch * heads * rows is at most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t batch;
-    uint32_t heads; /* query heads; 0 makes an empty output, which is no error */
+    uint32_t heads; /* query heads; 0 makes an empty output, without an error */
     uint32_t rows;  /* query rows; 0 makes an empty output */
     /* Columns of o and of the partial results: VkfProblem::valueDim. 0 is INVALID_ARGUMENT. At most 65536, else
      * UNSUPPORTED. */
@@ -60,7 +60,7 @@ typedef struct VkfMergeProblem {
     /* The merged o: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. The type may differ from
      * that of `partial`. Elements must not overlap, else INVALID_ARGUMENT. */
     VkfTensor o;
-    /* Elements from one o_k to the next. 0 = as many as one o_k reaches over. All of them together reach over at most
+    /* Elements from one o_k to the next. 0 = as many as one o_k spans. All of them together span at most
      * 2^62 - 1 elements, else INVALID_ARGUMENT. */
     uint64_t partialStride;
     /* Floats from one lse_k to the next. Each lse_k is fp32, dense [batch, heads, rows]. 0 = batch * heads * rows.
@@ -85,7 +85,7 @@ typedef enum VkfMergeRole VKF_INT32_ENUM {
 
 /* Fills *layout with the layout of one of the merge's tensors, defaults filled in. The caller sets its structSize.
  *
- * Errors: those of vkfCheckMerge; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfMergeRole;
+ * Errors: those of vkfCheckMerge; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is not a VkfMergeRole;
  * VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole role, VkfTensorLayout* layout,
                                           VkfMessage* message);

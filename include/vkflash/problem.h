@@ -2,7 +2,7 @@
  *
  * vkflash/problem.h: VkfProblem, the description of one attention call. The library and the CPU reference share it.
  *
- * A problem holds no addresses, and this header knows no Vulkan. One problem serves every call of its shape.
+ * A problem holds no addresses, and this header needs no Vulkan. One problem serves every call of its shape.
  * VkfBindings (attention.h) has the addresses of one call, VkfReferenceInputs (reference.h) those of the reference.
  *
  *
@@ -40,7 +40,7 @@
  * - Start from a zeroed struct. Zero in a field is the field's documented default.
  * - structSize, where a struct has it, is sizeof the struct. The library also takes the structs of older and of newer
  *   headers, as vkflash.h says, and else returns VKF_ERROR_STRUCT_SIZE.
- * - A bit of VkfUseBits switches on what only some calls have. Nothing else does.
+ * - A bit of VkfUseBits enables what only some calls have. No other field does.
  * - Fields named `reserved` must be 0, else INVALID_ARGUMENT.
  * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
  * - vkfCheckProblem finds the errors that the comments name. "(device)" marks errors that need a device, which
@@ -85,9 +85,9 @@
  *         alibiSlopes, sinks, bias, mask, documentIds
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
- *     whether the sizes make a bias long enough to look for tiles that it closes
+ *     whether a bias is large enough to look for tiles that it masks out
  *     whether block types are converted before attention (maxScratchBytes)
- *     strides of q, k, v and o: whether rows are whole words (VkfPlanInfo::inputAlignment), or strides pass 4 GiB
+ *     strides of q, k, v and o: whether rows are whole vectors (VkfPlanInfo::inputAlignment), or strides pass 4 GiB
  *
  * These fields are push constants, or numbers in memory. On their own they lead to no new pipeline:
  *
@@ -101,7 +101,7 @@
  * leads to another choice, it leads to a new pipeline. `path` and `kvSplits` fix two of these choices.
  *
  * Advice for a cache that grows: make one plan, in which `keys` is the capacity of the cache. Set
- * VKF_USE_KEY_LENGTHS, and bring the length of each sequence on the device for each call.
+ * VKF_USE_KEY_LENGTHS, and keep the length of each sequence in device memory.
  *
  * - Neither the plan nor a recorded command buffer changes from token to token then.
  * - The library chooses tiles and key splits for the capacity.
@@ -127,8 +127,7 @@ typedef struct VkfProblem {
      * split, the limit holds for this product times the number of key splits. With packed sequences the product has no
      * batch. A phase of the plan has at most 2^32 - 65536 workgroups, else UNSUPPORTED (device). */
     uint32_t batch;
-    /* Heads of q and o. 0 makes an empty output, which is no error: the plan has no steps then. At most 65535, else
-     * UNSUPPORTED. */
+    /* Heads of q and o. 0 makes an empty output, whose plan has no steps. At most 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
     /* Heads of k and v. Query head h reads KV head h / (queryHeads / kvHeads). Must divide queryHeads, else
      * INVALID_ARGUMENT. At most 65535, else UNSUPPORTED. */
@@ -145,13 +144,13 @@ typedef struct VkfProblem {
     uint32_t headDim;
     /* Dv: columns of v and o. 0 = headDim. At most 256, on path decode 512, else UNSUPPORTED; AUTO as for headDim. */
     uint32_t valueDim;
-    /* The kernel. 0 = VKF_PATH_AUTO. A value that is no VkfPath is INVALID_ARGUMENT. */
+    /* The kernel. 0 = VKF_PATH_AUTO. A value that is not a VkfPath is INVALID_ARGUMENT. */
     VkfPath path;
-    /* Number of key splits: the keys are divided into so many shares, which workgroups compute side by side. Partial
-     * results lie in scratch memory and are merged. 0 = the library chooses. At most 1024, else UNSUPPORTED. Over 1 it
-     * is UNSUPPORTED on paths standard and key_outer, and without storageBuffer16BitAccess (device). */
+    /* Number of key splits: the keys are divided into this many shares, which different workgroups compute. Their
+     * partial results lie in scratch memory and are merged. 0 = the library chooses. At most 1024, else UNSUPPORTED.
+     * Over 1 it is UNSUPPORTED on paths standard and key_outer, and without storageBuffer16BitAccess (device). */
     uint32_t kvSplits;
-    /* Precision of products. 0 = VKF_PRECISION_DEFAULT. A value that is no VkfPrecision is INVALID_ARGUMENT. */
+    /* Precision of products. 0 = VKF_PRECISION_DEFAULT. A value that is not a VkfPrecision is INVALID_ARGUMENT. */
     VkfPrecision precision;
     /* Most operations in one step of the plan, so that no submission runs into a watchdog. A multiplication and an
      * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat and
@@ -179,13 +178,13 @@ typedef struct VkfProblem {
      * Elements must not overlap, else INVALID_ARGUMENT. */
     VkfTensor o;
 
-    /* Factor of q . k. 0 = 1 / sqrt(headDim). May be negative. Its size is from 2^-126 to 2^126, else
+    /* Factor of q . k. 0 = 1 / sqrt(headDim). May be negative. Its magnitude is from 2^-126 to 2^126, else
      * INVALID_ARGUMENT. */
     float scale;
     /* Limits scores to (-softcap, softcap), by tanh. 0 = off. From 2^100 on it is off, too. INVALID_ARGUMENT if
      * negative or not finite. */
     float softcap;
-    /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is no VkfAlignment is
+    /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is not a VkfAlignment is
      * INVALID_ARGUMENT. */
     VkfAlignment alignment;
     uint32_t reserved; /* 0; else INVALID_ARGUMENT */
@@ -224,9 +223,9 @@ typedef struct VkfProblem {
      *
      * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that is expected to save time: where many query rows read the same keys.
      *   1 = none. Any other number is used wherever it suffices.
-     * - The converted k and v take 2 * batch * kvHeads * keys * (headDim + valueDim) bytes. A smaller limit changes
-     *   nothing, and so do packed sequences and rows of q that are no multiples of 16 bytes. k and v must both be of
-     *   block types.
+     * - The converted k and v take 2 * batch * kvHeads * keys * (headDim + valueDim) bytes. With a smaller limit
+     *   nothing is converted, nor with packed sequences or rows of q whose bytes are not a multiple of 16. k and v must
+     *   both be of block types.
      * - The converted elements are those that enter products anyway (VkfPlanInfo::productType).
      * - The backward pass has a limit of its own, VkfBackwardProblem::maxScratchBytes. */
     uint64_t maxScratchBytes;
@@ -279,7 +278,7 @@ typedef struct VkfTensorLayout {
 /* Fills *layout with the layout of a tensor. The caller sets its structSize. vkflash/problem.hpp has the same as a C++
  * function that returns the layout.
  *
- * Errors: those of vkfCheckProblem; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is no VkfTensorRole;
+ * Errors: those of vkfCheckProblem; VKF_ERROR_INVALID_ARGUMENT if `layout` is null or `role` is not a VkfTensorRole;
  * VKF_ERROR_STRUCT_SIZE. */
 VKF_API VkfResult vkfGetTensorLayout(const VkfProblem* problem, VkfTensorRole role, VkfTensorLayout* layout,
                                      VkfMessage* message);
@@ -336,8 +335,8 @@ VKF_API size_t vkfTypeBytes(VkfType type);
 /* Returns how many elements are stored together: 32 for block types, 1 for F32, F16 and BF16. 0 for other types. */
 VKF_API uint32_t vkfBlockElements(VkfType type);
 
-/* Returns the bytes of so many neighbouring elements. `elements` is a multiple of vkfBlockElements. 0 for types of
- * which vkfBlockElements is 0. */
+/* Returns the bytes that `elements` consecutive elements take in memory. `elements` is a multiple of vkfBlockElements.
+ * 0 for types of which vkfBlockElements is 0. */
 VKF_API uint64_t vkfStoredBytes(VkfType type, uint64_t elements);
 
 /* Returns a static string: "f32", "f16", ... Never NULL; "unknown type" for other values. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash/problem.hpp: shorthands for the structs of problem.h, append_problem.h, merge_problem.h and
-// backward_problem.h, for C++17. It adds no behaviour, allocates nothing, throws nothing and knows no Vulkan.
+// backward_problem.h, for C++17. It adds no behaviour, allocates nothing, throws nothing and needs no Vulkan.
 #ifndef VKFLASH_PROBLEM_HPP
 #define VKFLASH_PROBLEM_HPP
 

@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 /* What a call uses besides its tensors: masks, terms of the scores, optional arrays. The fields named `use` of
- * VkfProblem, VkfAppendProblem, VkfMergeProblem and VkfBackwardProblem hold these bits. Nothing else switches such a
- * thing on.
+ * VkfProblem, VkfAppendProblem, VkfMergeProblem and VkfBackwardProblem hold these bits. No other field enables what a
+ * bit is for.
  *
- * - A bit of an array enables the bindings that its comment names. The call must then bring them. A call that reads or
- *   writes no bytes of a binding does not look at it.
+ * - A bit of an array enables the bindings that its comment names. The call must then have memory in them, unless it
+ *   reads or writes no bytes of them.
  * - Some bits have a description: a field of the problem. A description that is not zero, without the bit, is
  *   INVALID_ARGUMENT.
  * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
@@ -58,8 +58,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Description: VkfProblem::blockMask.
      * UNSUPPORTED on paths standard and decode, with packed sequences, and with pages. */
     VKF_USE_BLOCK_MASK = 1 << 4,
-    /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Description: the field `paging` of
-     * VkfProblem and VkfAppendProblem. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
+    /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Description: VkfProblem::paging and
+     * VkfAppendProblem::paging. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
     VKF_USE_BLOCK_TABLE = 1 << 5,
     /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
      * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
@@ -73,7 +73,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * UNSUPPORTED on path standard. */
     VKF_USE_MASK = 1 << 9,
     /* Input documentIds, int32 [batch, keys]: each key's document. Packed keys have int32 [keys]; packed rows with
-     * pages have [batch, keys]. Numbers may be any, in any order. UNSUPPORTED on path standard.
+     * pages have [batch, keys]. Any numbers, in any order. UNSUPPORTED on path standard.
      *
      * A row sees only the keys of its own document. Its document is that of the key at i + Nk - Nq, whatever the
      * alignment; Nk is the sequence's own length. A row before the first key sees nothing. With Nq = Nk = 5 and
@@ -95,8 +95,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * - These tensors have a batch of 1, and their batchStride is ignored. [total rows, heads, dim] has rowStride =
      *   heads * dim and headStride = dim.
      *
-     * Sequence b has rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys alike. A sequence may have no rows, or no
-     * keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
+     * Sequence b has rows cuSeqlensQ[b] to cuSeqlensQ[b + 1] - 1, and keys cuSeqlensK[b] to cuSeqlensK[b + 1] - 1. A
+     * sequence may have no rows, or no keys. Three sequences of 2, 0 and 3 rows and 3, 2 and 4 keys, causal:
      *
      *     cuSeqlensQ 0 2 2 5       1 1 0 . . . . . .
      *     cuSeqlensK 0 3 5 9       1 1 1 . . . . . .
@@ -107,7 +107,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * No entries make the device read or write outside of the tensors:
      *
      * - Entries outside of [0, queryRows] or [0, keys] are clamped.
-     * - A sequence that ends before it begins is empty. Entries should not fall from one to the next.
+     * - A sequence that ends before it begins is empty. Entries should not decrease.
      * - Rows and keys of a sequence past longestRows and longestKeys do not exist.
      *
      * o and lse are unspecified for rows that belong to no sequence, and for rows that belong to several. A plan for
@@ -122,8 +122,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * VkfProblem::dropoutMask. */
     VKF_USE_DROPOUT_MASK = 1 << 12,
     /* Input dropoutSeed, one uint64 at a multiple of 8 bytes: the generator's seed. It replaces VkfDropout::seed, so
-     * that each run of a recorded command buffer can have a seed of its own. A call without dropout, or with a
-     * dropoutMask, does not look at it. */
+     * that each run of a recorded command buffer can have a seed of its own. Ignored without dropout, and with a
+     * dropoutMask. */
     VKF_USE_DROPOUT_SEED = 1 << 13,
     /* Input biasFactors, fp32 [queryHeads]: the factor of a head multiplies the elements of the bias. Factors are
      * finite, else the rows of the head are unspecified. A bias of -infinity gives its key a probability of 0 whatever
@@ -151,7 +151,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
      *     2^(-4 (2 (h - n) + 1) / n)        for the others
      *
-     * VKF_USE_ALIBI_SLOPES brings other slopes. */
+     * With VKF_USE_ALIBI_SLOPES the call has slopes of its own. */
     VKF_USE_ALIBI = 1 << 20,
     /* Input dlse of backward passes, fp32, dense like lse: the gradient of lse. Without it lse has no gradient. */
     VKF_USE_DLSE = 1 << 21,
@@ -159,7 +159,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
 
-/* The arrays of calls that are no VkfTensor. vkfGetArrayBytes, vkfGetMergeArrayBytes, vkfGetAppendArrayBytes and
+/* Arrays of calls, besides the tensors. vkfGetArrayBytes, vkfGetMergeArrayBytes, vkfGetAppendArrayBytes and
  * vkfGetBackwardArrayBytes say how large each must be. The names are those of the bindings. */
 typedef enum VkfArray VKF_INT32_ENUM {
     /* Attention, up to 63; with the bit of VkfUseBits that has the same name. */
@@ -197,14 +197,14 @@ typedef enum VkfArray VKF_INT32_ENUM {
  *
  *     use                                   types
  *     q and o                               F32, F16, BF16
- *     k and v, each its own                 F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
+ *     k and v, which may differ             F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
  *     VkfProblem::bias                      F32, F16, BF16
  *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
  *
- * Another type is UNSUPPORTED. In q, k, v and o, a number that is no VkfType is INVALID_ARGUMENT. Tensors of other
+ * Another type is UNSUPPORTED. In q, k, v and o, a value that is not a VkfType is INVALID_ARGUMENT. Tensors of other
  * types than F32 need storageBuffer16BitAccess: UNSUPPORTED without it (device). Attention on paths scalar and
- * key_outer takes F16 and BF16 without it, if the rows of such a tensor are whole words of 4 elements: its D or Dv and
- * all its strides are multiples of 4. Its address is then a multiple of 8 bytes, and its rows are at most 4 MiB apart.
+ * key_outer takes F16 and BF16 without it, if such a tensor can be loaded in vectors of 4 elements: its D or Dv and all
+ * its strides are multiples of 4. Its address is then a multiple of 8 bytes, and its rows are at most 4 MiB apart.
  *
  * Block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block are, in
  * this order:
@@ -279,8 +279,8 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
     /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
      * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q past 65504 becomes infinite. */
     VKF_PRECISION_DEFAULT = 0,
-    /* Products in fp32: never on matrix units of a narrower type, unless they multiply parts of fp32 numbers that lose
-     * nothing (VKF_PATH_COOPMAT). q, k and v are not rounded. */
+    /* Products in fp32: never on matrix units of a narrower type, unless they multiply fp32 numbers as exact sums of
+     * narrower ones (VKF_PATH_COOPMAT). q, k and v are not rounded. */
     VKF_PRECISION_FP32 = 1,
     VKF_PRECISION_FORCE_INT32 = 0x7fffffff
 } VkfPrecision;
@@ -295,7 +295,7 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  *
  * Limits:
  * - Block types: dim and all three strides are multiples of 32, so that they are whole blocks. INVALID_ARGUMENT.
- * - A tensor reaches over at most 2^62 - 1 elements. INVALID_ARGUMENT.
+ * - A tensor spans at most 2^62 - 1 elements. INVALID_ARGUMENT.
  * - Elements of an output do not overlap. INVALID_ARGUMENT. The check sorts the dimensions by stride: each one must
  *   step over all elements that the smaller ones reach.
  * - A row stride is at most 2^32 - 1 bytes. UNSUPPORTED (device). This limit and the next one hold for attention, not

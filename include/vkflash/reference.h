@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/reference.h: attention on the CPU. It is the yardstick for every kernel, takes the same VkfProblem as the
- * library, and follows docs/semantics.md to the letter in fp64. It knows no Vulkan.
+ * library, and follows docs/semantics.md to the letter in fp64. It needs no Vulkan.
  *
  * - vkfReferenceAttention computes attention by one of several algorithms.
  * - vkfReferenceVerify and vkfReferenceVerifyProbabilities judge the outputs of a kernel.
@@ -48,9 +48,9 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * - Exponentials have base 2.
      * - o is rounded to its storage type.
      * - l is summed up in another order than in the kernel.
-     * - With a productType, p is rounded to it on its way into the product p v, and enters l unrounded. Kernels on
+     * - With a productType, p is rounded to it where it enters the product p v, and is added to l unrounded. Kernels on
      *   matrix units do so too.
-     * - With a productType, elements of k and v of block types are rounded to it on their way into both products. An
+     * - With a productType, elements of k and v of block types are rounded to it where they enter both products. An
      *   fp16 element past the largest finite fp16 becomes infinite.
      * - With a productType, elements of a q of type F32 are rounded in the same way. */
     VKF_REFERENCE_TILED_FP32 = 2,
@@ -206,7 +206,7 @@ typedef struct VkfReferenceGradients {
  *     fp64, with lse in place of m and l as in its version 2: outer loop over tiles of keys, inner loop over tiles of
  *     rows.
  *   - VKF_REFERENCE_TILED_FP32, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS: the same with the roundings of the kernels, in
- *     fp32. With a productType, p and ds are rounded to it on their way into products, and so are q and dout of another
+ *     fp32. With a productType, p and ds are rounded to it where they enter products, and so are q and dout of another
  *     type. Outputs are rounded to their storage types.
  * - options: `rowBegin` and `rowStride` select the rows of dq, and the keys of dk and dv, that are computed. The others
  *   stay as they are. dbias must be NULL then, else VKF_ERROR_INVALID_ARGUMENT. dsinks always has all rows.
@@ -374,7 +374,7 @@ typedef struct VkfVerdict {
 } VkfVerdict;
 
 /* Compares the outputs of a kernel with the reference, on the rows that the options select. Fills *verdict; the caller
- * sets its structSize. An output that does not pass is no failure of the call.
+ * sets its structSize. The call succeeds even if an output does not pass.
  *
  * - o: type and strides as VkfProblem::o says. Must not be NULL unless the output is empty.
  * - lse: fp32, dense [batch, queryHeads, queryRows]; for packed sequences [queryHeads, queryRows]. NULL = not compared.
@@ -459,8 +459,8 @@ typedef struct VkfBackwardVerdict {
     VkfGradientError dsinks; /* of all query heads */
 } VkfBackwardVerdict;
 
-/* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. A gradient
- * that does not pass is no failure of the call.
+/* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. The call
+ * succeeds even if a gradient does not pass.
  *
  * - gradientInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
  *   roundings of another o and lse.

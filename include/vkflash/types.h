@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/types.h: version, export macro, result codes and messages. All other public headers include it. It knows no
+ * vkflash/types.h: version, export macro, result codes and messages. All other public headers include it. It needs no
  * Vulkan.
  */
 #ifndef VKFLASH_TYPES_H

@@ -22,7 +22,7 @@
  *     info.physicalDevice = gpu, info.device = device, info.features = needed.usableFeatures;
  *     vkfCreateContext(&info, &context, &why);
  *
- * 3. Describe the problem. All fields that are not set are 0, and 0 is the default. Tensors are dense, of fp32.
+ * 3. Describe the problem. All fields that are not set are 0, and 0 is the default: dense tensors of fp32.
  *
  *     VkfProblem problem = {.structSize = sizeof problem, .batch = 1, .queryHeads = 8, .kvHeads = 8};
  *     problem.queryRows = problem.keys = 1024, problem.headDim = 64, problem.use = VKF_USE_CAUSAL;
@@ -33,8 +33,9 @@
  *     VkfPlanInfo made = {.structSize = sizeof made};
  *     vkfGetPlanInfo(plan, &made, &why);
  *
- * 5. Record the call, as often as you like, between barriers of your own. Buffers need a device address. Sizes turn
- *    wrong shapes into messages.
+ * 5. Record the call, as often as you like, between barriers of your own. Buffers need a device address. A size in
+ *    each binding turns wrong shapes into messages. vkfGetTensorLayout and vkfStoredBytes give the bytes of a tensor,
+ *    vkfGetArrayBytes those of an optional array.
  *
  *     VkfBindings call = {.structSize = sizeof call, .q.buffer = q, .k.buffer = k, .v.buffer = v, .o.buffer = o};
  *     call.scratch.buffer = scratch, call.scratch.size = made.scratchBytes;
@@ -81,7 +82,7 @@
  *
  * Lifetimes, from the object that goes first to the object that goes last:
  * 1. Plans, merges, appends and backward passes: destroy all of them before their context. Recorded command buffers
- * stay valid, because the pipelines belong to the context.
+ *    stay valid, because the pipelines belong to the context.
  * 2. The context: destroy it when no command buffer that uses its pipelines is pending. Do not submit such a command
  *    buffer afterwards.
  * 3. VkfContextCreateInfo::pipelineCache and VkfContextCreateInfo::allocator, then the device and the instance.

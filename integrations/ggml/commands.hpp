@@ -49,7 +49,7 @@ public:
     CommandRing& operator=(const CommandRing&) = delete;
 
     // A command buffer in the recording state, whose commands see all earlier writes. Waits for the ring's oldest
-    // submission if all command buffers are in use. A command buffer that was not submitted is begun anew.
+    // submission if all command buffers are in use. A command buffer that was not submitted is begun again.
     VkCommandBuffer begin();
     // Submits the command buffer of begin().
     void submit();

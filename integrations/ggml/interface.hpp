@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of ggml's interface for backends that its installed headers leave out. A backend hands ggml tables of
-// function pointers. ggml's own declaration of them is in its source tree only. Here they are declared anew, in the
+// function pointers. ggml's own declaration of them is in its source tree only. Here they are declared again, in the
 // order in which ggml 0.27.0 (version 3 of the interface) and 0.21.0 (version 2) read them. Entries that this backend
 // leaves empty are `Unused`.
 //

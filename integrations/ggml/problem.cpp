@@ -60,7 +60,7 @@ uint64_t stride(const ggml_tensor& tensor, int dimension, const char* name) {
         return 0;
     }
     const size_t unit = ggml_type_size(tensor.type);
-    require(tensor.nb[dimension] % unit == 0, name, "has a stride that is no multiple of its elements");
+    require(tensor.nb[dimension] % unit == 0, name, "has a stride that is not a multiple of its element size");
     return tensor.nb[dimension] / unit * static_cast<uint64_t>(ggml_blck_size(tensor.type));
 }
 

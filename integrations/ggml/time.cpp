@@ -214,7 +214,7 @@ public:
         return static_cast<double>(ggml_time_us() - start) * 1e-6;
     }
 
-    // Lets the graph have the same node so many times.
+    // Lets the graph have the same node this many times.
     void repeat(size_t runs) const {
         for (size_t run = 1; run < std::min(runs, mostNodes - static_cast<size_t>(1)); run++) {
             ggml_graph_add_node(graph_, out_);

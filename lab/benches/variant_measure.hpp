@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures one row of `vkflash_lab variants`. The call and its base run in turns, and the call is verified.
+// Measures one row of `vkflash_lab variants`. The call and its base alternate, and the call is verified.
 #ifndef VKFLASH_LAB_VARIANT_MEASURE_HPP
 #define VKFLASH_LAB_VARIANT_MEASURE_HPP
 

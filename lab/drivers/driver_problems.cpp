@@ -130,7 +130,7 @@ DriverProblemLists problemsOfEachTile() {
                              {"causal", "terms", backwardTermsExtra}};
     constexpr uint32_t most = 256; // on all paths but decode
     constexpr uint32_t step = 16;
-    constexpr uint32_t odd = 6; // rows of such head dimensions are no whole words
+    constexpr uint32_t odd = 6; // rows of such head dimensions are not whole words
     for (uint32_t dim = most; dim >= step; dim -= step) {
         lists.dims.push_back(dim);
         lists.dims.push_back(dim - odd);

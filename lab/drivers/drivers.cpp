@@ -89,7 +89,7 @@ std::string compileBackward(const DriverProblem& problem, CompiledKernels& compi
     auto gradient = make<VkfBackwardProblem>();
     VkfProblem forward = problem.problem;
     enable(forward, VKF_USE_LSE);
-    gradient.problem = &forward;
+    gradient.forward = &forward;
     gradient.dout = gradient.dq = forward.q;
     gradient.dk = forward.k;
     gradient.dv = forward.v;
@@ -198,7 +198,7 @@ std::vector<Chip> chosenChips(const std::vector<std::string>& names) {
         const auto found =
             std::find_if(chips().begin(), chips().end(), [&](const Chip& chip) { return name == chip.family; });
         if (found == chips().end())
-            failInput("--chips: {} is no known chip", name);
+            failInput("--chips: {} is not a known chip", name);
         chosen.push_back(*found);
     }
     return chosen.empty() ? chips() : chosen;

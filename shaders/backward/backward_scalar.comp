@@ -8,7 +8,7 @@
 //      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
 //      7         dk_j = 0, dv_j = 0                            clearSums
 //      8         for each tile i of query rows                 nextTile
-//      6, 9        load k_j, v_j, q_i, dout_i                  fetchColumns, placeColumns
+//      6, 9        load k_j, v_j, q_i, dout_i                  fetchColumns, stageColumns
 //     10           s = q_i k_j^T                               computeScores
 //     11           p = exp(s - lse)                            computeGradients
 //     12           dv_j += p^T dout_i                          addUp
@@ -67,7 +67,7 @@
 #define VKF_OWNED_FIRST (OWNS_KEYS ? key_begin : item.row_begin)
 #define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)
 
-// The arguments of fetchColumns and placeColumns for lines 10 and 13.
+// The arguments of fetchColumns and stageColumns for lines 10 and 13.
 #define VKF_HEAD_COLUMNS                                                                                               \
     owned_heads, VKF_TYPE_OWNED_HEADS, VKF_OWNED_FIRST, visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST,      \
         HEAD_DIM
@@ -114,7 +114,7 @@ void computeScores() {
     fetchColumns(VKF_HEAD_COLUMNS, 0);
     KEEP_LOOP for (uint chunk = 0; chunk < HEAD_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
-        placeColumns(VKF_HEAD_COLUMNS, chunk);
+        stageColumns(VKF_HEAD_COLUMNS, chunk);
         barrier();
         if (chunk + 1 < HEAD_CHUNKS) {
             fetchColumns(VKF_HEAD_COLUMNS, chunk + 1);
@@ -127,7 +127,7 @@ void computeScores() {
     }
     KEEP_LOOP for (uint chunk = 0; chunk < (NEEDS_DP ? VALUE_CHUNKS : 0); chunk++) {
         barrier();
-        placeColumns(VKF_VALUE_COLUMNS, chunk);
+        stageColumns(VKF_VALUE_COLUMNS, chunk);
         barrier();
         if (chunk + 1 < VALUE_CHUNKS) {
             fetchColumns(VKF_VALUE_COLUMNS, chunk + 1);
@@ -144,9 +144,9 @@ void computeScores() {
 void addUp(const bool partial) {
     KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_VALUES ? SUM_CHUNKS : 0); chunk++) {
         barrier(); // the last readers of the stages are done
-        placeSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
+        stageSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
                       VALUE_DIM, LANES * VALUE_COLUMNS4);
-        placePairs(FIRST_SCORE, chunk);
+        stagePairs(FIRST_SCORE, chunk);
         barrier();
         if (chunk + 1 < SUM_CHUNKS) {
             fetchValueSummands(chunk + 1);
@@ -157,9 +157,9 @@ void addUp(const bool partial) {
     }
     KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_HEADS ? SUM_CHUNKS : 0); chunk++) {
         barrier();
-        placeSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
+        stageSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
                       HEAD_DIM, LANES * HEAD_COLUMNS4);
-        placePairs(FIRST_DP, chunk);
+        stagePairs(FIRST_DP, chunk);
         barrier();
         if (chunk + 1 < SUM_CHUNKS) {
             fetchHeadSummands(chunk + 1);

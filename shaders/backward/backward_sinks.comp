@@ -28,8 +28,8 @@ void main() {
     uint head = params.first_item + gl_WorkGroupID.x;
     uint thread = gl_LocalInvocationIndex;
     CallTable table = VKF_BACKWARD_TABLE.call;
-    uvec2 place = uvec2(head * 4, 0);
-    float sink = toScoreUnit(uintBitsToFloat(Word(add64(table.sinks, place)).value));
+    uvec2 position = uvec2(head * 4, 0);
+    float sink = toScoreUnit(uintBitsToFloat(Word(add64(table.sinks, position)).value));
     float sum = 0.0;
     KEEP_LOOP for (uint sequence = 0; sequence < table.sequences; sequence++) {
         Item item = itemOfSequence(sequence);
@@ -50,6 +50,6 @@ void main() {
         }
     }
     if (thread == 0) {
-        Word(add64(VKF_BACKWARD_TABLE.dsinks, place)).value = floatBitsToUint(sums[0]);
+        Word(add64(VKF_BACKWARD_TABLE.dsinks, position)).value = floatBitsToUint(sums[0]);
     }
 }

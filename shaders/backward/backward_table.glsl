@@ -24,7 +24,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)
 
 // The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop
-// that stores would load the table again in each turn. Kernels read this before such loops.
+// that stores would load the table again in each iteration. Kernels read this before such loops.
 struct BackwardRows {
     uvec2 address; // of the first row
     uvec2 stride;  // bytes from row to row

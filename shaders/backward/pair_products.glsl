@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The products of the backward pass, as one invocation sees them. A group of LANES invocations owns THREAD_OWNED rows
-// or keys. Scores and dp of a tile are pairs: for each of its owned places, a lane holds THREAD_VISITED visited ones,
-// lane, lane + LANES, lane + 2 LANES, ... Sums have columns: a lane holds word lane, lane + LANES, ... of each owned
-// place. scalar/scores.glsl and scalar/output.glsl give the reasons.
+// or keys. Scores and dp of a tile are pairs. For each of its owned rows or keys, a lane holds THREAD_VISITED visited
+// ones: lane, lane + LANES, lane + 2 LANES and so on. Sums have columns. A lane holds, of each owned row or key, words
+// lane, lane + LANES and so on. scalar/scores.glsl and scalar/output.glsl give the reasons.
 #ifndef VKF_PAIR_PRODUCTS_GLSL
 #define VKF_PAIR_PRODUCTS_GLSL
 
@@ -43,10 +43,10 @@ void addProducts(const uint base) {
     for (uint column4 = 0; column4 < CHUNK_DIM4; column4++) {
         vec4 y[THREAD_VISITED];
         UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
-            y[visited] = visited_stage[visitedPlace(visited) * STAGED_WORDS + column4];
+            y[visited] = visited_stage[visitedIndex(visited) * STAGED_WORDS + column4];
         }
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
-            vec4 x = owned_stage[ownedPlace(owned) * STAGED_WORDS + column4];
+            vec4 x = owned_stage[ownedIndex(owned) * STAGED_WORDS + column4];
             UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
                 float s = pairs[base + owned * THREAD_VISITED + visited];
                 s = fma(x.x, y[visited].x, s);
@@ -59,14 +59,14 @@ void addProducts(const uint base) {
 }
 
 // Copies the pairs from number `base` on, of one chunk of what is visited, to shared memory.
-void placePairs(const uint base, const uint chunk) {
+void stagePairs(const uint base, const uint chunk) {
     const uint count = CHUNK_VISITED / LANES;
     UNROLL for (uint c = 0; c < SUM_CHUNKS; c++) {
         if (chunk == c) {
             UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
                 UNROLL for (uint visited = 0; visited < count; visited++) {
-                    uint column = visitedPlace(visited);
-                    pair_stage[ownedPlace(owned) * PAIR_ROW_WORDS + column / 4][column % 4] =
+                    uint column = visitedIndex(visited);
+                    pair_stage[ownedIndex(owned) * PAIR_ROW_WORDS + column / 4][column % 4] =
                         pairs[base + owned * THREAD_VISITED + c * count + visited];
                 }
             }
@@ -75,7 +75,7 @@ void placePairs(const uint base, const uint chunk) {
 }
 
 // Adds the staged pairs times the staged rows to the sums from number `base` on, which have `columns4` words of each
-// owned place. `partial`: some pairs may be DROPPED_PAIR.
+// owned row or key. `partial`: some pairs may be DROPPED_PAIR.
 void addSums(const uint base, const uint columns4, const bool partial) {
     for (uint first = 0; first < CHUNK_VISITED; first += 4) {
         vec4 y[4 * MOST_COLUMNS4];
@@ -87,7 +87,7 @@ void addSums(const uint base, const uint columns4, const bool partial) {
             }
         }
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
-            vec4 x = pair_stage[ownedPlace(owned) * PAIR_ROW_WORDS + first / 4];
+            vec4 x = pair_stage[ownedIndex(owned) * PAIR_ROW_WORDS + first / 4];
             UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
                 if (c < columns4) {
                     vec4 old = sums[base + owned * columns4 + c];
@@ -132,7 +132,7 @@ bool hasEmptyRow() {
 }
 
 uint rowOfTile(const uint row) {
-    return OWNS_KEYS ? visitedPlace(row) : ownedPlace(row);
+    return OWNS_KEYS ? visitedIndex(row) : ownedIndex(row);
 }
 
 // Loads the state of the rows of the item's tile.

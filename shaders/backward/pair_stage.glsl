@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves what is owned and what is visited from device memory to shared memory, as scalar/stage.glsl does: a fetch loads
-// a complete piece into registers, a placement writes it to shared memory. A piece that is not complete is loaded when
-// it is placed.
+// a complete piece into registers, a second step writes it to shared memory. A piece that is not complete is loaded
+// when it is staged.
 //
 //     owned_stage    OWNED x (4 CHUNK_DIM4), columns of the owned rows of q and dout, or keys of k and v
 //     visited_stage  VISITED x (4 CHUNK_DIM4), the same columns of what is visited; or CHUNK_VISITED complete rows
@@ -37,48 +37,48 @@ void fetchColumns(const Rows owned, const uint owned_type, const uint owned_firs
     if (isComplete(owned, owned_first, OWNED, chunk * CHUNK_DIM4, CHUNK_DIM4, dim)) {
         uvec2 piece = pieceAddress(owned, owned_type, owned_first, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < OWNED_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, OWNED * CHUNK_DIM4 - 1);
-            fetched[i] = fetchWord(piece, owned.row_stride, owned_type, place / CHUNK_DIM4, place % CHUNK_DIM4);
+            uint index = min(i * WORKGROUP_SIZE + thread, OWNED * CHUNK_DIM4 - 1);
+            fetched[i] = fetchWord(piece, owned.row_stride, owned_type, index / CHUNK_DIM4, index % CHUNK_DIM4);
         }
     }
     if (isComplete(visited, visited_first, VISITED, chunk * CHUNK_DIM4, CHUNK_DIM4, dim)) {
         uvec2 piece = pieceAddress(visited, visited_type, visited_first, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, VISITED * CHUNK_DIM4 - 1);
+            uint index = min(i * WORKGROUP_SIZE + thread, VISITED * CHUNK_DIM4 - 1);
             fetched[OWNED_FETCHES + i] =
-                fetchWord(piece, visited.row_stride, visited_type, place / CHUNK_DIM4, place % CHUNK_DIM4);
+                fetchWord(piece, visited.row_stride, visited_type, index / CHUNK_DIM4, index % CHUNK_DIM4);
         }
     }
 }
 
-void placeColumns(const Rows owned, const uint owned_type, const uint owned_first, const Rows visited,
+void stageColumns(const Rows owned, const uint owned_type, const uint owned_first, const Rows visited,
                   const uint visited_type, const uint visited_first, const uint dim, const uint chunk) {
     if (isComplete(owned, owned_first, OWNED, chunk * CHUNK_DIM4, CHUNK_DIM4, dim)) {
         UNROLL for (uint i = 0; i < OWNED_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < OWNED * CHUNK_DIM4) {
-                owned_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[i];
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < OWNED * CHUNK_DIM4) {
+                owned_stage[index / CHUNK_DIM4 * STAGED_WORDS + index % CHUNK_DIM4] = fetched[i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < OWNED * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-            uint row = place / CHUNK_DIM4;
-            uint word = place % CHUNK_DIM4;
+        KEEP_LOOP for (uint index = thread; index < OWNED * CHUNK_DIM4; index += WORKGROUP_SIZE) {
+            uint row = index / CHUNK_DIM4;
+            uint word = index % CHUNK_DIM4;
             owned_stage[row * STAGED_WORDS + word] =
                 loadWord(owned, owned_type, dim, owned_first + row, chunk * CHUNK_DIM4 + word);
         }
     }
     if (isComplete(visited, visited_first, VISITED, chunk * CHUNK_DIM4, CHUNK_DIM4, dim)) {
         UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < VISITED * CHUNK_DIM4) {
-                visited_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[OWNED_FETCHES + i];
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < VISITED * CHUNK_DIM4) {
+                visited_stage[index / CHUNK_DIM4 * STAGED_WORDS + index % CHUNK_DIM4] = fetched[OWNED_FETCHES + i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < VISITED * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-            uint row = place / CHUNK_DIM4;
-            uint word = place % CHUNK_DIM4;
+        KEEP_LOOP for (uint index = thread; index < VISITED * CHUNK_DIM4; index += WORKGROUP_SIZE) {
+            uint row = index / CHUNK_DIM4;
+            uint word = index % CHUNK_DIM4;
             visited_stage[row * STAGED_WORDS + word] =
                 loadWord(visited, visited_type, dim, visited_first + row, chunk * CHUNK_DIM4 + word);
         }
@@ -90,26 +90,26 @@ void fetchSummands(const Rows visited, const uint type, const uint first, const 
     if (isComplete(visited, first, CHUNK_VISITED, 0, words, dim)) {
         uvec2 piece = pieceAddress(visited, type, first, 0);
         UNROLL for (uint i = 0; i < SUMMAND_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_VISITED * words - 1);
-            fetched[i] = fetchWord(piece, visited.row_stride, type, place / words, place % words);
+            uint index = min(i * WORKGROUP_SIZE + thread, CHUNK_VISITED * words - 1);
+            fetched[i] = fetchWord(piece, visited.row_stride, type, index / words, index % words);
         }
     }
 }
 
-// Places what fetchSummands fetched in rows of `stride` words.
-void placeSummands(const Rows visited, const uint type, const uint first, const uint words, const uint dim,
+// Stores what fetchSummands fetched to shared memory, in rows of `stride` words.
+void stageSummands(const Rows visited, const uint type, const uint first, const uint words, const uint dim,
                    const uint stride) {
     if (isComplete(visited, first, CHUNK_VISITED, 0, words, dim)) {
         UNROLL for (uint i = 0; i < SUMMAND_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < CHUNK_VISITED * words) {
-                visited_stage[place / words * stride + place % words] = fetched[i];
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < CHUNK_VISITED * words) {
+                visited_stage[index / words * stride + index % words] = fetched[i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < CHUNK_VISITED * words; place += WORKGROUP_SIZE) {
-            uint row = place / words;
-            visited_stage[row * stride + place % words] = loadWord(visited, type, dim, first + row, place % words);
+        KEEP_LOOP for (uint index = thread; index < CHUNK_VISITED * words; index += WORKGROUP_SIZE) {
+            uint row = index / words;
+            visited_stage[row * stride + index % words] = loadWord(visited, type, dim, first + row, index % words);
         }
     }
 }

@@ -49,11 +49,11 @@ uint thread, group, lane;
 
 // The row or key of the tile for number `owned` of an invocation. The groups of one subgroup have neighbours, which lie
 // in different banks of shared memory.
-uint ownedPlace(const uint owned) {
+uint ownedIndex(const uint owned) {
     return owned * GROUPS + group;
 }
 
-uint visitedPlace(const uint visited) {
+uint visitedIndex(const uint visited) {
     return visited * LANES + lane;
 }
 

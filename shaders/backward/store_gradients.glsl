@@ -4,7 +4,7 @@
 #ifndef VKF_STORE_GRADIENTS_GLSL
 #define VKF_STORE_GRADIENTS_GLSL
 
-// Stores one word of a row for each owned place and column word of a sum, times `factor`.
+// Stores one word of a row for each owned row or key and column word of a sum, times `factor`.
 void storeSums(const BackwardTensor tensor, const uint type, const uint dim, const uint base, const uint columns4,
                const float factor) {
     uint first = OWNS_KEYS ? key_begin : item.row_begin;
@@ -12,7 +12,7 @@ void storeSums(const BackwardTensor tensor, const uint type, const uint dim, con
     uint head = OWNS_KEYS ? item.kv_head : item.head;
     BackwardRows rows = backwardRows(tensor, item.partial_result, head, OWNS_KEYS ? item.first_key : item.first_row);
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
-        uint row = first + ownedPlace(owned);
+        uint row = first + ownedIndex(owned);
         if (row < count) {
             uvec2 address = backwardRow(rows, row);
             bool aligned4 = isAligned4(address, 0, type);
@@ -50,10 +50,10 @@ void storeBiasElement(const uint row, const uint key, const float x) {
 void storeBias() {
     if (VKF_BACKWARD_TABLE.bias_rows != 1) {
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
-            uint row = seeing_rows.x + ownedPlace(owned);
+            uint row = seeing_rows.x + ownedIndex(owned);
             if (row < VKF_BACKWARD_TABLE.bias_rows) {
                 UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
-                    storeBiasElement(row, visitedPlace(visited),
+                    storeBiasElement(row, visitedIndex(visited),
                                      sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4]);
                 }
             }
@@ -65,15 +65,15 @@ void storeBias() {
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
             sum += sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4];
         }
-        uint place = group * VISITED + visitedPlace(visited);
-        pair_stage[place / 4][place % 4] = sum;
+        uint index = group * VISITED + visitedIndex(visited);
+        pair_stage[index / 4][index % 4] = sum;
     }
     barrier();
     KEEP_LOOP for (uint key = thread; key < VISITED; key += WORKGROUP_SIZE) {
         float sum = 0.0;
         for (uint other = 0; other < GROUPS; other++) {
-            uint place = other * VISITED + key;
-            sum += pair_stage[place / 4][place % 4];
+            uint index = other * VISITED + key;
+            sum += pair_stage[index / 4][index % 4];
         }
         storeBiasElement(0, key, sum);
     }

@@ -18,7 +18,7 @@ uvec2 seeing_rows; // rows [x, y) of the head that may see an owned key
 uint next_begin;   // of the next tile of rows or keys
 uint end_head;     // one past the last head of an owner of keys
 uint stored_keys;  // keys of the sequence in the tensors; key lengths do not shorten them
-uint own_batch;    // the place of the owned elements of the bias
+uint own_batch;    // batch of the owned elements of the bias
 uint own_head;
 bool turned; // the walk has turned to another head or sequence
 

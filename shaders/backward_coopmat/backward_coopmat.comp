@@ -7,7 +7,7 @@
 //      5       for each tile j of keys                         a workgroup that owns keys: beginWalk
 //      7         dk_j = 0, dv_j = 0                            clearSums
 //      8         for each tile i of query rows                 visitTiles
-//      6, 9        load k_j, v_j, q_i, dout_i                  loadOwned, fetchStep, placeStep
+//      6, 9        load k_j, v_j, q_i, dout_i                  loadOwned, fetchStep, stageStep
 //     10           s = q_i k_j^T                               multiplyPairs
 //     11           p = exp(s - lse)                            computeGradients
 //     12           dv_j += p^T dout_i                          addSums
@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      8   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      9   With two stages, or one step, the next tile is on its way to registers while lines 10 to 16 use this one.
+//      9   With two stages, or one step, the next tile is in flight to registers while lines 10 to 16 use this one.
 //     10   A workgroup that owns keys computes transposed scores k q^T. So p^T and ds^T are left operands of lines
 //          12 and 16, and never pass through shared memory where the element layout is known.
 //     14   ds enters products in 16 bits. In partial tiles, if a ds exceeds the largest fp16, the subgroup scales its
@@ -30,8 +30,8 @@
 //
 // A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
 // VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
-// subgroups own the same places. Each takes half of the depth of lines 10 and 13, and half of the columns of the sums.
-// They add up their pairs through shared memory (joinPairs). A subgroup holds:
+// subgroups own the same rows or keys. Each takes half of the depth of lines 10 and 13, and half of the columns of the
+// sums. They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
 //     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices
 //     s, dp               2 x OWNED_TILES x STEP_TILES matrices
@@ -131,7 +131,7 @@ void computeStep(const uint step, const bool full) {
     addSums(step); // 12, 15, 16
 }
 
-// The tile of the walk becomes the present one, in stage number `number`.
+// The tile of the walk becomes the current one, in stage number `number`.
 void turnToTile(const uint number) {
     present = item;
     present_key_begin = key_begin;
@@ -175,10 +175,10 @@ const bool FETCHES_AHEAD = TWO_STAGES || VISITED_STEPS == 1;
     fetchStates();
 
 // Stores what was fetched to stage number `number`.
-#define VKF_PLACE_TILE(number, full)                                                                                   \
-    placeStates(number);                                                                                               \
+#define VKF_STAGE_TILE(number, full)                                                                                   \
+    stageStates(number);                                                                                               \
     UNROLL for (uint step = 0; step < VISITED_STEPS; step++) {                                                         \
-        placeStep(number, step, full);                                                                                 \
+        stageStep(number, step, full);                                                                                 \
     }
 
 // Lines 10 to 16 for the present tile. The steps of a full tile are unrolled, and few steps of a partial one: sums that
@@ -196,7 +196,7 @@ const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
         }                                                                                                              \
     }
 
-// Lines 8 to 16 for the full or the partial tiles of the walk. The loop ends in one place only: with a second exit,
+// Lines 8 to 16 for the full or the partial tiles of the walk. The loop has a single exit: with a second exit,
 // NVIDIA's compiler stores sums to memory in every turn.
 void visitTiles(const bool full) {
     bool more;
@@ -206,7 +206,7 @@ void visitTiles(const bool full) {
     }
     tile_number++;
     VKF_FETCH_TILE
-    VKF_PLACE_TILE(0, full)
+    VKF_STAGE_TILE(0, full)
     barrier();
     uint number = 0; // of the stage
     VKF_STOP_AT_EMPTY(more, number, full)
@@ -233,7 +233,7 @@ void visitTiles(const bool full) {
         VKF_COMPUTE_TILE(full)
         mask_head = walk_mask_head;
         if (TWO_STAGES && more) {
-            VKF_PLACE_TILE(next, full) // 9
+            VKF_STAGE_TILE(next, full) // 9
         }
         barrier(); // the readers of the present tile are done
         if (!TWO_STAGES && more) {
@@ -243,7 +243,7 @@ void visitTiles(const bool full) {
             if (!FETCHES_AHEAD) {
                 fetchStates();
             }
-            VKF_PLACE_TILE(0, full)
+            VKF_STAGE_TILE(0, full)
             barrier();
         }
         number = next;
@@ -279,7 +279,7 @@ void main() {
     beginFullTiles();
     if (!ALL_PARTIAL) {
         visitTiles(true); // 8 to 16
-        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is placed again
+        barrier();        // all have seen last_empty of the tile at which this walk stopped; it is staged again
     }
     bool again = true;
     KEEP_LOOP while (again) {
@@ -288,7 +288,7 @@ void main() {
         again = sumsOverflowed();
         if (again) {
             clearSums();
-            full_places = uvec2(0);
+            full_range = uvec2(0);
         }
     }
     askForFallback(ds_factor != 1.0);

@@ -15,7 +15,7 @@
 //               left operands come from it by columns. If keys are owned, pairs go from device memory to left operands.
 //     visited   STEP rows of k, q or dout
 //
-// The next two steps are on their way to registers while matrices multiply this one.
+// The next two steps are in flight to registers while matrices multiply this one.
 //
 // Sums of dq over earlier bands come from scratch memory in fp32. They go back there until the last band that some row
 // of the tile sees. Infinity and NaN in k, q or dout make sums infinite or NaN even where p and ds are 0, and so does a
@@ -65,12 +65,12 @@ const uint SUMS = OWNED_TILES * COLUMN_TILES;
 
 const uint PAIR_MATRICES =
     OWNS_KEYS ? OWNED_TILES * VISITED_STEPS : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
-const uint VISITED_PLACES = STEP * VISITED_WORDS;
-const uint VISITED_FETCHES = (VISITED_PLACES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint VISITED_WORD_COUNT = STEP * VISITED_WORDS;
+const uint VISITED_FETCHES = (VISITED_WORD_COUNT + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared uvec4 stage[VKF_MAX_WORDS(STAGE_WORDS, SUBGROUPS * STORED_MATRICES * MATRIX_WORDS)];
 
-// Steps on their way: an even one and an odd one.
+// Steps in flight: an even one and an odd one.
 uvec4 even_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 even_visited[VISITED_FETCHES];
 uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];
@@ -134,10 +134,10 @@ uint subgroupColumn() {
         UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                \
             const uint i = d * OWNED_TILES + r;                                                                        \
             uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                            \
-            uint visited_place = (begin) + d * MATRIX_DEPTH;                                                           \
+            uint visited_index = (begin) + d * MATRIX_DEPTH;                                                           \
             if (!PAIRS_BY_LANE) {                                                                                      \
-                uint key = OWNS_KEYS ? owned_begin + owned : visited_place;                                            \
-                uint row = OWNS_KEYS ? visited_place : owned_begin + owned;                                            \
+                uint key = OWNS_KEYS ? owned_begin + owned : visited_index;                                            \
+                uint row = OWNS_KEYS ? visited_index : owned_begin + owned;                                            \
                 VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                           \
             } else if (OWNS_KEYS) {                                                                                    \
                 VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                               \
@@ -178,7 +178,7 @@ void multiplyStep() {
         uint present = min(number, count - 1);                                                                         \
         uint head = OWNS_KEYS ? present / steps : 0;                                                                   \
         uint first = begin + (present - head * steps) * STEP;                                                          \
-        VKF_PLACE_STEP(pairs, words, tile_rows, first)                                                                 \
+        VKF_STAGE_STEP(pairs, words, tile_rows, first)                                                                 \
         barrier();                                                                                                     \
         VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                             \
         VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                               \
@@ -269,13 +269,13 @@ void storeSums() {
         subgroupMemoryBarrierShared();
         subgroupBarrier();
         UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
-            uint place = i * LANES + thread % LANES;
-            uint matrix = first + place / MATRIX_WORDS;
+            uint index = i * LANES + thread % LANES;
+            uint matrix = first + index / MATRIX_WORDS;
             uint owned = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS +
-                         place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+                         index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < SUMS && owned < end && column < SUMS_DIM) {
-                storeSum(rows, owned, column, uintBitsToFloat(stage[begin + place]) * factor);
+                storeSum(rows, owned, column, uintBitsToFloat(stage[begin + index]) * factor);
             }
         }
         subgroupBarrier();

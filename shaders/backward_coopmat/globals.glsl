@@ -59,7 +59,7 @@ LeftMatrix operand_tile[2 * OWNED_TILES * STEP_DEPTHS];
 vec2 own_state[OWNS_KEYS ? 1 : LINES];
 RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LINES : 1];
 
-// Words of a visited tile, and the states of its rows, on their way from device memory to shared memory.
+// Words of a visited tile, and the states of its rows, in flight from device memory to shared memory.
 const uint HEAD_FETCHES = (STEP * HEAD_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint VALUE_FETCHES = (STEP * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint STATE_FETCHES = (VISITED + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
@@ -71,7 +71,7 @@ vec2 fetched_states[OWNS_KEYS ? STATE_FETCHES : 1];
 bool present_is_special;
 bool special_values;
 
-// Number of the tile that was placed last, and for each stage the last tile in it with a row that gives and takes
+// Number of the tile that was staged last, and for each stage the last tile in it with a row that gives and takes
 // nothing or does not exist, and the last partial tile in it with infinity or NaN.
 uint tile_number;
 shared uint last_empty[2];
@@ -85,7 +85,7 @@ shared uvec4 stage[ALL_STAGE_WORDS];
 shared vec2 row_states[OWNS_KEYS ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 shared uvec4 row_dropouts[OWNS_KEYS && HAS_DROPOUT ? (TWO_STAGES ? 2 : 1) * VISITED : 1];
 
-// Pairs of a step that subgroups with the same owned places add up.
+// Pairs of a step that subgroups that own the same rows or keys add up.
 const uint JOIN_ROW = VKF_BACKWARD_JOIN_ROW_WORDS(MATRIX_COLUMNS);
 const uint JOIN_WORDS = MATRIX_ROWS * JOIN_ROW; // of a matrix
 shared uvec4 join_stage[DEPTH_SUBGROUPS > 1 ? SUBGROUPS * 2 * SCORE_MATRICES * JOIN_WORDS : 1];

@@ -9,9 +9,9 @@
 #include "common/compilers.glsl"
 
 // What dropout needs of a line: the generator key or the mask.
-RowDropout lineDropout(const uint line, const uint place) {
+RowDropout lineDropout(const uint line, const uint index) {
     if (HAS_DROPOUT && OWNS_KEYS) {
-        uvec4 words = row_dropouts[HAS_DROPOUT && OWNS_KEYS ? place : 0];
+        uvec4 words = row_dropouts[HAS_DROPOUT && OWNS_KEYS ? index : 0];
         return RowDropout(words.xy, BroadcastRow(words.xy, words.z), present.keys - 1);
     }
     return own_dropout[HAS_DROPOUT && !OWNS_KEYS ? line : 0];
@@ -19,16 +19,16 @@ RowDropout lineDropout(const uint line, const uint place) {
 
 // `full`: every row of the tile sees all of its keys. In other tiles, p and ds of a dropped pair become 0.
 void computeGradients(const uint step, const bool full) {
-    uvec2 place = lanePlace(lane);
-    uint owned = ownedFirst() + place.x;
-    uint visited = step * STEP + place.y;
+    uvec2 position = lanePosition(lane);
+    uint owned = ownedFirst() + position.x;
+    uint visited = step * STEP + position.y;
     uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
     UNROLL for (uint line = 0; line < LINES; line++) {
-        uint row_place = OWNS_KEYS ? visited + visitedStep(line) : owned + ownedStep(line);
-        uint i = present.row_begin + row_place;
+        uint row_index = OWNS_KEYS ? visited + visitedStep(line) : owned + ownedStep(line);
+        uint i = present.row_begin + row_index;
         vec2 state = own_state[OWNS_KEYS ? 0 : line];
         if (OWNS_KEYS) {
-            state = row_states[OWNS_KEYS ? present_rows + row_place : 0];
+            state = row_states[OWNS_KEYS ? present_rows + row_index : 0];
         }
         ivec2 visible = ivec2(0);
         uint open = 0;
@@ -38,7 +38,7 @@ void computeGradients(const uint step, const bool full) {
         }
         RowMasks masks = rowMasks(present, present.head, i);
         RowTerms terms = rowTerms(present, present.head, slope, i, first_key);
-        RowDropout dropout = lineDropout(line, present_rows + row_place);
+        RowDropout dropout = lineDropout(line, present_rows + row_index);
         bool empty = state.x == PLUS_INFINITY;
         UNROLL for (uint pair = 0; pair < LINE_PAIRS; pair++) {
             const uint matrix = VKF_PAIR_MATRIX(line, pair);
@@ -126,7 +126,7 @@ void scaleGradients() {
 // all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
 // same result.
 bool sumsOverflowed() {
-    if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_places.x >= full_places.y) {
+    if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_range.x >= full_range.y) {
         return false;
     }
     bool finite = true;

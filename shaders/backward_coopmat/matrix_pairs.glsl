@@ -3,7 +3,7 @@
 // The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
 // matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
 //
-// Matrices of pairs have owned places as rows and visited places as columns. An invocation has the pairs in lines. A
+// Matrices of pairs have what is owned as rows and what is visited as columns. An invocation has the pairs in lines. A
 // line is a query row: all of its pairs share lse, delta, masks and score terms.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
@@ -37,7 +37,7 @@ const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
 const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 
-// A step takes so many visited places. It fills the columns of pairs and the depth of sums.
+// Visited rows or keys of a step. It fills the columns of pairs and the depth of sums.
 const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
 const uint STEP_TILES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
 const uint STEP_DEPTHS = STEP / MATRIX_DEPTH;  // operands of sums side by side
@@ -73,19 +73,20 @@ uint elementOf(const uint row_line, const uint column_line) {
 #define VKF_PAIR_MATRIX(line, pair) (OWNS_KEYS ? matrixOf(pair, line) : matrixOf(line, pair))
 #define VKF_PAIR_ELEMENT(line, pair) (OWNS_KEYS ? elementOf(pair, line) : elementOf(line, pair))
 
-// Owned places from the lane's first one to a fragment row line, and visited places from the lane's first one to a
+// Owned rows or keys from the lane's first one to a fragment row line, and visited ones from the lane's first one to a
 // column line.
 uint ownedStep(const uint row_line) {
     return row_line / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(row_line % FRAGMENT_ROWS);
 }
 
 uint visitedStep(const uint column_line) {
-    return column_line / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS + elementPlace(column_line % FRAGMENT_ROW_ELEMENTS).y;
+    return column_line / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS +
+           elementPosition(column_line % FRAGMENT_ROW_ELEMENTS).y;
 }
 
 uint thread, subgroup, lane;
 
-// The first owned place of the subgroup in its workgroup, and the number of its share of the columns.
+// The first owned row or key of the subgroup in its workgroup, and the number of its share of the columns.
 uint ownedFirst() {
     return subgroup / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 }

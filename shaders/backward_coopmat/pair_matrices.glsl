@@ -10,12 +10,12 @@
 // notices that when the tile is in shared memory, and leaves this tile and all later ones to the walk over partial
 // tiles.
 
-// No tile is full then: masks test each pair, or rows are no whole words. With a loop for full tiles, NVIDIA's compiler
-// loses all sums of some kernels for such rows (docs/portability.md).
+// No tile is full then: masks test each pair, or rows are not whole words. With a loop for full tiles, NVIDIA's
+// compiler loses all sums of some kernels for such rows (docs/portability.md).
 const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || !WHOLE_WORDS;
 
 // Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
-uvec2 full_places;
+uvec2 full_range;
 
 // The tile of rows at which the walk over full tiles stopped: its head and first row.
 uint stop_head, stop_begin;
@@ -39,8 +39,8 @@ uvec2 fullKeys() {
 
 // Sets the walk before its first full tile.
 void beginFullTiles() {
-    full_places = ALL_PARTIAL ? uvec2(0) : OWNS_KEYS ? fullRows() : fullKeys();
-    next_begin = full_places.x;
+    full_range = ALL_PARTIAL ? uvec2(0) : OWNS_KEYS ? fullRows() : fullKeys();
+    next_begin = full_range.x;
     stop_head = 0xffffffffu;
     stop_begin = 0;
 }
@@ -53,23 +53,23 @@ void stopFullTiles() {
     }
 }
 
-// One past the last place of the walk's head that the walk over full tiles took.
+// One past the last row or key of the walk's head that the walk over full tiles took.
 uint endOfFullTiles() {
-    return item.head < stop_head ? full_places.y : item.head == stop_head ? min(stop_begin, full_places.y) : 0;
+    return item.head < stop_head ? full_range.y : item.head == stop_head ? min(stop_begin, full_range.y) : 0;
 }
 
 bool wasFull() {
-    return VKF_VISITED_BEGIN >= full_places.x && VKF_VISITED_BEGIN < endOfFullTiles();
+    return VKF_VISITED_BEGIN >= full_range.x && VKF_VISITED_BEGIN < endOfFullTiles();
 }
 
 // Moves the walk to its next full tile, open or closed.
 bool stepToFullTile() {
-    if (OWNS_KEYS && KV_HEAD_QUERY_HEADS > 1 && next_begin >= full_places.y && item.head + 1 < end_head) {
+    if (OWNS_KEYS && KV_HEAD_QUERY_HEADS > 1 && next_begin >= full_range.y && item.head + 1 < end_head) {
         item.head++;
         turned = true;
-        next_begin = full_places.x;
+        next_begin = full_range.x;
     }
-    bool found = next_begin < full_places.y;
+    bool found = next_begin < full_range.y;
     if (OWNS_KEYS) {
         item.row_begin = next_begin;
     } else {

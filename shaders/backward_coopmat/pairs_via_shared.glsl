@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl,
-// a row of matrices passes through shared memory into an element layout of our own, and its operands go back.
+// a row of matrices passes through shared memory into a known element layout, and its operands go back.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 
@@ -21,7 +21,7 @@ const uint OPERAND_ROW = STEP / 8 + 1;
 // Copies the invocation's pairs from pair_tile to pair_element.
 void takePairs() {
     uint begin = subgroup * VIA_SHARED_WORDS;
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         stageBarrier();
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
@@ -31,8 +31,8 @@ void takePairs() {
         stageBarrier();
         UNROLL for (uint t = 0; t < STEP_TILES; t++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
-                uvec2 step = elementPlace(e);
-                vec4 x = uintBitsToFloat(via_shared[begin + place.x * PAIR_ROW + place.y / 4 +
+                uvec2 step = elementPosition(e);
+                vec4 x = uintBitsToFloat(via_shared[begin + position.x * PAIR_ROW + position.y / 4 +
                                                     (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     PAIR(r * STEP_TILES + t, e + i) = x[i];
@@ -58,20 +58,20 @@ uvec2 packPairs4(const uint matrix, const uint e) {
 }
 
 // Stores a row of matrices to shared memory: in words, or in half words where a fragment row has four elements.
-void placePairs(const uint r, const uint begin) {
-    uvec2 place = lanePlace(lane);
+void stagePairs(const uint r, const uint begin) {
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint t = 0; t < STEP_TILES; t++) {
         uint matrix = r * STEP_TILES + t;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
-            uvec2 step = elementPlace(e);
-            uint word = begin + place.x * OPERAND_ROW + place.y / 8 +
+            uvec2 step = elementPosition(e);
+            uint word = begin + position.x * OPERAND_ROW + position.y / 8 +
                         (step.x * OPERAND_ROW + (t * MATRIX_COLUMNS + step.y) / 8);
             if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
                 via_shared[word] = uvec4(packPairs4(matrix, e), packPairs4(matrix, e + 4));
             } else {
                 uvec2 half_word = packPairs4(matrix, e);
-                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
-                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+                via_shared[word][position.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][position.y / 4 % 2 * 2 + 1] = half_word.y;
             }
         }
     }
@@ -82,7 +82,7 @@ void makeOperands() {
     uint begin = subgroup * VIA_SHARED_WORDS;
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         stageBarrier();
-        placePairs(r, begin);
+        stagePairs(r, begin);
         stageBarrier();
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
             coopMatLoad(operand_tile[r * STEP_DEPTHS + depth], via_shared, begin + depth * DEPTH_WORDS, OPERAND_ROW,

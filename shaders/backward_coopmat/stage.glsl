@@ -2,7 +2,7 @@
 //
 // Loads what a subgroup owns (operands from q and dout, or from k and v, and the state of owned rows), and moves
 // visited tiles from device memory to shared memory. As in coopmat/stage.glsl, a fetch loads words into registers, and
-// a placement stores them. Rows that are not whole words skip the fetch.
+// a second step stores them. Rows that are not whole words skip the fetch.
 //
 // Rows that give and take nothing (lse is infinite), and rows that do not exist, may hold anything. Their tile counts
 // as a partial one, and zeroEmptyRows makes them zeros.
@@ -42,15 +42,15 @@ const uint CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPT
 const uint LANE_CHUNK_WORDS = MATRIX_ROWS * CHUNK_WORDS / LANES; // of an invocation
 
 // All loads of an invocation are in flight together.
-void placeChunk(const HalfRows rows, const uint type, const uint dim, const uint first, const uint word) {
+void stageChunk(const HalfRows rows, const uint type, const uint dim, const uint first, const uint word) {
     uvec4 words[LANE_CHUNK_WORDS];
     UNROLL for (uint i = 0; i < LANE_CHUNK_WORDS; i++) {
-        uint place = i * LANES + lane;
-        words[i] = matrixWord(rows, type, first + place / CHUNK_WORDS, (word + place % CHUNK_WORDS) * 8, dim);
+        uint index = i * LANES + lane;
+        words[i] = matrixWord(rows, type, first + index / CHUNK_WORDS, (word + index % CHUNK_WORDS) * 8, dim);
     }
     UNROLL for (uint i = 0; i < LANE_CHUNK_WORDS; i++) {
-        uint place = i * LANES + lane;
-        stage[subgroup * SUBGROUP_WORDS + place / CHUNK_WORDS * CHUNK_ROW + place % CHUNK_WORDS] = words[i];
+        uint index = i * LANES + lane;
+        stage[subgroup * SUBGROUP_WORDS + index / CHUNK_WORDS * CHUNK_ROW + index % CHUNK_WORDS] = words[i];
     }
 }
 
@@ -61,7 +61,7 @@ void placeChunk(const HalfRows rows, const uint type, const uint dim, const uint
         UNROLL for (uint d = 0; d < (depths); d++) {                                                                   \
             if (d % VKF_MATRIX_STAGED_TILES == 0) {                                                                    \
                 subgroupBarrier(); /* the readers of the last chunk are done */                                        \
-                placeChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (depths) + d) * DEPTH_WORDS);  \
+                stageChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (depths) + d) * DEPTH_WORDS);  \
                 subgroupMemoryBarrierShared();                                                                         \
                 subgroupBarrier();                                                                                     \
             }                                                                                                          \
@@ -87,7 +87,7 @@ void loadOwned() {
 // Loads the state of owned rows. It is that of an empty row for rows that do not exist.
 void loadOwnedRows() {
     uvec2 states = VKF_BACKWARD_TABLE.row_state;
-    uint first = item.row_begin + ownedFirst() + lanePlace(lane).x;
+    uint first = item.row_begin + ownedFirst() + lanePosition(lane).x;
     UNROLL for (uint line = 0; line < (OWNS_KEYS ? 0 : LINES); line++) {
         uint row = first + ownedStep(line);
         vec2 state = loadRowState(states, item, min(row, SEQUENCE_ROWS(item) - 1));
@@ -137,25 +137,25 @@ void beginStages() {
     }
 }
 
-// Fetches step `step` of the walk's tile. Places past the last row or key read that one again.
+// Fetches step `step` of the walk's tile. Loads past the last row or key read that one again.
 void fetchStep(const uint step) {
     uint begin = VKF_VISITED_BEGIN;
     if (FETCHES_HEADS) {
         Words tile = Words(halfRowAddress(visited_heads, begin));
         UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, STEP * HEAD_WORDS - 1);
-            uint row = min(step * STEP + place / HEAD_WORDS, visited_heads.count - 1 - begin);
+            uint index = min(i * WORKGROUP_SIZE + thread, STEP * HEAD_WORDS - 1);
+            uint row = min(step * STEP + index / HEAD_WORDS, visited_heads.count - 1 - begin);
             fetched_heads[step * HEAD_FETCHES + i] =
-                tile.word[row * (visited_heads.row_stride / 16) + place % HEAD_WORDS];
+                tile.word[row * (visited_heads.row_stride / 16) + index % HEAD_WORDS];
         }
     }
     if (FETCHES_VALUES) {
         Words tile = Words(halfRowAddress(visited_values, begin));
         UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, STEP * VALUE_WORDS - 1);
-            uint row = min(step * STEP + place / VALUE_WORDS, visited_values.count - 1 - begin);
+            uint index = min(i * WORKGROUP_SIZE + thread, STEP * VALUE_WORDS - 1);
+            uint row = min(step * STEP + index / VALUE_WORDS, visited_values.count - 1 - begin);
             fetched_values[step * VALUE_FETCHES + i] =
-                tile.word[row * (visited_values.row_stride / 16) + place % VALUE_WORDS];
+                tile.word[row * (visited_values.row_stride / 16) + index % VALUE_WORDS];
         }
     }
 }
@@ -166,54 +166,54 @@ void forgetTile() {
     FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0));
 }
 
-// Stores a word of a tile to a place of stage number `number`.
-void placeWord(const uint number, const uint place, const uvec4 word, const bool full) {
-    stage[place] = word;
+// Stores a word of a tile at `index` in stage number `number`.
+void stageWord(const uint number, const uint index, const uvec4 word, const bool full) {
+    stage[index] = word;
     if (!full && SUMS > 0 && hasSpecialHalves(carriedExponents(word))) {
         VKF_MARK_SHARED(last_special[number], tile_number);
     }
 }
 
 // Moves rows that are not fetched, eight elements at a time.
-void placeElements(const HalfRows rows, const uint type, const uint dim, const uint first, const uint number,
+void stageElements(const HalfRows rows, const uint type, const uint dim, const uint first, const uint number,
                    const uint to, const uint row_words, const bool full) {
     const uint words = row_words - 1;
-    KEEP_LOOP for (uint place = thread; place < STEP * words; place += WORKGROUP_SIZE) {
-        placeWord(number, to + place / words * row_words + place % words,
-                  matrixWord(rows, type, first + place / words, place % words * 8, dim), full);
+    KEEP_LOOP for (uint index = thread; index < STEP * words; index += WORKGROUP_SIZE) {
+        stageWord(number, to + index / words * row_words + index % words,
+                  matrixWord(rows, type, first + index / words, index % words * 8, dim), full);
     }
 }
 
 // Stores what fetchStep fetched to stage number `number`.
-void placeStep(const uint number, const uint step, const bool full) {
+void stageStep(const uint number, const uint step, const bool full) {
     uint heads = number * STAGE_WORDS + step * STEP * HEAD_ROW;
     uint values = number * STAGE_WORDS + STAGE_VALUES + step * STEP * VALUE_ROW;
     uint first = VKF_VISITED_BEGIN + step * STEP;
     if (FETCHES_HEADS) {
         UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (STEP * HEAD_WORDS % WORKGROUP_SIZE == 0 || place < STEP * HEAD_WORDS) {
-                placeWord(number, heads + place / HEAD_WORDS * HEAD_ROW + place % HEAD_WORDS,
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (STEP * HEAD_WORDS % WORKGROUP_SIZE == 0 || index < STEP * HEAD_WORDS) {
+                stageWord(number, heads + index / HEAD_WORDS * HEAD_ROW + index % HEAD_WORDS,
                           fetched_heads[step * HEAD_FETCHES + i], full);
             }
         }
     } else {
-        placeElements(visited_heads, TYPE_VISITED_HEADS, HEAD_DIM, first, number, heads, HEAD_ROW, full);
+        stageElements(visited_heads, TYPE_VISITED_HEADS, HEAD_DIM, first, number, heads, HEAD_ROW, full);
     }
     if (FETCHES_VALUES) {
         UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (STEP * VALUE_WORDS % WORKGROUP_SIZE == 0 || place < STEP * VALUE_WORDS) {
-                placeWord(number, values + place / VALUE_WORDS * VALUE_ROW + place % VALUE_WORDS,
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (STEP * VALUE_WORDS % WORKGROUP_SIZE == 0 || index < STEP * VALUE_WORDS) {
+                stageWord(number, values + index / VALUE_WORDS * VALUE_ROW + index % VALUE_WORDS,
                           fetched_values[step * VALUE_FETCHES + i], full);
             }
         }
     } else {
-        placeElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, number, values, VALUE_ROW, full);
+        stageElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, number, values, VALUE_ROW, full);
     }
 }
 
-// Fetches the states of the visited rows of the walk's tile. They are not used before their placement, which would wait
+// Fetches the states of the visited rows of the walk's tile. They are not used before they are staged, which would wait
 // for them here.
 void fetchStates() {
     UNROLL for (uint i = 0; i < (OWNS_KEYS ? STATE_FETCHES : 0); i++) {
@@ -224,18 +224,18 @@ void fetchStates() {
 }
 
 // Stores the states to stage number `number`, PLUS_INFINITY for rows that do not exist, and what dropout needs of rows.
-void placeStates(const uint number) {
+void stageStates(const uint number) {
     UNROLL for (uint i = 0; i < (OWNS_KEYS ? STATE_FETCHES : 0); i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (place < VISITED) {
-            vec2 state = item.row_begin + place < SEQUENCE_ROWS(item) ? fetched_states[i] : vec2(PLUS_INFINITY, 0.0);
-            row_states[OWNS_KEYS ? number * VISITED + place : 0] = state;
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (index < VISITED) {
+            vec2 state = item.row_begin + index < SEQUENCE_ROWS(item) ? fetched_states[i] : vec2(PLUS_INFINITY, 0.0);
+            row_states[OWNS_KEYS ? number * VISITED + index : 0] = state;
             if (state.x == PLUS_INFINITY) {
                 VKF_MARK_SHARED(last_empty[number], tile_number);
             }
             if (HAS_DROPOUT) {
-                RowDropout dropout = rowDropout(item, item.head, item.row_begin + place);
-                row_dropouts[OWNS_KEYS && HAS_DROPOUT ? number * VISITED + place : 0] =
+                RowDropout dropout = rowDropout(item, item.head, item.row_begin + index);
+                row_dropouts[OWNS_KEYS && HAS_DROPOUT ? number * VISITED + index : 0] =
                     HAS_DROPOUT_MASK ? uvec4(dropout.mask.address, dropout.mask.first, 0) : uvec4(dropout.key, 0, 0);
             }
         }

@@ -28,7 +28,7 @@ void beginBand() {
     }
 }
 
-// The walk's tile becomes the present one.
+// The walk's tile becomes the current one.
 void beginPairs() {
     if (STORES_DS) {
         uint head = stored_head * KV_HEAD_QUERY_HEADS + item.head % KV_HEAD_QUERY_HEADS;
@@ -43,14 +43,14 @@ void beginPairs() {
     UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
             const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
-            uint place = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
+            uint index = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
             if (PAIRS_BY_LANE) {                                                                                       \
                 UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
-                    StoredPairs(pairs).word[place + lane * LANE_WORDS + e / 8] =                                       \
+                    StoredPairs(pairs).word[index + lane * LANE_WORDS + e / 8] =                                       \
                         uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));             \
                 }                                                                                                      \
             } else {                                                                                                   \
-                coopMatStore(operand_tile[i], StoredPairs(pairs).word, place, STORED_ROW,                              \
+                coopMatStore(operand_tile[i], StoredPairs(pairs).word, index, STORED_ROW,                              \
                              gl_CooperativeMatrixLayoutRowMajor);                                                      \
             }                                                                                                          \
         }                                                                                                              \
@@ -79,10 +79,10 @@ void askForFallback(const bool needed) {
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
 
-// Stores four columns of an owned place of dq or dk. `states`: of the rows.
-void storeHeads(const BackwardRows rows, const uvec2 states, const float factor, const uint place, const uint column,
+// Stores four columns of an owned row or key of dq or dk. `states`: of the rows.
+void storeHeads(const BackwardRows rows, const uvec2 states, const float factor, const uint index, const uint column,
                 const vec4 sum) {
-    uint row = ownedBegin() + place;
+    uint row = ownedBegin() + index;
     if (row >= (OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item)) || column >= HEAD_DIM) {
         return;
     }
@@ -93,8 +93,8 @@ void storeHeads(const BackwardRows rows, const uvec2 states, const float factor,
 }
 
 // Stores four columns of an owned key of dv.
-void storeValues(const BackwardRows rows, const uint place, const uint column, const vec4 sum) {
-    uint key = key_begin + place;
+void storeValues(const BackwardRows rows, const uint index, const uint column, const vec4 sum) {
+    uint key = key_begin + index;
     if (key >= stored_keys || column >= VALUE_DIM) {
         return;
     }
@@ -126,15 +126,15 @@ void storeSums() {
         subgroupMemoryBarrierShared();
         subgroupBarrier();
         UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
-            uint place = i * LANES + lane;
-            uint matrix = first + place / MATRIX_WORDS;
+            uint index = i * LANES + lane;
+            uint matrix = first + index / MATRIX_WORDS;
             bool heads = matrix >= FIRST_HEAD_SUM;
             uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
             uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
-            uint owned = ownedFirst() + number / columns * MATRIX_ROWS + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint owned = ownedFirst() + number / columns * MATRIX_ROWS + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column =
-                (columnShare() * columns + number % columns) * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
-            vec4 sum = uintBitsToFloat(stage[begin + place]);
+                (columnShare() * columns + number % columns) * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
+            vec4 sum = uintBitsToFloat(stage[begin + index]);
             if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
                 sum += specialValues(key_begin + owned, column);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Moves steps of stored pairs and of visited rows from device memory to where the products read them. A fetch loads
-// words into registers, two steps ahead. A placement brings those of a step to shared memory, and zeros in place of
+// words into registers, two steps ahead. A second step stores those of a step to shared memory, and zeros in place of
 // pairs that were not stored. A fetch that selected zeros would wait for its words. Rows past the last one are that row
 // again: their pairs are zeros.
 #ifndef VKF_SUMS_STAGE_GLSL
@@ -16,7 +16,7 @@ uint first_words[PAIR_MATRICES]; // of the invocation in each of its matrices, w
 StoredTile owned_tile;           // if keys are owned: the stored tile that has them
 
 // The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
-uvec2 fetchedPlace(const uint number, const uint begin) {
+uvec2 fetchedPosition(const uint number, const uint begin) {
     if (OWNS_KEYS) {
         return uvec2(owned_begin + subgroupOwned() + number % OWNED_TILES * MATRIX_ROWS,
                      begin + number / OWNED_TILES * MATRIX_DEPTH);
@@ -45,9 +45,9 @@ void beginFetches() {
                                 (owned_begin - band_begin) / BAND_TILE_KEYS);
     }
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE ? PAIR_MATRICES : 0); i++) {
-        uvec2 place = fetchedPlace(i, 0);
+        uvec2 position = fetchedPosition(i, 0);
         first_words[i] = band_head * STORED_HEAD_WORDS +
-                         storedWord(StoredTile(uvec2(0), 0), place.x % BAND_TILE_KEYS, place.y) +
+                         storedWord(StoredTile(uvec2(0), 0), position.x % BAND_TILE_KEYS, position.y) +
                          thread % LANES * LANE_WORDS;
     }
 }
@@ -110,8 +110,8 @@ HalfRows visitedRows(const uint head, const uint begin) {
     }                                                                                                                  \
     HalfRows visited_rows = visitedRows(head, begin);                                                                  \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                                \
-        uint place = min(i * WORKGROUP_SIZE + thread, VISITED_PLACES - 1);                                             \
-        words[i] = visitedWord(visited_rows, place / VISITED_WORDS, place % VISITED_WORDS * 8);                        \
+        uint index = min(i * WORKGROUP_SIZE + thread, VISITED_WORD_COUNT - 1);                                         \
+        words[i] = visitedWord(visited_rows, index / VISITED_WORDS, index % VISITED_WORDS * 8);                        \
     }
 
 // Zeros add nothing to the sums.
@@ -121,7 +121,7 @@ HalfRows visitedRows(const uint head, const uint begin) {
 
 // Gives the elements of the words of fetched matrix `number` to a left operand. `tile_rows` and `begin`: of the step.
 #define VKF_TAKE_WORDS(matrix, words, tile_rows, number, begin)                                                        \
-    bool stored = isStored(tile_rows, fetchedPlace(number, begin).y);                                                  \
+    bool stored = isStored(tile_rows, fetchedPosition(number, begin).y);                                               \
     UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 2) {                                                              \
         uint two = words[(number)*LANE_WORDS + e / 8][e / 2 % 4];                                                      \
         f16vec2 elements = unpackFloat2x16(stored ? two : 0u);                                                         \
@@ -130,25 +130,25 @@ HalfRows visitedRows(const uint head, const uint begin) {
     }
 
 // Brings the words of a step to shared memory. If keys are owned, its pairs stay in registers.
-#define VKF_PLACE_STEP(pairs, words, tile_rows, begin)                                                                 \
+#define VKF_STAGE_STEP(pairs, words, tile_rows, begin)                                                                 \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                              \
         uint number = i * SUBGROUPS + subgroup;                                                                        \
         if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                               \
             LeftMatrix matrix;                                                                                         \
             VKF_TAKE_WORDS(matrix, pairs, tile_rows, i, begin)                                                         \
-            coopMatStore(matrix, stage, placedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);             \
+            coopMatStore(matrix, stage, stagedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);             \
         }                                                                                                              \
     }                                                                                                                  \
     UNROLL for (uint i = 0; i < VISITED_FETCHES; i++) {                                                                \
-        uint place = i * WORKGROUP_SIZE + thread;                                                                      \
-        uint row = place / VISITED_WORDS;                                                                              \
-        if (VISITED_PLACES % WORKGROUP_SIZE == 0 || place < VISITED_PLACES) {                                          \
-            stage[VISITED_STAGE + row * VISITED_ROW + place % VISITED_WORDS] = words[i];                               \
+        uint index = i * WORKGROUP_SIZE + thread;                                                                      \
+        uint row = index / VISITED_WORDS;                                                                              \
+        if (VISITED_WORD_COUNT % WORKGROUP_SIZE == 0 || index < VISITED_WORD_COUNT) {                                  \
+            stage[VISITED_STAGE + row * VISITED_ROW + index % VISITED_WORDS] = words[i];                               \
         }                                                                                                              \
     }
 
 // The first word of a matrix of pairs in shared memory, if rows are owned.
-uint placedPair(const uint number) {
+uint stagedPair(const uint number) {
     return number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// New rows of k and v on their way into a cache, or rows of q on their way to be rotated. LANES invocations take a
-// row through shared memory: loaded, rotated pair by pair, stored in the target's type. gl_WorkGroupID.y is the tensor.
+// Appends new rows of k and v to a cache, or rotates rows of q. LANES invocations take a row through shared memory:
+// loaded, rotated pair by pair, stored in the target's type. gl_WorkGroupID.y is the tensor.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -133,42 +133,43 @@ vec2 cosineSine(const uint turn) {
 #include "cache/quantize.glsl"
 
 // Batch, head and row.
-uvec2 placeOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride, const uvec2 row_stride,
-              const uvec3 place) {
-    uvec2 address = add64(base, multiply64(place.x, batch_stride));
-    return add64(add64(address, multiply64(place.y, head_stride)), multiply64(place.z, row_stride));
+uvec2 rowAddressOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_stride, const uvec2 row_stride,
+                   const uvec3 coordinates) {
+    uvec2 address = add64(base, multiply64(coordinates.x, batch_stride));
+    return add64(add64(address, multiply64(coordinates.y, head_stride)), multiply64(coordinates.z, row_stride));
 }
 
-uvec2 sourceRow(const uint tensor, const uvec3 place) {
+uvec2 sourceRow(const uint tensor, const uvec3 coordinates) {
     uint s = VKF_APPEND_SOURCE_STRIDES(tensor);
-    return placeOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2], place);
+    return rowAddressOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2],
+                        coordinates);
 }
 
-uvec2 targetRow(const uint tensor, const uvec3 place) {
+uvec2 targetRow(const uint tensor, const uvec3 coordinates) {
     if (!CACHE) {
-        return placeOf(params.target[0], params.stride[VKF_APPEND_QUERY_TARGET_STRIDES],
-                       params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 1],
-                       params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 2], place);
+        return rowAddressOf(params.target[0], params.stride[VKF_APPEND_QUERY_TARGET_STRIDES],
+                            params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 1],
+                            params.stride[VKF_APPEND_QUERY_TARGET_STRIDES + 2], coordinates);
     }
     if (tensor == 0) {
-        return placeOf(params.target[0], uvec2(CACHE_STRIDE_0, CACHE_STRIDE_1), uvec2(CACHE_STRIDE_2, CACHE_STRIDE_3),
-                       uvec2(CACHE_STRIDE_4, CACHE_STRIDE_5), place);
+        return rowAddressOf(params.target[0], uvec2(CACHE_STRIDE_0, CACHE_STRIDE_1),
+                            uvec2(CACHE_STRIDE_2, CACHE_STRIDE_3), uvec2(CACHE_STRIDE_4, CACHE_STRIDE_5), coordinates);
     }
-    return placeOf(params.target[1], uvec2(CACHE_STRIDE_6, CACHE_STRIDE_7), uvec2(CACHE_STRIDE_8, CACHE_STRIDE_9),
-                   uvec2(CACHE_STRIDE_10, CACHE_STRIDE_11), place);
+    return rowAddressOf(params.target[1], uvec2(CACHE_STRIDE_6, CACHE_STRIDE_7), uvec2(CACHE_STRIDE_8, CACHE_STRIDE_9),
+                        uvec2(CACHE_STRIDE_10, CACHE_STRIDE_11), coordinates);
 }
 
 // Where a position lies in the cache; false if nowhere.
-bool findPlace(const uint position, inout uvec3 place) {
+bool findCacheRow(const uint position, inout uvec3 coordinates) {
     if (position >= KEYS) {
         return false;
     }
-    place.z = position;
+    coordinates.z = position;
     if (PAGE_SIZE != 0) {
-        uvec2 entry = add64(params.block_table, multiply64(place.x, MAX_PAGES * 4));
-        place.x = Word(add64(entry, uvec2(position / PAGE_SIZE * 4, 0))).value;
-        place.z = position % PAGE_SIZE;
-        return place.x < PAGES;
+        uvec2 entry = add64(params.block_table, multiply64(coordinates.x, MAX_PAGES * 4));
+        coordinates.x = Word(add64(entry, uvec2(position / PAGE_SIZE * 4, 0))).value;
+        coordinates.z = position % PAGE_SIZE;
+        return coordinates.x < PAGES;
     }
     return true;
 }
@@ -234,15 +235,15 @@ void main() {
     uint number = VKF_ROW_OF_ITEM(gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x, ROWS, slot);
     bool exists = number < params.row_count;
     uint head = number / params.rows;
-    uvec3 place = uvec3(head / HEADS, head % HEADS, number % params.rows);
+    uvec3 coordinates = uvec3(head / HEADS, head % HEADS, number % params.rows);
     uint dim = tensor == 0 ? DIM_0 : DIM_1;
     uint begin = slot * STAGED;
     uint position = 0;
     if (exists) {
-        int length = int(Word(add64(params.lengths, multiply64(place.x, 4))).value);
-        position = uint(clamp(length, 0, int(KEYS))) + place.z;
+        int length = int(Word(add64(params.lengths, multiply64(coordinates.x, 4))).value);
+        position = uint(clamp(length, 0, int(KEYS))) + coordinates.z;
         uint type = tensor == 0 ? SOURCE_TYPE_0 : SOURCE_TYPE_1;
-        uvec2 row = sourceRow(tensor, place);
+        uvec2 row = sourceRow(tensor, coordinates);
         bool aligned4 = isAligned4(row, 0, type);
         for (uint word = lane; word * 4 < dim; word += LANES) {
             vec4 x = aligned4 && word * 4 + 4 <= dim
@@ -261,10 +262,11 @@ void main() {
     if (!exists) {
         return;
     }
-    if (CACHE && tensor == 0 && place.y == 0 && place.z == 0 && lane == 0 && params.new_lengths != uvec2(0)) {
-        Word(add64(params.new_lengths, multiply64(place.x, 4))).value = min(position + params.rows, KEYS);
+    if (CACHE && tensor == 0 && coordinates.y == 0 && coordinates.z == 0 && lane == 0 &&
+        params.new_lengths != uvec2(0)) {
+        Word(add64(params.new_lengths, multiply64(coordinates.x, 4))).value = min(position + params.rows, KEYS);
     }
-    if (!CACHE || findPlace(position, place)) {
-        storeStaged(targetRow(tensor, place), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane);
+    if (!CACHE || findCacheRow(position, coordinates)) {
+        storeStaged(targetRow(tensor, coordinates), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane);
     }
 }

@@ -11,7 +11,7 @@
 //     3      fifth bits, a nibble for each four elements
 //
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
-// and the 8 elements 16 places later. The codes of the two share their bytes.
+// and the 8 elements that come 16 elements later. The codes of the two share their bytes.
 //
 // Kernels with block types define VKF_CACHES or VKF_READS_LANE_CHUNKS.
 #ifndef VKF_BLOCK_TYPES_GLSL

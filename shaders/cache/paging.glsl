@@ -17,8 +17,8 @@ const uint PAGE = PAGED ? PAGE_ROWS : 1; // never a divisor of 0
 uvec2 block_table = PAGED ? VKF_TABLE_ADDRESS(block_table) : uvec2(0);
 
 // The page of a key of the sequence; 0 without pages. The key must exist: keys past the end may have no page. An entry
-// that is no page becomes the last one, so that no table makes the device read outside of k and v. goToPage moves the
-// address of a head to a page, and counts a key from there.
+// that is not a page becomes the last one, so that no table makes the device read outside of k and v. goToPage moves
+// the address of a head to a page, and counts a key from there.
 #ifdef VKF_PAGES
 uint pageOf(const uint batch, const uint key) {
     if (!PAGED) {

@@ -7,8 +7,8 @@
 //
 // Some rules have no macro (NVIDIA, section of the rules). tests/pipelines/shader_rules_test.cpp checks the first two:
 //   - No chain of calls is longer than eight functions. In deep chains, small steps are macros or code of the caller.
-//   - Loops over matrices end at a constant. If there is less to do, a condition inside the loop skips turns.
-//   - The order of functions in the SPIR-V changes the machine code. Whoever moves a function measures again.
+//   - Loops over matrices end at a constant. If there is less to do, a condition inside the loop skips iterations.
+//   - The order of functions in the SPIR-V changes the machine code. Measure again after moving a function.
 #ifndef VKF_COMPILERS_GLSL
 #define VKF_COMPILERS_GLSL
 
@@ -54,8 +54,8 @@
 // need. docs/kernel_rules.md, "What costs registers or moves", and lab/log-0.4.md, "cut tiles: masks as bits".
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
-// NVIDIA: a sum that each turn passes on to the next. The lane's number would give it too, but the compiler would then
-// compute it again in every turn. docs/kernel_rules.md, "What costs registers or moves".
+// NVIDIA: a sum that each iteration passes on to the next. The lane's number would give it too, but the compiler would
+// then compute it again in every turn. docs/kernel_rules.md, "What costs registers or moves".
 #define COUNT_ON(sum, step) sum += step
 
 // NVIDIA: hides from the compiler that a number is a compile-time constant. One instruction masks bits and sets others,

@@ -30,7 +30,7 @@
 #include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
 #include "coopmat/bf16x3.glsl"                // the parts of a number.
 #include "coopmat/globals.glsl"               // all mutable variables.
-#include "coopmat/bf16x3_stage.glsl"          // fetchTile, placeTile: 7.
+#include "coopmat/bf16x3_stage.glsl"          // fetchTile, stageTile: 7.
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
 #include "coopmat/elements_in_registers.glsl" // SCORE, takeScores.
 #include "coopmat/output.glsl"                // normalize: 12, 13.
@@ -44,7 +44,7 @@ void loadQueryParts() {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * BF16X3_PARTS; i++) {
         const uint chunk = i / BF16X3_PARTS;
         subgroupBarrier(); // the readers of the last part are done
-        placeQueries(chunk, begin, lane);
+        stageQueries(chunk, begin, lane);
         subgroupMemoryBarrierShared();
         subgroupBarrier();
         UNROLL for (uint tile = 0; tile < VKF_MATRIX_STAGED_TILES; tile++) {

@@ -8,7 +8,7 @@
 //      4         load q_i                                                     loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                            clearState
 //      6         for each tile j of keys                                      attend
-//      7           load k_j, v_j                                              fetchTile, placeTile
+//      7           load k_j, v_j                                              fetchTile, stageTile
 //      8           s = q_i k_j^T                                              makeScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                      rescale, makeProbabilities
@@ -19,7 +19,7 @@
 //
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
-//      7   The next tile is on its way to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
+//      7   The next tile is in flight to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
 //          of the second loop follows the last tile of the first loop in this way.
 //      8   Where registers are short, the last depths of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which
@@ -64,7 +64,7 @@
 #include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
 #include "coopmat/halves.glsl"                // operands of 16 bits.
 #include "coopmat/globals.glsl"               // all mutable variables.
-#include "coopmat/stage.glsl"                 // fetchTile, placeTile: 7.
+#include "coopmat/stage.glsl"                 // fetchTile, stageTile: 7.
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
 #include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"                // normalize: 12, 13.

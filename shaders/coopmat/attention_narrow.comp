@@ -18,7 +18,7 @@
 #define makeProbabilities makeHalfProbabilities
 #define accumulateOutput accumulateHalves
 #define VKF_SPREADS_ROWS false  // narrow heads gain nothing
-#define VKF_FETCHES_AHEAD false // k and v of a tile are fetched apart
+#define VKF_FETCHES_AHEAD false // k and v of a tile are fetched at different times
 
 #include "coopmat/prelude.glsl"
 #include "matrix/special_values.glsl" // infinity and NaN in v.
@@ -26,7 +26,7 @@
 #include "coopmat/tile.glsl"                  // sizes, and the rows of a subgroup.
 #include "coopmat/halves.glsl"                // operands of 16 bits.
 #include "coopmat/globals.glsl"               // all mutable variables.
-#include "coopmat/stage.glsl"                 // fetchTile, placeTile: 7.
+#include "coopmat/stage.glsl"                 // fetchTile, stageTile: 7.
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
 #include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"                // normalize: 12, 13.

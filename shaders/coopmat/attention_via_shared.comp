@@ -27,7 +27,7 @@
 #include "coopmat/tile.glsl"                // sizes, and the rows of a subgroup.
 #include "coopmat/halves.glsl"              // operands of 16 bits.
 #include "coopmat/globals.glsl"             // all mutable variables.
-#include "coopmat/stage.glsl"               // fetchTile, placeTile: 7.
+#include "coopmat/stage.glsl"               // fetchTile, stageTile: 7.
 #include "coopmat/deferred_scores.glsl"     // exponent, takeProbability.
 #include "coopmat/elements_via_shared.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"              // normalize: 12, 13.

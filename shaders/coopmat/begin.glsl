@@ -15,7 +15,7 @@ void loadHalfQueries() {
         UNROLL for (uint d = 0; d < DIM_TILES; d++) {
             if (d % VKF_MATRIX_STAGED_TILES == 0) {
                 subgroupBarrier(); // the readers of the last chunk are done
-                placeQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
+                stageQueries(r * Q_CHUNKS + d / VKF_MATRIX_STAGED_TILES, begin, lane);
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();
             }

@@ -3,7 +3,7 @@
 // Moves q and tiles of k and v from device memory to shared memory, where each part of their fp32 numbers (bf16x3.glsl)
 // has rows of its own. Tiles move in two steps, as in coopmat/stage.glsl:
 //   - Fetch: the kernel loads fp32 numbers into registers, with all loads in flight at once.
-//   - Place: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
+//   - Stage: the kernel divides the numbers into parts and stores these, when the readers of the tile before are done.
 //
 // Rows that are not whole words skip the first step. Columns past the last one, up to a whole number of matrices, are
 // zeros or elements of the row. Rows past the last key of a partial tile repeat it. Their probabilities are 0.
@@ -46,9 +46,9 @@ uvec2 queryRowAddress(const HalfRows q, const uint packed_row) {
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
-        uint place = i % Q_LANE_WORDS * LANES + lane;
-        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + place / Q_CHUNK_WORDS);
-        uint column = (chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS) * 8;
+        uint index = i % Q_LANE_WORDS * LANES + lane;
+        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS);
+        uint column = (chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS) * 8;
         fetched_q[2 * i] = fourElements(row, column, HEAD_DIM);
         fetched_q[2 * i + 1] = fourElements(row, column + 4, HEAD_DIM);
     }
@@ -64,30 +64,30 @@ void signQueries() {
     }
 }
 
-// Places the next part of a chunk of q.
-void placeQueries(const uint chunk, const uint begin, const uint lane) {
+// Stages the next part of a chunk of q.
+void stageQueries(const uint chunk, const uint begin, const uint lane) {
     UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
-        uint place = i * LANES + lane;
-        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+        uint index = i * LANES + lane;
+        stage[begin + index / Q_CHUNK_WORDS * Q_CHUNK_ROW + index % Q_CHUNK_WORDS] =
             takeParts(fetched_q[2 * (chunk * Q_LANE_WORDS + i)], fetched_q[2 * (chunk * Q_LANE_WORDS + i) + 1]);
     }
 }
 
-// Loads word number `index` of this invocation's share of a tile: eight elements, in two loads. In a partial tile, rows
+// Loads word number `load` of this invocation's share of a tile: eight elements, in two loads. In a partial tile, rows
 // past the last one read the last one again, so that no load leaves the tensor. A full tile has no such rows. Past the
 // end of a row the second load reads its last elements again: q has zeros there, and nobody stores these columns of o.
-void fetchWord(const HalfRows rows, const uint tensor, const uint key_begin, const uint dim, const uint index,
+void fetchWord(const HalfRows rows, const uint tensor, const uint key_begin, const uint dim, const uint load,
                const bool full, const uint thread, out uvec4 low, out uvec4 high) {
     uint words = (dim + 7) / 8;
-    uint place = index * WORKGROUP_SIZE + thread;
+    uint index = load * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * words % WORKGROUP_SIZE != 0) {
-        place = min(place, TILE_KEYS * words - 1);
+        index = min(index, TILE_KEYS * words - 1);
     }
-    uint row = tileKey(place / words);
+    uint row = tileKey(index / words);
     if (!full) {
         row = min(row, rows.count - 1 - key_begin);
     }
-    uint first = place % words * 2;
+    uint first = index % words * 2;
     uint second = dim % 8 == 0 ? first + 1 : min(first + 1, dim / 4 - 1);
     if (PAGED) {
         Words in_row = Words(tileRowAddress(rows, tensor, key_begin, row));
@@ -119,7 +119,7 @@ void forgetTile() {
 }
 
 // Stores the parts of eight elements: the first part at word `to`, each other one `area` words behind the part before.
-void placeParts(const uvec4 first, const uvec4 second, const uint to, const uint area) {
+void stageParts(const uvec4 first, const uvec4 second, const uint to, const uint area) {
     uvec4 low = first;
     uvec4 high = second;
     noticeSizes(low);
@@ -129,41 +129,41 @@ void placeParts(const uvec4 first, const uvec4 second, const uint to, const uint
     }
 }
 
-// Places a word that fetchWord loaded.
-void placeWord(const uvec4 low, const uvec4 high, const uint dim, const uint index, const uint begin,
+// Stages a word that fetchWord loaded.
+void stageWord(const uvec4 low, const uvec4 high, const uint dim, const uint load, const uint begin,
                const uint row_words, const uint thread) {
     uint words = (dim + 7) / 8;
-    uint place = index * WORKGROUP_SIZE + thread;
-    if (TILE_KEYS * words % WORKGROUP_SIZE == 0 || place < TILE_KEYS * words) {
-        placeParts(low, high, begin + place / words * row_words + place % words, TILE_KEYS * row_words);
+    uint index = load * WORKGROUP_SIZE + thread;
+    if (TILE_KEYS * words % WORKGROUP_SIZE == 0 || index < TILE_KEYS * words) {
+        stageParts(low, high, begin + index / words * row_words + index % words, TILE_KEYS * row_words);
     }
 }
 
 // Moves rows that are not whole words from device memory to shared memory, eight elements at a time. `words` of a row
 // include zeros past its end.
-void placeElements(const HalfRows rows, const uint tensor, const uint key_begin, const uint dim, const uint words,
+void stageElements(const HalfRows rows, const uint tensor, const uint key_begin, const uint dim, const uint words,
                    const uint begin, const uint row_words, const uint thread) {
-    KEEP_LOOP for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-        uint key = min(key_begin + tileKey(place / words), rows.count - 1);
-        uint column = place % words * 8;
+    KEEP_LOOP for (uint index = thread; index < TILE_KEYS * words; index += WORKGROUP_SIZE) {
+        uint key = min(key_begin + tileKey(index / words), rows.count - 1);
+        uint column = index % words * 8;
         uvec2 row = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
-        placeParts(fourElements(row, column, dim), fourElements(row, column + 4, dim),
-                   begin + place / words * row_words + place % words, TILE_KEYS * row_words);
+        stageParts(fourElements(row, column, dim), fourElements(row, column + 4, dim),
+                   begin + index / words * row_words + index % words, TILE_KEYS * row_words);
     }
 }
 
 // Second step.
-void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
+void stageTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
         UNROLL for (uint i = 0; i < K_FETCHES; i += 2) {
-            placeWord(fetched_k[i], fetched_k[i + 1], HEAD_DIM, i / 2, 0, K_ROW, thread);
+            stageWord(fetched_k[i], fetched_k[i + 1], HEAD_DIM, i / 2, 0, K_ROW, thread);
         }
         UNROLL for (uint i = 0; i < V_FETCHES; i += 2) {
-            placeWord(fetched_v[i], fetched_v[i + 1], VALUE_DIM, i / 2, V_STAGE, V_ROW, thread);
+            stageWord(fetched_v[i], fetched_v[i + 1], VALUE_DIM, i / 2, V_STAGE, V_ROW, thread);
         }
     } else {
-        placeElements(k, VKF_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, thread);
-        placeElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, thread);
+        stageElements(k, VKF_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, thread);
+        stageElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, thread);
     }
 }
 

@@ -41,7 +41,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
         float step = slope_step[PACKED_HEADS == 1 ? 0 : row];
         uint rows = laneRow(row);
         if (PACKED_HEADS != 1) {
-            uint first = first_row + lanePlace(lane).x;
+            uint first = first_row + lanePosition(lane).x;
             rows = queryRow(first + rows) - queryRow(first);
         }
         rest = fma(float(key), step, fma(-float(rows), step, step * float(lane_distance)) - m);

@@ -67,22 +67,22 @@ bool isSeen() {
     return begin < any.y && end > any.x && (begin < unseen.x || end > unseen.y);
 }
 
-// Piece number `place` of the workgroup. Past the last key, the function reads the last key again, so that no load
+// Piece number `index` of the workgroup. Past the last key, the function reads the last key again, so that no load
 // leaves the tensor and loads need no branches.
-uvec4 fetchPiece(const uvec2 head, const uint tensor, const uint type, const uint loads, const uint place) {
-    uint key = min(key_begin + min(place / loads, TILE_KEYS - 1), item.keys - 1);
+uvec4 fetchPiece(const uvec2 head, const uint tensor, const uint type, const uint loads, const uint index) {
+    uint key = min(key_begin + min(index / loads, TILE_KEYS - 1), item.keys - 1);
     uvec2 row = keyAddress(head, tensor, pageOf(item.batch, key), key);
-    return WHOLE_WORDS ? loadPiece(row, place % loads, type) : gatherPiece(row, place % loads, type);
+    return WHOLE_WORDS ? loadPiece(row, index % loads, type) : gatherPiece(row, index % loads, type);
 }
 
 // Stores the words that a piece makes. `dequantized` is the address of the item's head.
-void storePiece(const uvec2 dequantized, const uint tensor, const uint type, const uint loads, const uint place,
+void storePiece(const uvec2 dequantized, const uint tensor, const uint type, const uint loads, const uint index,
                 const uvec4 piece) {
-    uint key = key_begin + place / loads;
-    if (place < TILE_KEYS * loads && key < item.keys) {
+    uint key = key_begin + index / loads;
+    if (index < TILE_KEYS * loads && key < item.keys) {
         uvec2 row = rowAddress(dequantized, tensor, key);
         UNROLL for (uint word = 0; word < VKF_WORD_QUADS(type) / 2; word++) {
-            uint column = placeOfLoad(place % loads, word, type);
+            uint column = wordOfLoad(index % loads, word, type);
             Word4(add64(row, uvec2(column * 16, 0))).value = pieceWord(piece, word, type);
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Access to matrix elements where the driver's element layout is unknown. The subgroup stores a row of score matrices
-// to shared memory. Each invocation then reads the elements that an element layout of our own gives it. Probabilities
+// to shared memory. Each invocation then reads the elements that a known element layout gives it. Probabilities
 // and row factors go back in the same way. In our layout a fragment row is as many consecutive columns as possible, at
 // least four.
 #ifndef VKF_ELEMENTS_VIA_SHARED_GLSL
@@ -19,7 +19,7 @@ const uint P_ROW = TILE_KEYS / 8 + 1;
 // Copies the invocation's scores from s_tile to `score`.
 void takeScores() {
     uint begin = subgroup * VIA_SHARED_WORDS;
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
@@ -29,8 +29,8 @@ void takeScores() {
         stageBarrier();
         UNROLL for (uint key = 0; key < KEY_TILES; key++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
-                uvec2 step = elementPlace(e);
-                vec4 x = uintBitsToFloat(via_shared[begin + place.x * S_ROW + place.y / 4 +
+                uvec2 step = elementPosition(e);
+                vec4 x = uintBitsToFloat(via_shared[begin + position.x * S_ROW + position.y / 4 +
                                                     (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
                     SCORE(r * KEY_TILES + key, e + i) = x[i];
@@ -48,19 +48,20 @@ uvec2 packProbabilities4(const uint matrix, const uint e) {
 
 // Stores the probabilities of one row of matrices to shared memory: in words, or in half words where a fragment row has
 // four elements.
-void placeProbabilities(const uint r, const uint begin) {
-    uvec2 place = lanePlace(lane);
+void stageProbabilities(const uint r, const uint begin) {
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint key = 0; key < KEY_TILES; key++) {
         uint matrix = r * KEY_TILES + key;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
-            uvec2 step = elementPlace(e);
-            uint word = begin + place.x * P_ROW + place.y / 8 + (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
+            uvec2 step = elementPosition(e);
+            uint word =
+                begin + position.x * P_ROW + position.y / 8 + (step.x * P_ROW + (key * MATRIX_COLUMNS + step.y) / 8);
             if (FRAGMENT_ROW_ELEMENTS % 8 == 0) {
                 via_shared[word] = uvec4(packProbabilities4(matrix, e), packProbabilities4(matrix, e + 4));
             } else {
                 uvec2 half_word = packProbabilities4(matrix, e);
-                via_shared[word][place.y / 4 % 2 * 2] = half_word.x;
-                via_shared[word][place.y / 4 % 2 * 2 + 1] = half_word.y;
+                via_shared[word][position.y / 4 % 2 * 2] = half_word.x;
+                via_shared[word][position.y / 4 % 2 * 2 + 1] = half_word.y;
             }
         }
     }
@@ -81,7 +82,7 @@ void makeHalfProbabilities(const uint depth, const uint first_matrix) {
     uint begin = subgroup * VIA_SHARED_WORDS;
     UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
         stageBarrier();
-        placeProbabilities(r, begin);
+        stageProbabilities(r, begin);
         stageBarrier();
         UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
             coopMatLoad(p_tile[r * KEY_DEPTHS + d], via_shared, begin + d * TILE_WORDS, P_ROW,
@@ -93,10 +94,10 @@ void makeHalfProbabilities(const uint depth, const uint first_matrix) {
 // Sets `factors`: each row_factor in all columns of its row.
 void makeFactors() {
     uint begin = subgroup * VIA_SHARED_WORDS;
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     stageBarrier();
     UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
-        uvec2 at = place + elementPlace(e);
+        uvec2 at = position + elementPosition(e);
         via_shared[begin + (at.x * MATRIX_COLUMNS + at.y) / 4] =
             floatBitsToUint(vec4(row_factor[e / FRAGMENT_ROW_ELEMENTS]));
     }

@@ -51,15 +51,15 @@ float tile_maximum[ROW_TILES * FRAGMENT_ROWS]; // over this invocation's scores,
 float row_factor[FRAGMENT_ROWS];               // factors of the rows of o, for one row of matrices
 ResultMatrix factors;                          // row_factor as a matrix: each in all columns of its row
 
-// Words on their way from device memory to shared memory or, for the bias, to the scores.
+// Words in flight from device memory to shared memory or, for the bias, to the scores.
 uvec4 fetched_q[QUERY_LOADS(ROW_TILES * Q_CHUNKS * Q_LANE_WORDS)];
 uvec4 fetched_k[K_FETCHES];
 uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
 
 // Shared memory: TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey. Before and after the walk over
-// the keys it holds STAGE_WORDS for each subgroup: q on its way in, or o on its way out. The shared depths of q follow,
-// from Q_STAGE on, with SUBGROUP_ROWS rows for each subgroup.
+// the keys it holds STAGE_WORDS for each subgroup: q when it is loaded, or o when it is stored. The shared depths of q
+// follow, from Q_STAGE on, with SUBGROUP_ROWS rows for each subgroup.
 const uint Q_STAGE = VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS);
 shared uvec4 stage[Q_STAGE + VKF_MATRIX_SHARED_Q_WORDS(TILE_ROWS, SHARED_DEPTHS, MATRIX_DEPTH)];
 shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each bias row; past the last row, its address

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines 6 to 11 of the algorithm (attention_coopmat.comp) in another order, for heads of up to 64 columns. k and v of a
-// tile are fetched and placed apart:
+// tile are fetched and staged at different times:
 //
 //     k_j is free after line 8 of tile j        k_(j+1) takes its place before line 10 of tile j
 //     v_j is free after line 10 of tile j       v_(j+1) takes its place before line 8 of tile j + 1
 //
 // Each tile has two barriers, as in the usual order. But work of a subgroup lies between any two barriers, so that a
 // subgroup that comes late at one of them makes the others wait less. In the usual order both barriers stand side by
-// side. Half of a tile is on its way at a time, which takes registers during line 8. Wider heads have none left there:
+// side. Half of a tile is in flight at a time, which takes registers during line 8. Wider heads have none left there:
 // with D = 128 this order takes 1.25 times as long (lab/log-0.4.md, "k and v placed apart").
 //
 // The kernel takes problems without a map of tiles, a block mask, a bias, a softcap and ALiBi. Then the next tile is
@@ -31,34 +31,34 @@ void fetchValues(const uint key_begin, const bool full) {
 }
 
 // Moves k of a tile to shared memory.
-void placeKeys(const uint key_begin) {
+void stageKeys(const uint key_begin) {
     if (!WHOLE_WORDS) {
-        placeElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
         return;
     }
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
-            stage[place / K_LOADS * K_ROW + place % K_LOADS] = fetched_k[i];
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || index < TILE_KEYS * K_LOADS) {
+            stage[index / K_LOADS * K_ROW + index % K_LOADS] = fetched_k[i];
         }
     }
 }
 
 // Moves v of a tile to shared memory. In a partial tile, infinite values and NaN become zeros.
-void placeValues(const uint key_begin, const bool full) {
+void stageValues(const uint key_begin, const bool full) {
     if (!WHOLE_WORDS) {
-        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
+        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
                       thread);
         return;
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
+        uint index = i * WORKGROUP_SIZE + thread;
         uvec4 word = fetched_v[i];
         if (!full) {
-            word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
+            word = key_begin + tileKey(index / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
         }
-        if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
-            stage[V_STAGE + place / V_LOADS * V_ROW + place % V_LOADS] = word;
+        if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || index < TILE_KEYS * V_LOADS) {
+            stage[V_STAGE + index / V_LOADS * V_ROW + index % V_LOADS] = word;
         }
     }
 }
@@ -68,8 +68,8 @@ void placeValues(const uint key_begin, const bool full) {
 void attend(const Walk walk, uint tile, const uint last, const bool fetched, const uint following, const bool full) {
     fetchKeys(tile * TILE_KEYS, full); // 7, of the first tile
     fetchValues(tile * TILE_KEYS, full);
-    placeKeys(tile * TILE_KEYS);
-    placeValues(tile * TILE_KEYS, full);
+    stageKeys(tile * TILE_KEYS);
+    stageValues(tile * TILE_KEYS, full);
     barrier();
     if (!full) {
         setMatrixKeys();
@@ -87,7 +87,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         computeScores(full); // 8, 9: s, m_i
         barrier();           // the readers of k_j are done
         if (more || WHOLE_WORDS) {
-            placeKeys(tile * TILE_KEYS); // 7
+            stageKeys(tile * TILE_KEYS); // 7
         }
         IF_KEEPING_LOADS_HERE (more) { // 7: starts to load v_(j+1)
             fetchValues(tile * TILE_KEYS, full);
@@ -104,7 +104,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         if (!more) {
             break;
         }
-        placeValues(tile * TILE_KEYS, full); // 7
+        stageValues(tile * TILE_KEYS, full); // 7
     }
 }
 

@@ -13,9 +13,9 @@ FinishedRow finished_row[ROW_TILES * FRAGMENT_ROWS];
 
 // Line 15: stores lse. For each row one lane does it.
 void storeLseOfRows() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
-        uint row = first_row + place.x + laneRow(i);
+        uint row = first_row + position.x + laneRow(i);
         if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, row);
@@ -38,11 +38,11 @@ uint outputAlignment(const uvec2 head) {
 
 // Lines 12 and 13: divides o by l, and computes lse. A row without visible keys has l = 0 and o = 0.
 void normalize() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             uint i = r * FRAGMENT_ROWS + fragment_row;
-            uint row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
+            uint row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
             finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
             float l = finished_row[i].l;
             row_factor[fragment_row] = scaledByDropout(inverseOfSum(l));
@@ -105,7 +105,7 @@ void stageMatrixOfWords(const uint matrix, const uint begin) {
 // them.
 const uint STORE_ROWS = LANES / Q_CHUNK_WORDS;
 const bool STORES_ONE_HEAD = LANES % Q_CHUNK_WORDS == 0 && STORE_ROWS % PACKED_HEADS == 0;
-// Rows are counted up from the lane's first row, or derived from the place in the chunk. The results are the same, but
+// Rows are counted up from the lane's first row, or derived from the index in the chunk. The results are the same, but
 // NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D =
 // 64 it is 2 % slower (lab/log-0.4.md, "rows of o counted up").
 const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_TILES * O_CHUNKS > 2;
@@ -128,13 +128,13 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
         return;
     }
     UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
-        uint place = i * LANES + lane;
-        uint row = row_begin + place / Q_CHUNK_WORDS;
-        uint word = word_begin + place % Q_CHUNK_WORDS;
+        uint index = i * LANES + lane;
+        uint row = row_begin + index / Q_CHUNK_WORDS;
+        uint word = word_begin + index % Q_CHUNK_WORDS;
         if (row < packedRows(item) && word < O_WORDS) {
             uvec2 address = STORES_ONE_HEAD ? addressAfter(first, i * STORE_ROWS)
                                             : add64(outputRow(head, row), uvec2(word * 16, 0));
-            Word4(address).value = stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS];
+            Word4(address).value = stage[begin + index / Q_CHUNK_WORDS * Q_CHUNK_ROW + index % Q_CHUNK_WORDS];
         }
     }
 }
@@ -172,12 +172,12 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
         subgroupMemoryBarrierShared();
         subgroupBarrier();
         UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
-            uint place = i * LANES + lane;
-            uint matrix = first + place / MATRIX_WORDS;
-            uint row = first_row + matrix / VALUE_TILES * MATRIX_STEP + place % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + place % (MATRIX_COLUMNS / 4) * 4;
+            uint index = i * LANES + lane;
+            uint matrix = first + index / MATRIX_WORDS;
+            uint row = first_row + matrix / VALUE_TILES * MATRIX_STEP + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
-                vec4 x = uintBitsToFloat(stage[begin + place]);
+                vec4 x = uintBitsToFloat(stage[begin + index]);
                 addSpecialValues(row, column, x, special)
                     storeRow4(outputRow(head, row), column, VALUE_DIM, TYPE_O, aligned4, x);
             }

@@ -10,7 +10,7 @@
 //   - words of 4 bytes,
 //   - single elements.
 //
-// The bias of the next tile is on its way while line 10 uses this tile.
+// The bias of the next tile is in flight while line 10 uses this tile.
 #ifndef VKF_COOPMAT_SCORES_GLSL
 #define VKF_COOPMAT_SCORES_GLSL
 
@@ -43,9 +43,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
 
 // Sets factor_row, for the invocation's rows.
 void setBiasFactors() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint i = 0; i < (ADDS_BIAS && HAS_BIAS_FACTORS ? SLOPES : 0); i++) {
-        factor_row[i] = biasFactorOf(queryHead(item, first_row + place.x + laneRow(i)));
+        factor_row[i] = biasFactorOf(queryHead(item, first_row + position.x + laneRow(i)));
     }
 }
 
@@ -67,7 +67,7 @@ void beginBias(const uint thread) {
 
 // Address of key 0 in the bias row of the invocation's row i.
 uvec2 biasRow(const uint i) {
-    return bias_rows[subgroup * SUBGROUP_STEP + lanePlace(lane).x + laneRow(i)];
+    return bias_rows[subgroup * SUBGROUP_STEP + lanePosition(lane).x + laneRow(i)];
 }
 
 void fetchBiasPieces(const uint key) {
@@ -221,17 +221,17 @@ void capUnless(bool near) {
 
 // Sets slope_row, for the invocation's rows.
 void setSlopes() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint i = 0; i < (HAS_ALIBI ? SLOPES : 0); i++) {
-        slope_row[i] = slopeOf(queryHead(item, first_row + place.x + laneRow(i)));
+        slope_row[i] = slopeOf(queryHead(item, first_row + position.x + laneRow(i)));
     }
 }
 
 // Sets dropout_row, for the invocation's rows.
 void setDropout() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint i = 0; i < (HAS_DROPOUT ? OWN_ROWS : 0); i++) {
-        uint packed_row = first_row + place.x + laneRow(i);
+        uint packed_row = first_row + position.x + laneRow(i);
         dropout_row[i] = rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
     }
 }
@@ -256,7 +256,7 @@ void addBias() {
 
 // ALiBi: sets slope_step for the tile. In a tile that lies on both sides of a row's position, scores get their terms in
 // place. A full tile never lies like this (tile_walk.glsl).
-void placeSlopes(const bool full) {
+void stageSlopes(const bool full) {
     bool before = distanceTo(item, tile_begin + TILE_KEYS - 1, queryRow(first_row)) <= 0;
     bool after = distanceTo(item, tile_begin, queryRow(first_row + SUBGROUP_ROWS - 1)) >= 0;
     UNROLL for (uint i = 0; i < SLOPES; i++) {

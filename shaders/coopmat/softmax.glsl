@@ -12,10 +12,10 @@
 
 // Sets the scores of keys that a per-key mask drops to -infinity.
 void dropMasked() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
             RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
@@ -71,12 +71,12 @@ uint visibleBits(const ivec2 visible) {
 
 // Sets scores to -infinity where the key lies outside the row's visible range, or in a block that the block mask drops.
 void dropInvisible() {
-    uvec2 place = lanePlace(lane);
+    uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_STEP + place.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_TILES; key++) {

@@ -4,7 +4,7 @@
 //
 // A tile moves in two steps:
 //   - Fetch: the kernel loads the tile into registers, with all loads in flight at once.
-//   - Place: the kernel stores it to shared memory, when the readers of the tile before are done.
+//   - Stage: the kernel stores it to shared memory, when the readers of the tile before are done.
 //
 // Rows that are not whole words skip the first step: the second step loads them element by element. Pieces of block
 // types become words of the matrices' type in the second step. Columns past the last one, up to a whole number of
@@ -18,7 +18,7 @@
 
 #include "coopmat/globals.glsl"
 
-// Infinity and NaN in v become zeros on their way, and are added to o at the end (matrix/special_values.glsl).
+// Infinity and NaN in v become zeros in shared memory, and are added to o at the end (matrix/special_values.glsl).
 #define watchSpecialValues()                                                                                           \
     if (thread == 0) {                                                                                                 \
         special_values = 0u;                                                                                           \
@@ -32,26 +32,26 @@
         x += specialValues(of_row, v.address, queryRow(packed_row), column);                                           \
     }
 
-// Load number `index` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
+// Load number `load` of this invocation's share of a tile. In a partial tile, rows past the last one read the last one
 // again, so that no load leaves the tensor. A full tile has no such rows.
 uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint row_words,
-                const uint index, const bool full, const uint thread) {
+                const uint load, const bool full, const uint thread) {
     Words tile = Words(halfRowAddress(rows, key_begin));
-    uint place = index * WORKGROUP_SIZE + thread;
+    uint index = load * WORKGROUP_SIZE + thread;
     if (TILE_KEYS * row_words % WORKGROUP_SIZE != 0) {
-        place = min(place, TILE_KEYS * row_words - 1);
+        index = min(index, TILE_KEYS * row_words - 1);
     }
-    uint row = tileKey(place / row_words);
+    uint row = tileKey(index / row_words);
     if (!full) {
         row = min(row, rows.count - 1 - key_begin);
     }
     if (VKF_IS_BLOCK_TYPE(type)) {
-        return loadPiece(tileRowAddress(rows, tensor, key_begin, row), place % row_words, type);
+        return loadPiece(tileRowAddress(rows, tensor, key_begin, row), index % row_words, type);
     }
     if (PAGED) {
-        return Words(tileRowAddress(rows, tensor, key_begin, row)).word[place % row_words];
+        return Words(tileRowAddress(rows, tensor, key_begin, row)).word[index % row_words];
     }
-    return tile.word[row * (rows.row_stride / 16) + place % row_words];
+    return tile.word[row * (rows.row_stride / 16) + index % row_words];
 }
 
 // First step.
@@ -71,36 +71,36 @@ void forgetTile() {
     FORGET(fetched_v, 0, V_FETCHES, uvec4(0));
 }
 
-void placeWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {
+void stageWholeWords(const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
+        uint index = i * WORKGROUP_SIZE + thread;
         UNROLL for (uint load_word = 0; load_word < K_LOAD_WORDS; load_word++) {
-            if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * K_LOADS) {
-                stage[place / K_LOADS * K_ROW + placeOfLoad(place % K_LOADS, load_word, TYPE_K)] =
+            if (TILE_KEYS * K_LOADS % WORKGROUP_SIZE == 0 || index < TILE_KEYS * K_LOADS) {
+                stage[index / K_LOADS * K_ROW + wordOfLoad(index % K_LOADS, load_word, TYPE_K)] =
                     wordOfLoad(fetched_k[i], load_word, TYPE_K);
             }
         }
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
+        uint index = i * WORKGROUP_SIZE + thread;
         UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
             uvec4 word = wordOfLoad(fetched_v[i], load_word, TYPE_V);
             if (!full) {
-                word = key_begin + tileKey(place / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
+                word = key_begin + tileKey(index / V_LOADS) < v.count ? finiteHalves(word) : uvec4(0);
             }
-            if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || place < TILE_KEYS * V_LOADS) {
-                stage[V_STAGE + place / V_LOADS * V_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V)] = word;
+            if (TILE_KEYS * V_LOADS % WORKGROUP_SIZE == 0 || index < TILE_KEYS * V_LOADS) {
+                stage[V_STAGE + index / V_LOADS * V_ROW + wordOfLoad(index % V_LOADS, load_word, TYPE_V)] = word;
             }
         }
     }
 }
 
 // Moves rows that are not whole words from device memory to shared memory, eight elements at a time.
-void placeElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
+void stageElements(const HalfRows rows, const uint tensor, const uint type, const uint key_begin, const uint dim,
                    const uint words, const uint begin, const uint row_words, const bool finite, const uint thread) {
-    KEEP_LOOP for (uint place = thread; place < TILE_KEYS * words; place += WORKGROUP_SIZE) {
-        uint key = key_begin + tileKey(place / words);
-        uint column = place % words * 8;
+    KEEP_LOOP for (uint index = thread; index < TILE_KEYS * words; index += WORKGROUP_SIZE) {
+        uint key = key_begin + tileKey(index / words);
+        uint column = index % words * 8;
         uvec4 word = uvec4(0); // past the last key or the last column
         if (key < rows.count && column < dim) {
             uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
@@ -110,17 +110,17 @@ void placeElements(const HalfRows rows, const uint tensor, const uint type, cons
                 word = gatherHalves(address, column, dim);
             }
         }
-        stage[begin + place / words * row_words + place % words] = finite ? finiteHalves(word) : word;
+        stage[begin + index / words * row_words + index % words] = finite ? finiteHalves(word) : word;
     }
 }
 
 // Second step. `full`: every row of the workgroup sees all keys of the tile.
-void placeTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
+void stageTile(const HalfRows k, const HalfRows v, const uint key_begin, const bool full, const uint thread) {
     if (WHOLE_WORDS) {
-        placeWholeWords(v, key_begin, full, thread);
+        stageWholeWords(v, key_begin, full, thread);
     } else {
-        placeElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
-        placeElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
+        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
                       thread);
     }
 }
@@ -157,9 +157,9 @@ uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
-        uint place = i % Q_LANE_WORDS * LANES + lane;
-        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + place / Q_CHUNK_WORDS;
-        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + place % Q_CHUNK_WORDS;
+        uint index = i % Q_LANE_WORDS * LANES + lane;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS;
+        uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS;
         fetched_q[i] = queryWord(q, row, word * 8);
     }
 }
@@ -176,10 +176,10 @@ void signQueries() {
     }
 }
 
-void placeQueries(const uint chunk, const uint begin, const uint lane) {
+void stageQueries(const uint chunk, const uint begin, const uint lane) {
     UNROLL for (uint i = 0; i < Q_LANE_WORDS; i++) {
-        uint place = i * LANES + lane;
-        stage[begin + place / Q_CHUNK_WORDS * Q_CHUNK_ROW + place % Q_CHUNK_WORDS] =
+        uint index = i * LANES + lane;
+        stage[begin + index / Q_CHUNK_WORDS * Q_CHUNK_ROW + index % Q_CHUNK_WORDS] =
             fetched_q[chunk * Q_LANE_WORDS + i];
     }
 }

@@ -27,7 +27,7 @@ const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
 
 // Packed rows between the lane's first row and its row number `row`, which indexes m_row.
 uint laneRow(const uint row) {
-    return row / FRAGMENT_ROWS * MATRIX_STEP + placeOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
+    return row / FRAGMENT_ROWS * MATRIX_STEP + positionOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // A word has 16 bytes, which are eight elements.

@@ -8,7 +8,7 @@
 const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
 
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
-//   - `fetched`: the first tile is on its way to registers already.
+//   - `fetched`: the first tile is in flight to registers already.
 //   - `following`: the tile to fetch during the last tile, or NO_TILE. Only with FETCHES_AHEAD.
 void attend(const Walk walk, uint tile, const uint last, const bool fetched, const uint following, const bool full) {
     if (!fetched) {
@@ -17,9 +17,9 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
     if (NEEDS_BIAS(full)) {
         fetchBias(tile * TILE_KEYS, full);
     }
-    placeTile(k, v, tile * TILE_KEYS, full, thread);
+    stageTile(k, v, tile * TILE_KEYS, full, thread);
     barrier();
-    lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePlace(lane).x));
+    lane_distance = distanceTo(item, tile * TILE_KEYS + laneKey(lane), queryRow(first_row + lanePosition(lane).x));
     if (!full) {
         setMatrixKeys();
     }
@@ -59,7 +59,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         if (FETCHES_AHEAD && !more) {
             break;
         }
-        placeTile(k, v, tile * TILE_KEYS, full, thread); // 7
+        stageTile(k, v, tile * TILE_KEYS, full, thread); // 7
         barrier();
         if (!FETCHES_AHEAD && !more) {
             break;

@@ -24,7 +24,7 @@ void makeScores(const bool full) {
         addBias();
     }
     if (HAS_ALIBI) {
-        placeSlopes(full);
+        stageSlopes(full);
     }
 }
 

@@ -23,7 +23,7 @@
 //     o      the columns that belong to the words of v in a lane
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//     7    The k of the next tile is in flight while line 10 uses this tile. Its v is in flight while line 8 makes
 //          the next scores.
 //     9    Exponentials are powers of two; scores are in units of log2.
 //    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).
@@ -92,10 +92,10 @@ void accumulateOutput(const uint key_begin, const bool partial) {
             UNROLL for (uint quad = 0; quad < V_QUADS; quad++) {
                 vec4 v = wordQuad(word, quad, TYPE_V);
                 UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
-                    uint place = r * LANE_COLUMNS4 + i * V_QUADS + quad;
+                    uint index = r * LANE_COLUMNS4 + i * V_QUADS + quad;
                     float p = s_tile[r * LANE_GROUP_KEYS + t];
                     if (!partial || p != DROPPED) {
-                        o_tile[place] = fma(vec4(p), v, o_tile[place]);
+                        o_tile[index] = fma(vec4(p), v, o_tile[index]);
                     }
                 }
             }

@@ -12,7 +12,7 @@ uvec2 k_head, v_head;
 uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
 
-// Words on their way from memory.
+// Words in flight from memory.
 uint fetched_pages[LANE_GROUP_KEYS]; // pages of the keys to be fetched next
 uvec4 fetched_k[LANE_GROUP_KEYS * K_LANE_WORDS];
 uvec4 fetched_v[LANE_GROUP_KEYS * V_LANE_WORDS];

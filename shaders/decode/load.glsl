@@ -7,16 +7,16 @@
 
 // Lines 4 and 5 of the algorithm (attention_decode.comp): stages q as fp32 in shared memory, and clears the state.
 
-// The place in q_stage of four columns of row r. A lane finds the columns that belong to its words of k there.
+// The index in q_stage of four columns of row r. A lane finds the columns that belong to its words of k there.
 uint stagedQuery(const uint r, const uint quad, const uint word) {
     return (r * K_QUADS + quad) * K_LANE_WORDS * LANES + word;
 }
 
 void stageQueries() {
     const uint row_words = K_LANE_WORDS * LANES * K_QUADS;
-    KEEP_LOOP for (uint place = thread; place < LANE_GROUP_ROWS * row_words; place += WORKGROUP_SIZE) {
-        uint r = place / row_words;
-        uint column4 = place % row_words;
+    KEEP_LOOP for (uint index = thread; index < LANE_GROUP_ROWS * row_words; index += WORKGROUP_SIZE) {
+        uint r = index / row_words;
+        uint column4 = index % row_words;
         uint packed_row = item.row_begin + r;
         vec4 q = vec4(0.0);
         if (packed_row < packedRows(item)) {

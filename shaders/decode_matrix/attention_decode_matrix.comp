@@ -24,7 +24,7 @@
 // Where the kernel deviates:
 //      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
 //          compiler must see that no branch divides a subgroup.
-//      7   The k of the next tile is on its way while line 10 uses this tile. Its v is on its way while line 8 makes
+//      7   The k of the next tile is in flight while line 10 uses this tile. Its v is in flight while line 8 makes
 //          the next scores.
 //      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
 //          ALiBi or bias the scale is deferred to the exponent.
@@ -143,7 +143,7 @@ void attendFull(const uint first, const uint end) {
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
     fetchPages(subgroupKey(first + 1), true);
-    loadQueries();                                          // 4, while the first keys are on their way
+    loadQueries();                                          // 4, while the first keys are in flight
     KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
         computeProducts();                                  // 8
         IF_KEEPING_LOADS_HERE (tile + 1 < end) {
@@ -196,7 +196,7 @@ void main() {
     thread = threadIndex();
     subgroup = thread / LANES;
     lane = thread % LANES;
-    lane_place = lanePlace(lane);
+    lane_position = lanePosition(lane);
     item = itemOf(params.first_item + gl_WorkGroupID.x); // 3
     if (isIdle(item)) {
         return;

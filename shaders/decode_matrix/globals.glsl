@@ -9,12 +9,12 @@
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup, lane;
-uvec2 lane_place;
+uvec2 lane_position;
 uint first_row; // the first packed row of the subgroup
 uvec2 k_head, v_head;
 uvec2 keys; // keys [x, y) of this split
 
-// Words on their way from memory.
+// Words in flight from memory.
 uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
 uint pages_v[VALUE_KEYS];
 uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
@@ -33,7 +33,7 @@ vec4 tile_maximum[QUERY_ROW_FOURS]; // over the present tile, four rows each
 
 // Which column of a pair, and which depth of a key, this lane has where pairs are split.
 uint splitColumn() {
-    return lane_place.y % 2;
+    return lane_position.y % 2;
 }
 
 // Whether no lane before this one has the same rows for the same keys.
@@ -43,22 +43,22 @@ bool ownsRows() {
 
 // The subgroup's row that a query row stands for.
 uint rowOfQuery(const uint query_row) {
-    return query_row * QUERY_ROW_STEP + (SPLIT_PAIRS ? lane_place.y / 2 : lane & COLUMN_LANES);
+    return query_row * QUERY_ROW_STEP + (SPLIT_PAIRS ? lane_position.y / 2 : lane & COLUMN_LANES);
 }
 
 // The key of the subgroup's tile whose k and scores are in a fragment row of this lane.
 uint fragmentKey(const uint fragment_row) {
-    return lane_place.x + fragmentRow(fragment_row);
+    return lane_position.x + fragmentRow(fragment_row);
 }
 
 // How far the key of this lane's v number `number` is after that of its first v.
 uint valueKeyStep(const uint number) {
-    return number / STEP_KEYS * STEP_TILE_KEYS + elementPlace(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
+    return number / STEP_KEYS * STEP_TILE_KEYS + elementPosition(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
 }
 
 // The key of the subgroup's tile whose v is number `number` of this lane's.
 uint valueKey(const uint number) {
-    return lane_place.y / KEY_COLUMNS + valueKeyStep(number);
+    return lane_position.y / KEY_COLUMNS + valueKeyStep(number);
 }
 
 // Lines 10 and 12: multiplies each row of o by its row_factor.

@@ -13,8 +13,8 @@ shared vec2 o_stage[SUBGROUPS * QUERY_ROW_STEP * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
 shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
 
-// A sum of finite elements may be infinite, too: the workgroup then starts again in vain. The function looks at bits,
-// because compilers may take for granted that all numbers are finite.
+// A sum of finite elements may be infinite, too: the workgroup then starts again without need. The function looks at
+// bits, because compilers may take for granted that all numbers are finite.
 bool isInfiniteOutput() {
     const uint infinity_doubled = 0xff000000u;
     float sum = 0.0;
@@ -44,7 +44,7 @@ void stageStates(const uint turn) {
         l[i] = sumOverKeys(l[i]);
     }
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
-        if (lane_place.x == 0 && ownsRows()) {
+        if (lane_position.x == 0 && ownsRows()) {
             state_stage[subgroup * SUBGROUP_ROWS + rowOfQuery(query_row)] =
                 vec2(m_row[query_row], l[query_row / 4][query_row % 4]);
         }
@@ -70,7 +70,7 @@ vec2 joinedState(const uint row) {
 // Stores lse of each row, and sets row_factor. row_factor scales o of the subgroup to the joined m and divides it by
 // the l of the finished row.
 void joinStates() {
-    bool stores = lane_place.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
+    bool stores = lane_position.x == 0 && ownsRows() && subgroup % KEY_SUBGROUPS == 0;
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         uint row = subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS + rowOfQuery(query_row);
         uint packed_row = item.row_begin + row;
@@ -137,10 +137,10 @@ vec4 stagedFour(const uint row_subgroup, const uint step_row, const uint four) {
 // Stores the staged rows. All invocations of the workgroup take part.
 void storeRows(const uint query_row) {
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint place = thread; place < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS; place += WORKGROUP_SIZE) {
-        uint four = place % VALUE_FOURS;
-        uint step_row = place / VALUE_FOURS % QUERY_ROW_STEP;
-        uint row_subgroup = place / VALUE_FOURS / QUERY_ROW_STEP;
+    KEEP_LOOP for (uint index = thread; index < ROW_SUBGROUPS * QUERY_ROW_STEP * VALUE_FOURS; index += WORKGROUP_SIZE) {
+        uint four = index % VALUE_FOURS;
+        uint step_row = index / VALUE_FOURS % QUERY_ROW_STEP;
+        uint row_subgroup = index / VALUE_FOURS / QUERY_ROW_STEP;
         uint packed_row = item.row_begin + row_subgroup * SUBGROUP_ROWS + query_row * QUERY_ROW_STEP + step_row;
         if (packed_row >= packedRows(item)) {
             continue;

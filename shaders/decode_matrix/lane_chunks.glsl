@@ -49,8 +49,8 @@ const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
 #define V_LANE_CHUNKS LaneChunks(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
 const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
-const uint V_PLACE = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
-const uint FETCHED_END = V_PLACE + VALUE_KEYS * V_CHUNKS * V_FETCHED;
+const uint V_FETCH_BEGIN = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
+const uint FETCHED_END = V_FETCH_BEGIN + VALUE_KEYS * V_CHUNKS * V_FETCHED;
 const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
@@ -70,13 +70,13 @@ uint valueChunk(const uint number) {
     return number * ROW_LANES + lane / DEPTH_LANES;
 }
 
-// Where the words of chunk number `number` of k begin in fetched_blocks. valuePlace does the same for v.
-uint keyPlace(const uint fragment_row, const uint number) {
+// Where the words of chunk number `number` of k begin in fetched_blocks. valueFetchBegin does the same for v.
+uint keyFetchBegin(const uint fragment_row, const uint number) {
     return (fragment_row * K_CHUNKS + number) * K_FETCHED;
 }
 
-uint valuePlace(const uint key, const uint number) {
-    return V_PLACE + (key * V_CHUNKS + number) * V_FETCHED;
+uint valueFetchBegin(const uint key, const uint number) {
+    return V_FETCH_BEGIN + (key * V_CHUNKS + number) * V_FETCHED;
 }
 
 // Where the codes of a chunk begin, in bytes from the start of the row.
@@ -100,15 +100,15 @@ uint firstUnit(const uint chunk, const LaneChunks chunks) {
 }
 
 // Loads a chunk of the row that begins `row` units after the address.
-void fetchChunk(const uint place, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
+void fetchChunk(const uint index, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
     if (chunks.header_words != 0) {
         const uint header = row * chunks.unit + chunk / chunks.shares * chunks.block_bytes / 4;
-        fetched_blocks[place] = RowWords(address).word[header];
+        fetched_blocks[index] = RowWords(address).word[header];
         if (VKF_BLOCK_HAS_FIFTH_BITS(chunks.type)) {
-            fetched_blocks[place + 1] = RowWords(address).word[header + 1];
+            fetched_blocks[index + 1] = RowWords(address).word[header + 1];
         }
     }
-    const uint first = place + chunks.header_words;
+    const uint first = index + chunks.header_words;
     const uint unit = row + firstUnit(chunk, chunks);
     UNROLL for (uint i = 0; i < MOST_CODE_WORDS; i++) {
         if (i >= chunks.words + chunks.unit) {
@@ -126,22 +126,22 @@ void fetchChunk(const uint place, const uvec2 address, const uint row, const uin
 
 void fetchKeyBlocks(const uint fragment_row, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < K_CHUNKS; i++) {
-        fetchChunk(keyPlace(fragment_row, i), address, row, keyChunk(i), K_LANE_CHUNKS);
+        fetchChunk(keyFetchBegin(fragment_row, i), address, row, keyChunk(i), K_LANE_CHUNKS);
     }
 }
 
 void fetchValueBlocks(const uint key, const uvec2 address, const uint row) {
     UNROLL for (uint i = 0; i < V_CHUNKS; i++) {
-        fetchChunk(valuePlace(key, i), address, row, valueChunk(i), V_LANE_CHUNKS);
+        fetchChunk(valueFetchBegin(key, i), address, row, valueChunk(i), V_LANE_CHUNKS);
     }
 }
 
 void forgetKeyBlocks() {
-    FORGET(fetched_blocks, 0, V_PLACE, 0);
+    FORGET(fetched_blocks, 0, V_FETCH_BEGIN, 0);
 }
 
 void forgetValueBlocks() {
-    FORGET(fetched_blocks, V_PLACE, FETCHED_END, 0);
+    FORGET(fetched_blocks, V_FETCH_BEGIN, FETCHED_END, 0);
 }
 
 // Turns codes of block types in registers (decode_matrix/lane_chunks.glsl) into the words of eight elements that fill
@@ -153,8 +153,8 @@ void forgetValueBlocks() {
 
 // Word number `word` of a chunk's codes, as the chunk is rotated. Words of the first unit are joined with the last
 // unit.
-uint codesOf(const uint place, const uint word, const uint chunk, const LaneChunks chunks) {
-    const uint at = place + chunks.header_words + word;
+uint codesOf(const uint index, const uint word, const uint chunk, const LaneChunks chunks) {
+    const uint at = index + chunks.header_words + word;
     const uint first = fetched_blocks[at];
     if (word >= chunks.unit) {
         return first;
@@ -165,23 +165,23 @@ uint codesOf(const uint place, const uint word, const uint chunk, const LaneChun
 }
 
 // The scale of a chunk's block. Its minimum, if it has one, is in the upper half.
-uint scaleOf(const uint place, const uint chunk, const LaneChunks chunks) {
-    uint word = fetched_blocks[place];
+uint scaleOf(const uint index, const uint chunk, const LaneChunks chunks) {
+    uint word = fetched_blocks[index];
     if (chunks.header_words == 0 && chunks.unit == 2 && rotationOf(chunk, chunks) >= 6) {
-        word = fetched_blocks[place + 1];
+        word = fetched_blocks[index + 1];
     }
     return startsBetween(chunk, chunks) ? word >> 16 : word;
 }
 
 // The fifth bits of a chunk's codes, in the order of the rotated codes. The upper 16 bits belong to the second half of
 // the block.
-uint chunkFifthBits(const uint place, const uint chunk, const LaneChunks chunks) {
+uint chunkFifthBits(const uint index, const uint chunk, const LaneChunks chunks) {
     if (!VKF_BLOCK_HAS_FIFTH_BITS(chunks.type)) {
         return 0;
     }
     const bool between = chunks.block_bytes % 4 != 0 && !startsBetween(chunk, chunks);
     const uint of_block =
-        between ? fetched_blocks[place] >> 16 | fetched_blocks[place + 1] << 16 : fetched_blocks[place + 1];
+        between ? fetched_blocks[index] >> 16 | fetched_blocks[index + 1] << 16 : fetched_blocks[index + 1];
     const uint bits = of_block >> (chunk % chunks.shares * (chunks.words * 4));
     const uint rotation = rotationOf(chunk, chunks);
     const uint rest = chunks.words * 4 - rotation;
@@ -207,15 +207,15 @@ uint elementPair(const uint bytes, const bool high, const uint fifth, const f16v
 }
 
 // Two elements of a chunk, number `pair` % 4 of eight elements, in the order of elementColumn.
-uint blockPair(const uint place, const uint chunk, const uint pair, const LaneChunks chunks) {
-    const f16vec2 header = unpackFloat2x16(scaleOf(place, chunk, chunks));
+uint blockPair(const uint index, const uint chunk, const uint pair, const LaneChunks chunks) {
+    const f16vec2 header = unpackFloat2x16(scaleOf(index, chunk, chunks));
     const bool q8_0 = chunks.type == VKF_STORED_Q8_0;
     const uint eight = pair / 4;
     const uint i = pair % 4;
     const bool high = !q8_0 && i % 2 != 0;
     const uint shift = q8_0 ? i % 2 : i / 2;
-    const uint codes = codesOf(place, q8_0 ? eight * 2 + i / 2 : eight, chunk, chunks);
-    const uint fifth = chunkFifthBits(place, chunk, chunks) >> (eight * 4);
+    const uint codes = codesOf(index, q8_0 ? eight * 2 + i / 2 : eight, chunk, chunks);
+    const uint fifth = chunkFifthBits(index, chunk, chunks) >> (eight * 4);
     // The product moves two fifth bits to bits 4 and 20.
     const uint fifths = (((fifth >> (shift + (high ? 16 : 0))) & 5u) * 0x00040010u) & 0x00100010u;
     return elementPair(codes >> (shift * 8), high, fifths, header.xx, header.yy, chunks);
@@ -227,7 +227,7 @@ uvec4 keyWord(const uint fragment_row, const uint word) {
     uvec4 elements;
     UNROLL for (uint i = 0; i < 4; i++) {
         elements[i] =
-            blockPair(keyPlace(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
+            blockPair(keyFetchBegin(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
     }
     return elements;
 }
@@ -236,7 +236,7 @@ uvec4 keyWord(const uint fragment_row, const uint word) {
 // words. In a partial tile, infinite elements and NaN become zeros.
 uint valueBlockPair(const uint key, const uint pair, const bool partial) {
     const uint number = pair / (V_EIGHTS * 4);
-    uint elements = blockPair(valuePlace(key, number), valueChunk(number), pair % (V_EIGHTS * 4), V_LANE_CHUNKS);
+    uint elements = blockPair(valueFetchBegin(key, number), valueChunk(number), pair % (V_EIGHTS * 4), V_LANE_CHUNKS);
     return partial ? finiteHalves(uvec4(elements)).x : elements;
 }
 

@@ -55,8 +55,8 @@ void finiteValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         bool exists = key_begin + valueKey(i) < keys.y;
         UNROLL for (uint word = 0; word < V_LANE_WORDS; word++) {
-            uint place = i * V_LANE_WORDS + word;
-            fetched_v[place] = mix(uvec4(0), finiteHalves(fetched_v[place]), bvec4(exists));
+            uint index = i * V_LANE_WORDS + word;
+            fetched_v[index] = mix(uvec4(0), finiteHalves(fetched_v[index]), bvec4(exists));
         }
     }
 }

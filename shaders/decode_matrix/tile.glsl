@@ -12,7 +12,7 @@
 // **Two columns of a key.** If the query rows fill at most half of the columns of a matrix, a matrix may have pairs of
 // columns of v (KEY_COLUMNS = 2). A pair of its depths stands for one key: depth 2i + j has column j of each pair, for
 // key i. Column 2r + j of p is query row r. It has p of row r and key i in depth 2i + j, and 0 in the other depth of
-// the key. So column 2r + j of o = v^T p has column j of each pair, for row r, and nothing is multiplied in vain.
+// the key. So column 2r + j of o = v^T p has column j of each pair, for row r, and no multiplication is wasted.
 // Neighbouring columns of a key are in one word of 4 bytes, as they are in memory, and o takes half of the registers.
 //
 // Matrices have as many rows as depths, so that the keys of s are the keys of p. The kernel fills matrices from
@@ -102,10 +102,10 @@ uvec2 holderOfColumn(const uint column) {
     }
     uvec2 holder = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        if ((1u << bit) < ROW_ELEMENTS && (column & elementPlace(1u << bit).y) != 0) {
+        if ((1u << bit) < ROW_ELEMENTS && (column & elementPosition(1u << bit).y) != 0) {
             holder.x |= 1u << bit;
         }
-        if ((1u << bit) < DEPTH_LANES && (column & lanePlace(1u << bit).y) != 0) {
+        if ((1u << bit) < DEPTH_LANES && (column & lanePosition(1u << bit).y) != 0) {
             holder.y |= 1u << bit;
         }
     }

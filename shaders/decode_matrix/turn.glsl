@@ -47,7 +47,7 @@ void loadStagedProbabilities() {
     UNROLL for (uint r = 0; r < ROW_TILES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e += 2) {
             uint key = fragmentKey(e / ROW_ELEMENTS);
-            uint row = lane_place.y + elementPlace(e % ROW_ELEMENTS).y; // row of q, counted within the matrix
+            uint row = lane_position.y + elementPosition(e % ROW_ELEMENTS).y; // row of q, counted within the matrix
             uint side = ROWS_OF_PAIRS ? key : row;
             uint in_side = ROWS_OF_PAIRS ? row : key;
             p_stage[begin + r * P_WORDS + side * SIDE_WORDS + in_side / 8][in_side / 2 % 4] =
@@ -94,7 +94,7 @@ void turnProbabilities() {
     stagePairs();
     stageBarrier();
     UNROLL for (uint fragment_row = 0; fragment_row < QUERY_FRAGMENT_ROWS; fragment_row++) {
-        const uint column = lane_place.x + fragmentRow(fragment_row);
+        const uint column = lane_position.x + fragmentRow(fragment_row);
         const uint begin = subgroup * P_PAIRS + rowOfOutput(0, column) * P_ROW;
         UNROLL for (uint key = 0; key < VALUE_KEYS; key++) {
             const uint pair = p_pairs[begin + valueKey(key)] & halvesOfColumn(column);

@@ -10,8 +10,8 @@
 //      4         load q_i                                                       loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                              beginRows
 //      6         for each tile j of the split's keys                            attend
-//      7           load k_j, v_j                                                fetchKeys, placeKeys, fetchValues,
-//                                                                               placeValues
+//      7           load k_j, v_j                                                fetchKeys, stageKeys, fetchValues,
+//                                                                               stageValues
 //      8           s = q_i k_j^T                                                computeProducts, pairOfScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                        updateSoftmax
@@ -27,11 +27,11 @@
 //          one row of each matrix of rows.
 //     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
 //
-// No code depends on the element layout of a matrix. So any driver's layout will do, and bf16 can replace fp16
+// No code depends on the element layout of a matrix. So any driver's layout works, and bf16 can replace fp16
 // (src/pipelines/bfloat16_matrices.hpp).
 //
 // Where the kernel deviates:
-//     7    The k of the next tile is on its way to registers from line 8 on. Where v is no view of k, v is on its way
+//     7    The k of the next tile is in flight to registers from line 8 on. Where v is not a view of k, v is in flight
 //          from line 8 on, and the next k from line 10 on. Both use the same registers.
 //     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
 //          powers of two.
@@ -134,8 +134,8 @@ void attend() {
         bool full =
             !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier();   // the readers of the last tile, or of q, are done
-        placeKeys(); // 7: k_j
-        placePage();
+        stageKeys(); // 7: k_j
+        stagePage();
         barrier();
         if (v_in_k) { // 7
             fetchNext(begin, end);
@@ -146,7 +146,7 @@ void attend() {
         barrier();
         updateSoftmax(begin); // 9
         if (!v_in_k || !full) {
-            placeValues(begin, full); // 7: v_j
+            stageValues(begin, full); // 7: v_j
         }
         if (!v_in_k) {
             fetchNext(begin, end); // 7

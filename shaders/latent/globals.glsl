@@ -14,7 +14,7 @@ uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
 bool v_in_k;      // v is a view of k
 
-// Words on their way from memory.
+// Words in flight from memory.
 uvec4 fetched[Q_FETCHES]; // k and v need no more
 uint fetched_page;
 // The state of the algorithm.

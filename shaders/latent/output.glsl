@@ -14,7 +14,7 @@ void finishRows() {
         }
         uint packed_row = packedRow(r);
         FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
-        placeFactor(r, scaledByDropout(inverseOfSum(finished.l)));
+        stageFactor(r, scaledByDropout(inverseOfSum(finished.l)));
         if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
             Item of_row = item;
             of_row.head = queryHead(item, packed_row);

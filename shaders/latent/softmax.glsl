@@ -46,7 +46,7 @@ uint roundPair(vec2 p) {
 
 // Writes the factor of the invocation's row to all columns of its row, where the first partial sums of the scores were.
 // Only the invocations of the row have read these.
-void placeFactor(const uint r, const float factor) {
+void stageFactor(const uint r, const float factor) {
     KEEP_LOOP for (uint column = pair; column < MATRIX_COLUMNS; column += ROW_THREADS) {
         s_stage[firstPartial(r) + row * MATRIX_COLUMNS + column] = factor;
     }
@@ -70,39 +70,39 @@ void updateSoftmax(const uint key_begin) {
             p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
         }
         p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);
-        placeFactor(r, rescaleFactor(last, m[r]));
+        stageFactor(r, rescaleFactor(last, m[r]));
     }
 }
 
 // Line 7 of the algorithm (attention_latent.comp): moves v to the shared memory of k.
 
-// Loads v into the registers of k. At that time k is in shared memory, and the next k is not on its way yet.
+// Loads v into the registers of k. At that time k is in shared memory, and the next k is not in flight yet.
 void fetchValues(const uint key_begin) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint key = existingKey(key_begin + min(place / V_LOADS, TILE_KEYS - 1));
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint key = existingKey(key_begin + min(index / V_LOADS, TILE_KEYS - 1));
         uvec2 address = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
-        fetched[i] = fetchedWord(address, place % V_LOADS, TYPE_V);
+        fetched[i] = fetchedWord(address, index % V_LOADS, TYPE_V);
     }
 }
 
 // `full`: every row sees all keys of the tile. In other tiles, values become zeros if they are infinite or NaN, or if
 // their key does not exist. Where v is a view of k, its words are there already, and only a partial tile needs this
 // function.
-void placeValues(const uint key_begin, const bool full) {
+void stageValues(const uint key_begin, const bool full) {
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint of_tile = min(place / V_LOADS, TILE_KEYS - 1);
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(index / V_LOADS, TILE_KEYS - 1);
         UNROLL for (uint load_word = 0; load_word < V_LOAD_WORDS; load_word++) {
-            uint at = of_tile * STAGE_ROW + placeOfLoad(place % V_LOADS, load_word, TYPE_V);
+            uint at = of_tile * STAGE_ROW + wordOfLoad(index % V_LOADS, load_word, TYPE_V);
             uvec4 word = wordOfLoad(fetched[i], load_word, TYPE_V);
-            if (v_in_k && place < TILE_KEYS * V_LOADS) { // the others' word is one that another invocation replaces
+            if (v_in_k && index < TILE_KEYS * V_LOADS) { // the others' word is one that another invocation replaces
                 word = stage[at];
             }
             if (!full) {
                 word = key_begin + of_tile < keys.y ? finiteHalves(word) : uvec4(0);
             }
-            if (place < TILE_KEYS * V_LOADS) {
+            if (index < TILE_KEYS * V_LOADS) {
                 stage[at] = word;
             }
         }

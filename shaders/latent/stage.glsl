@@ -24,7 +24,7 @@ void fetchPage(const uint key_begin) {
     }
 }
 
-void placePage() {
+void stagePage() {
     if (PAGED && thread < TILE_KEYS) {
         page_stage[thread] = fetched_page;
     }
@@ -40,11 +40,11 @@ uvec4 fetchedWord(const uvec2 row_address, const uint load, const uint type) {
 
 void fetchKeys(const uint key_begin) {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint of_tile = min(place / K_LOADS, TILE_KEYS - 1);
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint of_tile = min(index / K_LOADS, TILE_KEYS - 1);
         uint page = PAGED ? page_stage[of_tile] : 0;
         uvec2 address = keyAddress(k_head, VKF_K, page, existingKey(key_begin + of_tile));
-        fetched[i] = fetchedWord(address, place % K_LOADS, TYPE_K);
+        fetched[i] = fetchedWord(address, index % K_LOADS, TYPE_K);
     }
 }
 
@@ -52,23 +52,23 @@ void forgetKeys() {
     FORGET(fetched, 0, K_FETCHES, uvec4(0));
 }
 
-void placeKeys() {
+void stageKeys() {
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (place < TILE_KEYS * K_LOADS) {
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (index < TILE_KEYS * K_LOADS) {
             UNROLL for (uint word = 0; word < K_LOAD_WORDS; word++) {
-                stage[place / K_LOADS * STAGE_ROW + placeOfLoad(place % K_LOADS, word, TYPE_K)] =
+                stage[index / K_LOADS * STAGE_ROW + wordOfLoad(index % K_LOADS, word, TYPE_K)] =
                     wordOfLoad(fetched[i], word, TYPE_K);
             }
         }
     }
 }
 
-void placeQueries() {
+void stageQueries() {
     UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (place < TILE_ROWS * K_WORDS) {
-            stage[place / K_WORDS * STAGE_ROW + place % K_WORDS] = fetched[i];
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (index < TILE_ROWS * K_WORDS) {
+            stage[index / K_WORDS * STAGE_ROW + index % K_WORDS] = fetched[i];
         }
     }
 }
@@ -83,12 +83,12 @@ uvec4 queryWord(const uvec2 row_address, const uint word) {
 // Loads rows of q into the registers of keys. Rows that do not exist are zeros.
 void fetchQueries() {
     UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint packed_row = item.row_begin + min(place / K_WORDS, TILE_ROWS - 1);
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint packed_row = item.row_begin + min(index / K_WORDS, TILE_ROWS - 1);
         uint existing = min(packed_row, packedRows(item) - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 address = rowAddress(head, VKF_Q, queryRow(existing));
-        uvec4 word = queryWord(address, place % K_WORDS);
+        uvec4 word = queryWord(address, index % K_WORDS);
         fetched[i] = packed_row == existing ? word : uvec4(0);
     }
 }
@@ -116,13 +116,13 @@ uint firstDepth() {
     return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
 }
 
-// Line 4: q to registers, while the first keys are on their way.
+// Line 4: q to registers, while the first keys are in flight.
 void loadQueries() {
     fetchPage(keys.x);
     fetchQueries();
     clearStage();
-    placePage();
-    placeQueries();
+    stagePage();
+    stageQueries();
     barrier();
     fetchKeys(keys.x);
     fetchPage(keys.x + TILE_KEYS);

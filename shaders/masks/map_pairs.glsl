@@ -90,7 +90,7 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
 // A tile without `open` is empty, and a tile without `biased` is bias-free. A pair that sets `added` sets all three
 // bits, and nothing can change them then.
 //
-// Most biases are no masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
+// Most biases are not masks, and must not pay for the map. So the workgroup first looks at BIAS_SAMPLES pairs of each
 // tile, on different rows. Then it reads the tiles without `added`, completely.
 
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;
@@ -128,7 +128,7 @@ uint found_biased;
 uint found_added;
 
 // A piece of a row in a tile.
-struct BiasPlace {
+struct BiasPosition {
     uint tile;
     uint row;
     uint key; // its first key
@@ -146,19 +146,19 @@ void beginBiasRows(const uint thread) {
 }
 
 // Elements of PIECE_KEYS keys. Keys past the last one have its bias.
-uvec4 gatherPiece(const BiasPlace place) {
-    uvec2 address = bias_rows[place.row];
+uvec4 gatherPiece(const BiasPosition position) {
+    uvec2 address = bias_rows[position.row];
     BroadcastRow row = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
     uvec4 words = uvec4(0);
     UNROLL for (uint i = 0; i < PIECE_KEYS; i++) {
-        uint bits = broadcastBits(row, min(place.key + i, item.keys - 1), LOG_BIAS_BITS);
+        uint bits = broadcastBits(row, min(position.key + i, item.keys - 1), LOG_BIAS_BITS);
         words[i * BIAS_BITS / 32] |= (bits & (0xffffffffu >> (32 - BIAS_BITS))) << (i * BIAS_BITS & 31u);
     }
     return words;
 }
 
-uvec4 loadPiece(const BiasPlace place) {
-    return BiasPiece(add64(bias_rows[place.row], multiply64(place.key, BIAS_BITS / 8))).words;
+uvec4 loadPiece(const BiasPosition position) {
+    return BiasPiece(add64(bias_rows[position.row], multiply64(position.key, BIAS_BITS / 8))).words;
 }
 
 // The visible keys of a row in a tile, counted from `key`.
@@ -168,8 +168,8 @@ ivec2 visibleInTile(const uint row, const uint tile, const uint key) {
 }
 
 // Adds the visible elements of a piece to what the invocation found.
-void addPiece(const BiasPlace place, const uvec4 words) {
-    ivec2 visible = clamp(visibleInTile(place.row, place.tile, place.key), ivec2(0), ivec2(PIECE_KEYS));
+void addPiece(const BiasPosition position, const uvec4 words) {
+    ivec2 visible = clamp(visibleInTile(position.row, position.tile, position.key), ivec2(0), ivec2(PIECE_KEYS));
     uvec4 elements = uvec4(0xffffffffu);
     if (visible.y - visible.x != int(PIECE_KEYS)) {
         UNROLL for (uint i = 0; i < 4; i++) {
@@ -179,7 +179,7 @@ void addPiece(const BiasPlace place, const uvec4 words) {
             elements[i] = bits.x < bits.y ? from_first & to_last : 0;
         }
     }
-    uint tile = 1u << place.tile;
+    uint tile = 1u << position.tile;
     uvec4 above = (words ^ MINUS_INFINITIES) & elements;
     uvec4 magnitudes = words & MAGNITUDES & elements;
     found_open |= any(notEqual(above, uvec4(0))) ? tile : 0;
@@ -209,8 +209,8 @@ void sampleTiles(const uint thread) {
         uint row = (2 * number + 1) * rows / (2 * BIAS_SAMPLES);
         ivec2 visible = visibleInTile(row, tile, 0);
         if (visible.x < visible.y) {
-            uint place = number * 3 % BIAS_SAMPLES; // neighbouring rows have distant keys
-            uint key = uint(visible.x) + place * uint(visible.y - visible.x) / BIAS_SAMPLES;
+            uint index = number * 3 % BIAS_SAMPLES; // neighbouring rows have distant keys
+            uint key = uint(visible.x) + index * uint(visible.y - visible.x) / BIAS_SAMPLES;
             uvec2 address = bias_rows[row];
             BroadcastRow from = BroadcastRow(uvec2(address.x & ~3u, address.y), (address.x & 3u) * 8 / BIAS_BITS);
             uint element = broadcastBits(from, key, LOG_BIAS_BITS) & (0xffffffffu >> (32 - BIAS_BITS));
@@ -233,11 +233,11 @@ uint tilesInRange() {
     return from_first & to_last;
 }
 
-BiasPlace placeOf(const uint index) {
+BiasPosition biasPositionOf(const uint index) {
     uint piece = index % PIECES;
     uint row = index / PIECES % MOST_ROWS;
     uint tile = listed_tiles[index / PIECES / MOST_ROWS];
-    return BiasPlace(tile, min(row, rows - 1), first_key + tile * TILE_KEYS + piece * PIECE_KEYS);
+    return BiasPosition(tile, min(row, rows - 1), first_key + tile * TILE_KEYS + piece * PIECE_KEYS);
 }
 
 // Whether the pieces of all rows lie at multiples of their size.
@@ -257,17 +257,17 @@ void readTiles(const uint thread, const uint count) {
         uvec4 words[PIECES_AT_ONCE];
         if (aligned) {
             UNROLL for (uint i = 0; i < PIECES_AT_ONCE; i++) {
-                BiasPlace place = placeOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
-                place.key = min(place.key, last_key);
-                words[i] = loadPiece(place);
+                BiasPosition position = biasPositionOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
+                position.key = min(position.key, last_key);
+                words[i] = loadPiece(position);
             }
         }
         UNROLL for (uint i = 0; i < PIECES_AT_ONCE; i++) {
-            BiasPlace place = placeOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
-            if (!aligned || place.key > last_key) {
-                words[i] = gatherPiece(place);
+            BiasPosition position = biasPositionOf(min(first + i * WORKGROUP_SIZE, pieces - 1));
+            if (!aligned || position.key > last_key) {
+                words[i] = gatherPiece(position);
             }
-            addPiece(place, words[i]);
+            addPiece(position, words[i]);
         }
     }
 }

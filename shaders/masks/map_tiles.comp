@@ -4,7 +4,7 @@
 // rows and 32 tiles of keys. It looks at the masks first, and at the bias last (masks/map_pairs.glsl).
 //
 // For the masks, the workgroup works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
-// the boolean mask. A flag of a key is one bit, at the place of the key's element: the highest bit of a byte, or the
+// the boolean mask. A flag of a key is one bit, at the key's element: the highest bit of a byte, or the
 // bit itself. An invocation takes some rows of a group (masks/map_pairs.glsl).
 //
 // Pairs outside the visible ranges of the rows are not seen, and may be masked.

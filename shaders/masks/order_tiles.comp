@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sorts the tiles of rows of a map (tile_map.glsl). Tiles with more work come first, so that no long tile starts last.
-// A workgroup sorts the tiles of one head, or of all heads if they share a map. The place of a tile is the number of
+// A workgroup sorts the tiles of one head, or of all heads if they share a map. The rank of a tile is the number of
 // tiles that come before it. If the map looks at the bias, the kernel also chooses the class of each tile.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -80,7 +80,7 @@ void main() {
             seen = seenOf(item, tile);
         }
         uint own = lengthOf(seen);
-        uint place = 0;
+        uint index = 0;
         KEEP_LOOP for (uint other_first = 0; other_first < tiles; other_first += WORKGROUP_SIZE) {
             barrier();
             lengths[thread] = other_first + thread < tiles ? lengthOf(seenOf(item, other_first + thread)) : 0;
@@ -88,11 +88,11 @@ void main() {
             uint others = min(WORKGROUP_SIZE, tiles - other_first);
             KEEP_LOOP for (uint i = 0; i < others; i++) {
                 bool before = lengths[i] > own || (lengths[i] == own && other_first + i < tile);
-                place += before ? 1 : 0;
+                index += before ? 1 : 0;
             }
         }
         if (tile < tiles) {
-            Word(orderAddress(item, place)).value = tile | classOf(seen) << CLASS_SHIFT;
+            Word(orderAddress(item, index)).value = tile | classOf(seen) << CLASS_SHIFT;
         }
     }
 }

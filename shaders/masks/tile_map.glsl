@@ -65,11 +65,11 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(VKF_MAP_WORD(row, mapWords(), word), 16));
 }
 
-// Address of the word of the order (order_tiles.comp) for this place: the number of a row tile, and its class.
-uvec2 orderAddress(const Item item, const uint place) {
+// Address of the word of the order (order_tiles.comp) at this index: the number of a row tile, and its class.
+uvec2 orderAddress(const Item item, const uint index) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = VKF_MAP_FIRST_ROW(item.batch, mapHeads(), head, mapRowTiles());
-    return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + place, 4));
+    return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + index, 4));
 }
 
 // Sets map_row to the words of the item's tile of rows.
@@ -77,19 +77,19 @@ void turnToRow(const Item item) {
     map_row = mapWordAddress(item, 0);
 }
 
-// Replaces the item's tile of rows by the tile at its place in the order, and sets map_row for that tile. Returns
+// Replaces the item's tile of rows by the tile at its index in the order, and sets map_row for that tile. Returns
 // whether the tile belongs to the kernel's class and has rows.
 bool takeMappedTile(inout Item item) {
     bool taken = true;
     if (HAS_TILE_MAP) {
-        uint place = item.row_begin / TILE_ROWS;
-        place = HAS_WINDOW ? mapRowTiles() * MAP_ROW_TILES - 1 - place : place; // undoes the order of itemOf
-        uint tile = Word(orderAddress(item, place / MAP_ROW_TILES)).value;
+        uint index = item.row_begin / TILE_ROWS;
+        index = HAS_WINDOW ? mapRowTiles() * MAP_ROW_TILES - 1 - index : index; // undoes the order of itemOf
+        uint tile = Word(orderAddress(item, index / MAP_ROW_TILES)).value;
         if (ROW_CLASS != VKF_ROWS_ALL) {
             taken = UNIFORM_BY_VOTE(tile >> CLASS_SHIFT == ROW_CLASS);
             tile &= (1u << CLASS_SHIFT) - 1;
         }
-        item.row_begin = tile * MAP_ROWS + place % MAP_ROW_TILES * TILE_ROWS;
+        item.row_begin = tile * MAP_ROWS + index % MAP_ROW_TILES * TILE_ROWS;
         taken = taken && (MAP_ROW_TILES == 1 || item.row_begin < packedRows(item));
         turnToRow(item);
     }

@@ -66,7 +66,7 @@ const uint V_LOADS = VKF_ROW_WORDS(VALUE_DIM, TYPE_V);
 const uint K_LOAD_WORDS = VKF_WORD_QUADS(TYPE_K) / 2; // words that a load makes
 const uint V_LOAD_WORDS = VKF_WORD_QUADS(TYPE_V) / 2;
 
-// One of the words of eight elements that a load makes. placeOfLoad returns the number of that word in its row.
+// One of the words of eight elements that a load makes. wordOfLoad returns the number of that word in its row.
 uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
         return pieceWord(fetched, word, type);
@@ -74,7 +74,7 @@ uvec4 wordOfLoad(const uvec4 fetched, const uint word, const uint type) {
     return fetched;
 }
 
-uint placeOfLoad(const uint load, const uint word, const uint type) {
+uint wordOfLoad(const uint load, const uint word, const uint type) {
     return VKF_IS_BLOCK_TYPE(type) ? pieceColumn(load, word * 2, type) / 8 : load;
 }
 

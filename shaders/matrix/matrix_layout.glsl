@@ -6,7 +6,7 @@
 //   - The layout is known, from a table (src/device/matrix_layout.cpp) or by a measurement
 //     (src/host/matrices/element_layout.comp). Then rows are reduced, and P turns from a result into an operand,
 //     without going through memory (coopmat/elements_in_registers.glsl).
-//   - The layout is unknown. Then shared memory brings the scores into a layout of our own
+//   - The layout is unknown. Then shared memory brings the scores into a known layout
 //     (coopmat/elements_via_shared.glsl).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
@@ -71,27 +71,27 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 
 // The row and column, as (x, y), that the low four bits of a number add. `basis` has a byte for each bit: its row in
 // the low half, its column in the high half.
-uvec2 placeOf(const uint number, const uint basis) {
-    uvec2 place = uvec2(0);
+uvec2 positionOf(const uint number, const uint basis) {
+    uvec2 position = uvec2(0);
     UNROLL for (uint bit = 0; bit < 4; bit++) {
-        place += ((number >> bit) & 1u) * uvec2((basis >> (8 * bit)) & 15u, (basis >> (8 * bit + 4)) & 15u);
+        position += ((number >> bit) & 1u) * uvec2((basis >> (8 * bit)) & 15u, (basis >> (8 * bit + 4)) & 15u);
     }
-    return place;
+    return position;
 }
 
 // The row and column that an element adds to those of its lane.
-uvec2 elementPlace(const uint element) {
-    return placeOf(element, ELEMENT_BASIS);
+uvec2 elementPosition(const uint element) {
+    return positionOf(element, ELEMENT_BASIS);
 }
 
 // The row and column of element 0 of a lane.
-uvec2 lanePlace(const uint lane) {
-    return placeOf(lane, LANE_BASIS) + placeOf(lane >> 4, LANE_BASIS_HIGH);
+uvec2 lanePosition(const uint lane) {
+    return positionOf(lane, LANE_BASIS) + positionOf(lane >> 4, LANE_BASIS_HIGH);
 }
 
 // The rows that a fragment row adds to the row of its lane.
 uint fragmentRow(const uint fragment_row) {
-    return placeOf(fragment_row * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
+    return positionOf(fragment_row * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // The maximum over the lanes that hold the same rows.

@@ -41,7 +41,7 @@ uint tileKey(const uint column) {
 
 // The lane's first key, counted from the tile's first key.
 uint laneKey(const uint lane) {
-    return tileKey(lanePlace(lane).y);
+    return tileKey(lanePosition(lane).y);
 }
 
 // The row of an element of scores, as an index of m_row.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Infinite values and NaN in v. A row that does not see their key has probability zero, but a matrix unit would still
-// multiply, and the product would be NaN. So these values become zeros on their way to the matrix unit. After the last
+// multiply, and the product would be NaN. So these values become zeros before the matrix unit sees them. After the last
 // tile, the kernel adds to o what these values add to it.
 #ifndef VKF_SPECIAL_VALUES_GLSL
 #define VKF_SPECIAL_VALUES_GLSL

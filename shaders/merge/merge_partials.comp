@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Merges partial results of any origin by the formula of merge_rows.glsl. A partial result is o with its lse. Its m is
-// the lse. Its l is 1, or 0 if it saw no key. A workgroup takes ROWS rows, and 4 LANES columns of them from column
-// 4 LANES gl_WorkGroupID.y on.
+// Merges partial results from any source by the formula of merge_rows.glsl. A partial result is o with its lse. Its m
+// is the lse. Its l is 1, or 0 if it saw no key. A workgroup takes ROWS rows, and 4 LANES columns of them from column 4
+// LANES gl_WorkGroupID.y on.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -33,24 +33,24 @@ const bool NATURAL_SCORES = true;
 
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
-struct Place {
+struct PartialResults {
     uvec2 lse;   // address of the row's lse in partial result 0
     uvec2 row;   // address of the row's o in partial result 0
     uint column; // the first of four
 };
 
 // Some libraries give a row without visible keys an lse of +infinity.
-vec2 loadState(const Place place, const uint i) {
-    float lse = uintBitsToFloat(Word(add64(place.lse, multiply64(i, params.lse_partial_stride))).value);
+vec2 loadState(const PartialResults partials, const uint i) {
+    float lse = uintBitsToFloat(Word(add64(partials.lse, multiply64(i, params.lse_partial_stride))).value);
     return abs(lse) == INFINITY ? vec2(MINUS_INFINITY, 0.0) : vec2(lse, 1.0);
 }
 
-vec4 loadOutput(const Place place, const uint i) {
-    uvec2 row = add64(place.row, multiply64(i, params.partial_stride));
-    if (isAligned4(row, 0, TYPE_PARTIAL) && place.column + 4 <= params.dim) {
-        return loadAligned4(add64(row, uvec2(place.column * elementBytes(TYPE_PARTIAL), 0)), TYPE_PARTIAL);
+vec4 loadOutput(const PartialResults partials, const uint i) {
+    uvec2 row = add64(partials.row, multiply64(i, params.partial_stride));
+    if (isAligned4(row, 0, TYPE_PARTIAL) && partials.column + 4 <= params.dim) {
+        return loadAligned4(add64(row, uvec2(partials.column * elementBytes(TYPE_PARTIAL), 0)), TYPE_PARTIAL);
     }
-    return loadRow4(row, place.column, params.dim, TYPE_PARTIAL);
+    return loadRow4(row, partials.column, params.dim, TYPE_PARTIAL);
 }
 
 #include "merge/merge_rows.glsl"
@@ -69,12 +69,12 @@ void main() {
     uint group = gl_LocalInvocationIndex / LANES % MERGE_GROUPS;
     uint column = (gl_WorkGroupID.y * LANES + gl_LocalInvocationIndex % LANES) * 4;
     bool exists = index < params.row_count && column < params.dim;
-    Place place;
-    place.lse = add64(params.partial_lse, multiply64(index, 4));
-    place.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride,
-                      params.partial_row_stride, index);
-    place.column = column;
-    mergeRow(place, exists, group, params.partial_count);
+    PartialResults partials;
+    partials.lse = add64(params.partial_lse, multiply64(index, 4));
+    partials.row = rowOf(params.partials, params.partial_batch_stride, params.partial_head_stride,
+                         params.partial_row_stride, index);
+    partials.column = column;
+    mergeRow(partials, exists, group, params.partial_count);
     if (!exists || group != 0) {
         return;
     }

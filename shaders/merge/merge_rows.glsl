@@ -12,14 +12,14 @@
 // An invocation holds four columns of one row. LANES invocations, a power of two, hold a row. MERGE_GROUPS such groups
 // share the partial results of a row, and each invocation loads AT_ONCE of them at once. At the end the first group
 // adds the sums of all groups. A merge has little to compute: it waits for loads, and for instructions that run once.
-// So AT_ONCE is no larger than one turn of the loop needs (lab/log-0.4.md, "The merge").
+// So AT_ONCE is no larger than one iteration of the loop needs (lab/log-0.4.md, "The merge").
 //
 // The entry file declares:
 // - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE
-// - struct Place, which says where the partial results of a row lie
-// - loadState(place, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any
+// - struct PartialResults, which says where the partial results of a row lie
+// - loadState(partials, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any
 // other.
-// - loadOutput(place, i): four columns of its o
+// - loadOutput(partials, i): four columns of its o
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL
 
@@ -41,15 +41,15 @@ float rescaledSum(const vec2 state) {
 
 // Lines 9 and 10: adds AT_ONCE of `count` partial results: `first`, first + MERGE_GROUPS, ... There is nothing to load
 // of a row that does not exist.
-void addPartialResults(const Place place, const bool exists, const uint first, const uint count) {
+void addPartialResults(const PartialResults partials, const bool exists, const uint first, const uint count) {
     vec2 state[AT_ONCE];
     vec4 partial_o[AT_ONCE];
     IF_KEEPING_LOADS_HERE (exists) { // else the compiler loads o only when it has the states
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
-            partial_o[i] = loadOutput(place, min(first + i * MERGE_GROUPS, count - 1));
+            partial_o[i] = loadOutput(partials, min(first + i * MERGE_GROUPS, count - 1));
         }
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
-            state[i] = loadState(place, min(first + i * MERGE_GROUPS, count - 1));
+            state[i] = loadState(partials, min(first + i * MERGE_GROUPS, count - 1));
         }
     } else {
         UNROLL for (uint i = 0; i < AT_ONCE; i++) {
@@ -95,9 +95,9 @@ void joinGroups(const uint group, const uint lane_of_row) {
 }
 
 // Merges the `count` partial results of a row, in all groups. Then the first group has m, l and o of the row.
-void mergeRow(const Place place, const bool exists, const uint group, const uint count) {
+void mergeRow(const PartialResults partials, const bool exists, const uint group, const uint count) {
     KEEP_LOOP for (uint first = group; first < count; first += MERGE_GROUPS * AT_ONCE) {
-        addPartialResults(place, exists, first, count);
+        addPartialResults(partials, exists, first, count);
     }
     if (MERGE_GROUPS > 1) {
         joinGroups(group, gl_LocalInvocationIndex);

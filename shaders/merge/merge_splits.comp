@@ -38,19 +38,20 @@ layout(push_constant, std430) uniform PushConstants {
 const uint WORDS = (DIM + 3) / 4;
 const uint ROW_PIECES = (WORDS + LANES - 1) / LANES; // pieces of a row; each is merged like a row
 
-struct Place {
+struct PartialResults {
     uint first; // number of the row of split 0, among the rows of all partial results
     uint step;  // rows from one split to the next
     uint word;  // which four columns
 };
 
-vec2 loadState(const Place place, const uint split) {
-    return uintBitsToFloat(Word2(add64(params.partial_state, multiply64(place.first + split * place.step, 8))).value);
+vec2 loadState(const PartialResults partials, const uint split) {
+    return uintBitsToFloat(
+        Word2(add64(params.partial_state, multiply64(partials.first + split * partials.step, 8))).value);
 }
 
-vec4 loadOutput(const Place place, const uint split) {
-    uvec2 address = add64(params.partial_o, multiply64(place.first + split * place.step, WORDS * 16));
-    return uintBitsToFloat(Word4(add64(address, uvec2(place.word * 16, 0))).value);
+vec4 loadOutput(const PartialResults partials, const uint split) {
+    uvec2 address = add64(params.partial_o, multiply64(partials.first + split * partials.step, WORDS * 16));
+    return uintBitsToFloat(Word4(add64(address, uvec2(partials.word * 16, 0))).value);
 }
 
 #include "merge/merge_rows.glsl"
@@ -74,8 +75,9 @@ void main() {
     }
     bool exists = index < params.row_count && word < WORDS;
     uint split_rows = params.heads * params.rows;
-    Place place = Place(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
-    mergeRow(place, exists, group, KEY_SPLITS);
+    PartialResults partials =
+        PartialResults(VKF_ROW_OF_SPLITS(batch, KEY_SPLITS, split_rows, head, params.rows, row), split_rows, word);
+    mergeRow(partials, exists, group, KEY_SPLITS);
     if (!exists || group != 0) {
         return;
     }

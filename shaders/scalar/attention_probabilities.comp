@@ -53,12 +53,12 @@ uint key_begin;
 uint thread, group, lane;
 float slope; // of the item's head
 
-uint rowNumberOf(const uint place) {
-    uint row = place;
-    if (place < params.row_count && CHOSEN_ROWS) {
-        row = Word(add64(params.chosen_rows, multiply64(place, 4))).value;
+uint rowNumberOf(const uint index) {
+    uint row = index;
+    if (index < params.row_count && CHOSEN_ROWS) {
+        row = Word(add64(params.chosen_rows, multiply64(index, 4))).value;
     }
-    return place < params.row_count && row < params.query_rows ? row : NO_ROW;
+    return index < params.row_count && row < params.query_rows ? row : NO_ROW;
 }
 
 // Bits of the blocks of the tile's keys, for isOpen.
@@ -84,24 +84,24 @@ bool seesTile(const uint row) {
 
 // Sets row_numbers. Returns whether some row of the tile may see some of its keys; all invocations get the same result.
 bool chooseRows() {
-    KEEP_LOOP for (uint place = thread; place < TILE_ROWS; place += WORKGROUP_SIZE) {
-        uint row = rowNumberOf(row_begin + place);
-        row_numbers[place] = row;
-        row_sees[place] = seesTile(row) ? 1 : 0;
+    KEEP_LOOP for (uint index = thread; index < TILE_ROWS; index += WORKGROUP_SIZE) {
+        uint row = rowNumberOf(row_begin + index);
+        row_numbers[index] = row;
+        row_sees[index] = seesTile(row) ? 1 : 0;
     }
     barrier();
     uint any = 0;
-    KEEP_LOOP for (uint place = 0; place < TILE_ROWS; place++) {
-        any |= row_sees[place];
+    KEEP_LOOP for (uint index = 0; index < TILE_ROWS; index++) {
+        any |= row_sees[index];
     }
     return any != 0;
 }
 
-// Places a chunk of columns of the chosen rows of q.
-void placeRows(const Rows q, const uint chunk) {
-    KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-        uint row = place / CHUNK_DIM4;
-        uint word = place % CHUNK_DIM4;
+// Stages a chunk of columns of the chosen rows of q.
+void stageRows(const Rows q, const uint chunk) {
+    KEEP_LOOP for (uint index = thread; index < TILE_ROWS * CHUNK_DIM4; index += WORKGROUP_SIZE) {
+        uint row = index / CHUNK_DIM4;
+        uint word = index % CHUNK_DIM4;
         q_stage[row * STAGED_WORDS + word] = loadWord(q, TYPE_Q, HEAD_DIM, row_numbers[row], chunk * CHUNK_DIM4 + word);
     }
 }
@@ -120,11 +120,11 @@ void computeScores() {
     KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (CHOSEN_ROWS) {
-            placeRows(q, chunk);
+            stageRows(q, chunk);
         } else {
-            placeQ(q, row_begin, chunk, thread);
+            stageQ(q, row_begin, chunk, thread);
         }
-        placeK(k, key_begin, chunk, thread);
+        stageK(k, key_begin, chunk, thread);
         barrier();
         if (chunk + 1 < DIM_CHUNKS) {
             fetchOperands(q, k, chunk + 1);
@@ -173,9 +173,9 @@ void storeProbabilities() {
     uvec2 head = headAddress(params.probabilities, VKF_PROBABILITIES, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_PROBABILITIES], VKF_STORED_F32);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
-        uint place = row_begin + tileRow(group, row);
-        if (place < params.row_count) {
-            uvec2 address = rowAddress(head, VKF_PROBABILITIES, place);
+        uint index = row_begin + tileRow(group, row);
+        if (index < params.row_count) {
+            uvec2 address = rowAddress(head, VKF_PROBABILITIES, index);
             UNROLL for (uint i = 0; i < THREAD_KEYS; i += 4) {
                 uint at = row * THREAD_KEYS + i;
                 storeRow4(address, key_begin + lane * 4 + i / 4 * WORD_KEYS, params.keys, VKF_STORED_F32, aligned4,

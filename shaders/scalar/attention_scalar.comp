@@ -5,10 +5,10 @@
 //
 //      1,  2   Tr tiles of query rows, Tc tiles of keys                  src/tiles/scalar_tile.cpp
 //      3       for each tile i of query rows                             a workgroup: itemOf
-//      4         load q_i                                                fetchQ, placeQ
+//      4         load q_i                                                fetchQ, stageQ
 //      5         o_i = 0, l_i = 0, m_i = -infinity                       clearOutput, clearSoftmax
 //      6         for each tile j of keys                                 main
-//      7           load k_j, v_j                                         fetchK, placeK, fetchV, placeV
+//      7           load k_j, v_j                                         fetchK, stageK, fetchV, stageV
 //      8           s = q_i k_j^T                                         computeScores
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                 updateSoftmax
@@ -21,13 +21,13 @@
 //      4   If the columns of q do not fit shared memory at once, q is loaded again for each tile of keys.
 //      6   The kernel skips empty tiles. With key splits, a workgroup takes some of the tiles; merge_splits.comp merges
 //          the partial results.
-//      7   k and v come in chunks. The next chunk is loaded while the present one is multiplied.
+//      7   k and v come in chunks. The next chunk is loaded while the current one is multiplied.
 //      9   Exponentials are powers of two. scores/units.glsl has the unit of scores.
 //
 // (m, l, o) stay in registers from the first tile of keys to the last. No array of size N x N exists. Shared memory
 // holds only chunks, so that any head dimension fits 16 KiB:
 //
-//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     placed for every chunk of columns, or once if there is one chunk
+//     q_stage   TILE_ROWS x (4 CHUNK_DIM4) of q     staged for every chunk of columns, or once if there is one chunk
 //     kv_stage  TILE_KEYS x (4 CHUNK_DIM4) of k     in line 8, chunk of columns by chunk
 //               CHUNK_KEYS x (4 VALUE_DIM4) of v    in line 10, chunk of keys by chunk
 //     p_stage   TILE_ROWS x CHUNK_KEYS of p
@@ -85,9 +85,9 @@ void computeScores(const uint key_begin) {
     KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
         if (DIM_CHUNKS > 1) {
-            placeQ(q, item.row_begin, chunk, thread);
+            stageQ(q, item.row_begin, chunk, thread);
         }
-        placeK(k, key_begin, chunk, thread);
+        stageK(k, key_begin, chunk, thread);
         barrier();
         if (chunk + 1 < DIM_CHUNKS) {
             fetchScoreOperands(key_begin, chunk + 1);
@@ -104,8 +104,8 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
     KEEP_LOOP for (uint chunk = 0; chunk < KEY_CHUNKS; chunk++) {
         uint chunk_begin = key_begin + chunk * CHUNK_KEYS;
         barrier(); // the last readers of the stages are done
-        placeV(v, chunk_begin, thread);
-        placeP(chunk, group, lane);
+        stageV(v, chunk_begin, thread);
+        stageP(chunk, group, lane);
         barrier();
         if (chunk + 1 < KEY_CHUNKS) {
             fetchV(v, chunk_begin + CHUNK_KEYS, thread);
@@ -224,7 +224,7 @@ void main() {
         uint first = nextTile(first_tile * TILE_KEYS);
         if (DIM_CHUNKS == 1) {
             fetchQ(q, item.row_begin, 0, thread); // 4
-            placeQ(q, item.row_begin, 0, thread);
+            stageQ(q, item.row_begin, 0, thread);
         }
         fetchScoreOperands(first, 0);                                                           // 4, 7
         for (uint next = first, key_begin = first; int(key_begin) < keys.y; key_begin = next) { // 6

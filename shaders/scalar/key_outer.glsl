@@ -5,7 +5,7 @@
 //
 //      2       o = 0, l = 0, m = -infinity, of all rows, in memory           main: clearOutput, clearSoftmax
 //      5       for each tile j of keys                                       work items, itemsOfKeyTile
-//      6         load k_j, v_j                                               fetchK, placeK, fetchV, placeV
+//      6         load k_j, v_j                                               fetchK, stageK, fetchV, stageV
 //      7         for each tile i of query rows                               a workgroup
 //      8           load q_i, o_i, l_i, m_i                                   loadState
 //      9           s = q_i k_j^T                                             computeScores

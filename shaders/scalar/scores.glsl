@@ -18,24 +18,24 @@ void fetchQ(const Rows q, const uint row_begin, const uint chunk, const uint thr
     if (isComplete(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(q, TYPE_Q, row_begin, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * CHUNK_DIM4 - 1);
-            fetched[i] = fetchWord(piece, q.row_stride, TYPE_Q, place / CHUNK_DIM4, place % CHUNK_DIM4);
+            uint index = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * CHUNK_DIM4 - 1);
+            fetched[i] = fetchWord(piece, q.row_stride, TYPE_Q, index / CHUNK_DIM4, index % CHUNK_DIM4);
         }
     }
 }
 
-void placeQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
+void stageQ(const Rows q, const uint row_begin, const uint chunk, const uint thread) {
     if (isComplete(q, row_begin, TILE_ROWS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         UNROLL for (uint i = 0; i < Q_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < TILE_ROWS * CHUNK_DIM4) {
-                q_stage[place / CHUNK_DIM4 * STAGED_WORDS + place % CHUNK_DIM4] = fetched[i];
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < TILE_ROWS * CHUNK_DIM4) {
+                q_stage[index / CHUNK_DIM4 * STAGED_WORDS + index % CHUNK_DIM4] = fetched[i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < TILE_ROWS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-            uint row = place / CHUNK_DIM4;
-            uint word = place % CHUNK_DIM4;
+        KEEP_LOOP for (uint index = thread; index < TILE_ROWS * CHUNK_DIM4; index += WORKGROUP_SIZE) {
+            uint row = index / CHUNK_DIM4;
+            uint word = index % CHUNK_DIM4;
             q_stage[row * STAGED_WORDS + word] =
                 loadWord(q, TYPE_Q, HEAD_DIM, row_begin + row, chunk * CHUNK_DIM4 + word);
         }

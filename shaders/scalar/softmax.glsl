@@ -147,7 +147,7 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
 }
 
 // Copies the probabilities of one chunk of keys to shared memory. Each lane has CHUNK_KEYS / LANES keys of a chunk.
-void placeP(const uint chunk, const uint group, const uint lane) {
+void stageP(const uint chunk, const uint group, const uint lane) {
     const uint keys = CHUNK_KEYS / LANES;
     UNROLL for (uint c = 0; c < KEY_CHUNKS; c++) {
         if (chunk == c) {

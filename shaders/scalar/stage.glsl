@@ -2,12 +2,12 @@
 //
 // Moves q, k and v from device memory to shared memory. Shared memory holds fp32, whatever the storage type.
 //
-// A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A placement writes the
-// registers to shared memory. A kernel fetches the next piece, multiplies the present one, and places the next piece
-// when all readers are done.
+// A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A second step writes
+// the registers to shared memory. A kernel fetches the next piece, multiplies the current one, and stages the next
+// piece when all readers are done.
 //
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
-// piece is loaded when it is placed. Rows and columns that do not exist become zeros. Their bytes are never read.
+// piece is loaded when it is staged. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
 // A kernel that stages keys in another order defines VKF_STAGED_KEY.
 #ifndef VKF_STAGE_GLSL
@@ -38,26 +38,26 @@ void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thr
     if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         uvec2 piece = pieceAddress(k, TYPE_K, key_begin, chunk * CHUNK_DIM4);
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
+            uint index = min(i * WORKGROUP_SIZE + thread, TILE_KEYS * CHUNK_DIM4 - 1);
             fetched[Q_FETCHES + i] =
-                fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4, place / CHUNK_DIM4, place % CHUNK_DIM4);
+                fetchKeyWord(k, piece, TYPE_K, key_begin, chunk * CHUNK_DIM4, index / CHUNK_DIM4, index % CHUNK_DIM4);
         }
     }
 }
 
-void placeK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
+void stageK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
         UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < TILE_KEYS * CHUNK_DIM4) {
-                kv_stage[VKF_STAGED_KEY(place / CHUNK_DIM4) * STAGED_WORDS + place % CHUNK_DIM4] =
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < TILE_KEYS * CHUNK_DIM4) {
+                kv_stage[VKF_STAGED_KEY(index / CHUNK_DIM4) * STAGED_WORDS + index % CHUNK_DIM4] =
                     fetched[Q_FETCHES + i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < TILE_KEYS * CHUNK_DIM4; place += WORKGROUP_SIZE) {
-            uint row = place / CHUNK_DIM4;
-            uint word = place % CHUNK_DIM4;
+        KEEP_LOOP for (uint index = thread; index < TILE_KEYS * CHUNK_DIM4; index += WORKGROUP_SIZE) {
+            uint row = index / CHUNK_DIM4;
+            uint word = index % CHUNK_DIM4;
             kv_stage[VKF_STAGED_KEY(row) * STAGED_WORDS + word] =
                 loadWord(k, TYPE_K, HEAD_DIM, key_begin + row, chunk * CHUNK_DIM4 + word);
         }
@@ -70,25 +70,25 @@ void fetchV(const Rows v, const uint key_begin, const uint thread) {
     if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint place = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
+            uint index = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
             fetched[Q_FETCHES + i] =
-                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, place / VALUE_WORDS, place % VALUE_WORDS);
+                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, index / VALUE_WORDS, index % VALUE_WORDS);
         }
     }
 }
 
-void placeV(const Rows v, const uint key_begin, const uint thread) {
+void stageV(const Rows v, const uint key_begin, const uint thread) {
     if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
         UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint place = i * WORKGROUP_SIZE + thread;
-            if (place < CHUNK_KEYS * VALUE_WORDS) {
-                kv_stage[place / VALUE_WORDS * VALUE_DIM4 + place % VALUE_WORDS] = fetched[Q_FETCHES + i];
+            uint index = i * WORKGROUP_SIZE + thread;
+            if (index < CHUNK_KEYS * VALUE_WORDS) {
+                kv_stage[index / VALUE_WORDS * VALUE_DIM4 + index % VALUE_WORDS] = fetched[Q_FETCHES + i];
             }
         }
     } else {
-        KEEP_LOOP for (uint place = thread; place < CHUNK_KEYS * VALUE_WORDS; place += WORKGROUP_SIZE) {
-            uint row = place / VALUE_WORDS;
-            uint word = place % VALUE_WORDS;
+        KEEP_LOOP for (uint index = thread; index < CHUNK_KEYS * VALUE_WORDS; index += WORKGROUP_SIZE) {
+            uint row = index / VALUE_WORDS;
+            uint word = index % VALUE_WORDS;
             kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
         }
     }

@@ -70,9 +70,9 @@
 #define VKF_ID_MATRIX_COLUMNS 48        /* columns of the score matrices; the depth if matrices stay in registers */
 #define VKF_ID_FRAGMENT_ROW_ELEMENTS 49 /* consecutive elements of an invocation that lie in one row */
 #define VKF_ID_COLUMN_LANES 50          /* bits of the lane number that choose a column, not a row */
-#define VKF_ID_ELEMENT_BASIS 51         /* place of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
-#define VKF_ID_LANE_BASIS 52            /* place of element 0 of lane 1, 2, 4, 8, in the same form */
-#define VKF_ID_LANE_BASIS_HIGH 53       /* place of element 0 of lane 16, 32, in the same form */
+#define VKF_ID_ELEMENT_BASIS 51         /* position of element 1, 2, 4, 8 of lane 0: row | column << 4, a byte each */
+#define VKF_ID_LANE_BASIS 52            /* position of element 0 of lane 1, 2, 4, 8, in the same form */
+#define VKF_ID_LANE_BASIS_HIGH 53       /* position of element 0 of lane 16, 32, in the same form */
 #define VKF_ID_LOCKSTEP 54              /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* Tiles of several folders. */

@@ -10,7 +10,7 @@
 namespace vkf::shared {
 #endif
 
-/* Push constants of merge_partials.comp, which merges partial results of any origin. */
+/* Push constants of merge_partials.comp, which merges partial results from any source. */
 struct MergeParams {
     Address partials;    /* o of all partial results */
     Address partial_lse; /* fp32 */

@@ -90,9 +90,9 @@
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
- * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with so many columns. VKF_QUERY_ROW_STEP: query rows of one state,
- * where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the next. With
- * matrices of 16 keys, rows then are in different banks. */
+ * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with this many columns. VKF_QUERY_ROW_STEP: query rows of one
+ * state, where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the
+ * next. With matrices of 16 keys, rows then are in different banks. */
 #define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
 #define VKF_QUERY_ROW_STEP(lanes, split) ((split) ? (lanes) / 2 : (lanes))
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)

@@ -9,7 +9,7 @@
 //     b   B_ROWS rows of B_WORDS words: each row is a row of b or, if B_IN_COLUMNS, a column of b
 //
 // Data of a step moves in two halves. First the kernel fetches it into registers, with all loads in flight at once.
-// Then it places it in shared memory, when the readers of the step before are done.
+// Then it stores it to shared memory, when the readers of the step before are done.
 #ifndef VKF_MATRIX_PRODUCT_GLSL
 #define VKF_MATRIX_PRODUCT_GLSL
 
@@ -54,8 +54,8 @@ uvec4 wordOfA(const HalfRows rows, const uint row, const uint column, const uint
 void fetchA(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const uint type,
             const bool whole_words, const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
-        fetched_a[i] = wordOfA(rows, row_begin + place / A_WORDS, column + place % A_WORDS * 8, dim, type, whole_words);
+        uint index = min(i * WORKGROUP_SIZE + thread, TILE_ROWS * A_WORDS - 1);
+        fetched_a[i] = wordOfA(rows, row_begin + index / A_WORDS, column + index % A_WORDS * 8, dim, type, whole_words);
     }
 }
 
@@ -63,8 +63,8 @@ void fetchA(const HalfRows rows, const uint row_begin, const uint column, const 
 void fetchB(const HalfRows rows, const uint row_begin, const uint column, const uint dim, const bool whole_words,
             const uint thread) {
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
-        uint place = min(i * WORKGROUP_SIZE + thread, B_ROWS * B_WORDS - 1);
-        fetched_b[i] = wordOrZero(rows, row_begin + place / B_WORDS, column + place % B_WORDS * 8, dim, whole_words);
+        uint index = min(i * WORKGROUP_SIZE + thread, B_ROWS * B_WORDS - 1);
+        fetched_b[i] = wordOrZero(rows, row_begin + index / B_WORDS, column + index % B_WORDS * 8, dim, whole_words);
     }
 }
 
@@ -73,17 +73,17 @@ void forgetStep() {
     FORGET(fetched_b, 0, B_FETCHES, uvec4(0));
 }
 
-void placeStep(const uint thread) {
+void stageStep(const uint thread) {
     UNROLL for (uint i = 0; i < A_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (TILE_ROWS * A_WORDS % WORKGROUP_SIZE == 0 || place < TILE_ROWS * A_WORDS) {
-            stage[place / A_WORDS * A_ROW + place % A_WORDS] = fetched_a[i];
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (TILE_ROWS * A_WORDS % WORKGROUP_SIZE == 0 || index < TILE_ROWS * A_WORDS) {
+            stage[index / A_WORDS * A_ROW + index % A_WORDS] = fetched_a[i];
         }
     }
     UNROLL for (uint i = 0; i < B_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        if (B_ROWS * B_WORDS % WORKGROUP_SIZE == 0 || place < B_ROWS * B_WORDS) {
-            stage[B_STAGE + place / B_WORDS * B_ROW + place % B_WORDS] = fetched_b[i];
+        uint index = i * WORKGROUP_SIZE + thread;
+        if (B_ROWS * B_WORDS % WORKGROUP_SIZE == 0 || index < B_ROWS * B_WORDS) {
+            stage[B_STAGE + index / B_WORDS * B_ROW + index % B_WORDS] = fetched_b[i];
         }
     }
 }

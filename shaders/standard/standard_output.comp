@@ -28,16 +28,16 @@ const uint P_FETCHES = (TILE_ROWS * CHUNK_KEYS / 4 + WORKGROUP_SIZE - 1) / WORKG
 void stageP(const uvec2 p, const Item item, const uint key_begin, const uint thread) {
     vec4 words[P_FETCHES];
     UNROLL for (uint i = 0; i < P_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint row = min(item.row_begin + place / (CHUNK_KEYS / 4), params.query_rows - 1);
-        uint key = min(key_begin + place % (CHUNK_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint row = min(item.row_begin + index / (CHUNK_KEYS / 4), params.query_rows - 1);
+        uint key = min(key_begin + index % (CHUNK_KEYS / 4) * 4, (params.keys - 1) / 4 * 4);
         words[i] = loadAligned4(add64(rowAddress(p, VKF_P, row), uvec2(key * 4, 0)), VKF_STORED_F32);
     }
     UNROLL for (uint i = 0; i < P_FETCHES; i++) {
-        uint place = i * WORKGROUP_SIZE + thread;
-        uint row = place / (CHUNK_KEYS / 4);
-        uint key4 = place % (CHUNK_KEYS / 4);
-        if (place < TILE_ROWS * CHUNK_KEYS / 4) {
+        uint index = i * WORKGROUP_SIZE + thread;
+        uint row = index / (CHUNK_KEYS / 4);
+        uint key4 = index % (CHUNK_KEYS / 4);
+        if (index < TILE_ROWS * CHUNK_KEYS / 4) {
             uvec4 keys = uvec4(key_begin + key4 * 4) + uvec4(0, 1, 2, 3);
             bvec4 exists = lessThan(keys, uvec4(item.row_begin + row < params.query_rows ? params.keys : 0));
             p_stage[row * P_ROW_WORDS + key4] = mix(vec4(DROPPED), words[i], exists);
@@ -60,7 +60,7 @@ void main() {
         fetchV(v, key_begin, thread);
         barrier(); // the last readers of the stages are done
         stageP(p, item, key_begin, thread);
-        placeV(v, key_begin, thread);
+        stageV(v, key_begin, thread);
         barrier();
         if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS)) {
             accumulateOutput(group, lane, true);

@@ -50,12 +50,12 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
     uvec2 head = headAddress(params.o, VKF_O, item.batch, item.head);
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     UNROLL for (uint i = 0; i < (MATRIX_WORDS + LANES - 1) / LANES; i++) {
-        uint place = i * LANES + lane;
-        uint row = first_row + place / (MATRIX_COLUMNS / 4);
-        uint column = first_column + place % (MATRIX_COLUMNS / 4) * 4;
-        if (place < MATRIX_WORDS && row < params.query_rows && column < VALUE_DIM) {
+        uint index = i * LANES + lane;
+        uint row = first_row + index / (MATRIX_COLUMNS / 4);
+        uint column = first_column + index % (MATRIX_COLUMNS / 4) * 4;
+        if (index < MATRIX_WORDS && row < params.query_rows && column < VALUE_DIM) {
             float factor = rowFactor(loadRowState(params.row_state, item, row).y);
-            vec4 o = factor < 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + place]) * factor;
+            vec4 o = factor < 0.0 ? vec4(0.0) : uintBitsToFloat(stage[begin + index]) * factor;
             if (special_values != 0u && !(factor < 0.0)) {
                 o += specialValues(item, v.address, row, column);
             }
@@ -105,7 +105,7 @@ void main() {
             if (isPartial(mask, key_begin, key_begin + STEP_KEYS)) {
                 makeFinite();
             }
-            placeStep(thread);
+            stageStep(thread);
             barrier();
             IF_KEEPING_LOADS_HERE (int(key_begin + STEP_KEYS) < mask.any.y) {
                 fetchA(p, item.row_begin, key_begin + STEP_KEYS, p_columns, TYPE_P, true, thread);

@@ -55,8 +55,8 @@ void main() {
     fetchK(k, key_begin, 0, thread);
     KEEP_LOOP for (uint chunk = 0; chunk < DIM_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
-        placeQ(q, item.row_begin, chunk, thread);
-        placeK(k, key_begin, chunk, thread);
+        stageQ(q, item.row_begin, chunk, thread);
+        stageK(k, key_begin, chunk, thread);
         barrier();
         if (chunk + 1 < DIM_CHUNKS) {
             fetchQ(q, item.row_begin, chunk + 1, thread);

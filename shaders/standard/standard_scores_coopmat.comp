@@ -78,7 +78,7 @@ void main() {
     fetchA(q, item.row_begin, 0, HEAD_DIM, TYPE_Q, WHOLE_WORDS, thread);
     fetchB(k, key_begin, 0, HEAD_DIM, WHOLE_WORDS, thread);
     KEEP_LOOP for (uint step = 0; step < DIM_STEPS; step++) {
-        placeStep(thread);
+        stageStep(thread);
         barrier();
         IF_KEEPING_LOADS_HERE (step + 1 < DIM_STEPS) {
             uint column = (step + 1) * STEP_DIM4 * 4;

@@ -41,8 +41,9 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
         return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is 0; it must be the sizeof of the struct", name);
     }
     if (given->structSize < firstSize<Struct> || given->structSize > sizeof(Struct) + mostGrowth) {
-        return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is %zu; this version knows %zu to %zu", name,
-                    given->structSize, firstSize<Struct>, sizeof(Struct));
+        return fail(message, VKF_ERROR_STRUCT_SIZE,
+                    "structSize of %s is %zu; this version has %zu, and takes %zu and more", name, given->structSize,
+                    sizeof(Struct), firstSize<Struct>);
     }
     return VKF_SUCCESS;
 }

@@ -75,14 +75,14 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         }
         const bool written = row.output && call == InputsOf::attention; // the backward pass reads lse
         const bool dense = row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK;
-        const Need need{row.name,
-                        &binding,
-                        placeOf(row, addresses),
-                        bytesOf(row, p),
-                        row.alignment,
-                        written ? Access::write : Access::read,
-                        dense};
-        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
+        const RequiredBinding required{row.name,
+                                       &binding,
+                                       placeOf(row, addresses),
+                                       bytesOf(row, p),
+                                       row.alignment,
+                                       written ? Access::write : Access::read,
+                                       dense};
+        if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
             return result;
         }
     }

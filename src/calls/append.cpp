@@ -183,13 +183,14 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
                             Access access) {
         const VkfTensorLayout& layout = append.layout(role);
         const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16
-        return Need{name, &binding, address, bytesOf(layout, layout.elements), alignment, access, isDense(layout)};
+        return RequiredBinding{name,      &binding, address,        bytesOf(layout, layout.elements),
+                               alignment, access,   isDense(layout)};
     };
     const auto array = [&](const char* name, const VkfBinding& binding, VkfArray which, VkDeviceAddress* address,
                            Access access = Access::read) {
-        return Need{name, &binding, address, arrayBytes(p, which), 4, access};
+        return RequiredBinding{name, &binding, address, arrayBytes(p, which), 4, access};
     };
-    std::array needs = {
+    std::array requirements = {
         tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0], Access::read),
         tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1], Access::read),
         tensor("k", bindings.k, VKF_APPEND_K, &cache->target[0], Access::write),
@@ -203,11 +204,11 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
         array("sin", bindings.sin, VKF_ARRAY_SIN, &cache->sin_table),
     };
     if (canRotateInPlace(append)) {
-        needs[VKF_APPEND_ROTATED_Q].inPlaceOf = needs[VKF_APPEND_Q].name;
+        requirements[VKF_APPEND_ROTATED_Q].inPlaceOf = requirements[VKF_APPEND_Q].name;
     }
     Resolver resolver(*append.context, message);
-    for (const Need& need : needs) {
-        if (const VkfResult result = resolver.resolve(need); result != VKF_SUCCESS) {
+    for (const RequiredBinding& required : requirements) {
+        if (const VkfResult result = resolver.resolve(required); result != VKF_SUCCESS) {
             return result;
         }
     }
@@ -261,9 +262,9 @@ VkfResult recordAdvance(VkCommandBuffer commandBuffer, const VkfAppend_T& append
     shared::AdvanceParams params{};
     params.rows = append.problem.rows;
     params.sequences = append.problem.batch;
-    const Need need{"lengths", lengths, &params.lengths, uint64_t{append.problem.batch} * sizeof(int32_t),
-                    sizeof(int32_t)};
-    if (const VkfResult result = Resolver(*append.context, message).resolve(need); result != VKF_SUCCESS) {
+    const RequiredBinding required{"lengths", lengths, &params.lengths,
+                                   uint64_t{append.problem.batch} * sizeof(int32_t), sizeof(int32_t)};
+    if (const VkfResult result = Resolver(*append.context, message).resolve(required); result != VKF_SUCCESS) {
         return result;
     }
     const CallBarriers barriers(*append.context, commandBuffer);

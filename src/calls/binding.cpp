@@ -23,13 +23,13 @@ VkfResult refuseStray(const char* name, const VkfBinding& binding, VkfUseBits bi
                       vkfUseString(bit));
 }
 
-VkfResult Resolver::resolve(const Need& need) {
-    if (need.bytes == 0) {
+VkfResult Resolver::resolve(const RequiredBinding& required) {
+    if (required.bytes == 0) {
         return VKF_SUCCESS;
     }
-    const VkfBinding& binding = *need.binding;
+    const VkfBinding& binding = *required.binding;
     if (binding.reserved != 0) {
-        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", need.name);
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "the reserved field of %s is not zero", required.name);
     }
     VkDeviceAddress base = binding.address;
     if (base == 0 && binding.buffer != VK_NULL_HANDLE) {
@@ -39,19 +39,22 @@ VkfResult Resolver::resolve(const Need& need) {
         base = context_.functions.vkGetBufferDeviceAddress(context_.device, &info);
     }
     if (base == 0) {
-        return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "%s has neither address nor buffer", need.name);
+        return fail(message_, VKF_ERROR_INVALID_ARGUMENT,
+                    "%s has neither address nor buffer; the call needs %llu bytes there", required.name,
+                    static_cast<unsigned long long>(required.bytes));
     }
-    *need.address = base + binding.offset;
-    if (*need.address % need.alignment != 0) {
+    *required.address = base + binding.offset;
+    if (*required.address % required.alignment != 0) {
         return fail(message_, VKF_ERROR_INVALID_ARGUMENT, "the address of %s, 0x%llx, is not aligned to %llu bytes",
-                    need.name, static_cast<unsigned long long>(*need.address),
-                    static_cast<unsigned long long>(need.alignment));
+                    required.name, static_cast<unsigned long long>(*required.address),
+                    static_cast<unsigned long long>(required.alignment));
     }
-    if (binding.size != 0 && binding.size < need.bytes) {
-        return fail(message_, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", need.name,
-                    static_cast<unsigned long long>(need.bytes), static_cast<unsigned long long>(binding.size));
+    if (binding.size != 0 && binding.size < required.bytes) {
+        return fail(message_, VKF_ERROR_BINDING_TOO_SMALL, "%s needs %llu bytes; its binding has %llu", required.name,
+                    static_cast<unsigned long long>(required.bytes), static_cast<unsigned long long>(binding.size));
     }
-    touched_[count_++] = {need.name, *need.address, need.bytes, need.access, need.dense, need.inPlaceOf};
+    touched_[count_++] = {required.name,   *required.address, required.bytes,
+                          required.access, required.dense,    required.inPlaceOf};
     return VKF_SUCCESS;
 }
 

@@ -15,7 +15,7 @@ namespace vkf {
 enum class Access : uint8_t { read, write };
 
 // What a call needs of one binding.
-struct Need {
+struct RequiredBinding {
     const char* name; // name in messages
     const VkfBinding* binding;
     VkDeviceAddress* address; // where the resolver writes the address
@@ -39,8 +39,8 @@ public:
     // The arguments must live as long as the resolver.
     Resolver(const VkfContext_T& context, VkfMessage* message) : context_(context), message_(message) {}
 
-    // Checks a binding and writes its address to *need.address.
-    VkfResult resolve(const Need& need);
+    // Checks a binding and writes its address to *required.address.
+    VkfResult resolve(const RequiredBinding& required);
 
     // Refuses an output that certainly shares a byte with another binding of the call: both begin at one address, or
     // one without gaps holds the first or the last byte of the other. Tensors with gaps may lie in each other's gaps.

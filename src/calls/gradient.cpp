@@ -47,9 +47,9 @@ VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, 
 
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
 
-VkfResult resolveEach(Resolver* resolver, std::initializer_list<Need> all) {
-    for (const Need& need : all) {
-        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
+VkfResult resolveEach(Resolver* resolver, std::initializer_list<RequiredBinding> all) {
+    for (const RequiredBinding& required : all) {
+        if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
             return result;
         }
     }
@@ -68,13 +68,13 @@ VkfResult resolveInputs(const VkfBackward_T& gradient, const VkfBindings& call, 
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand operand,
                             const VkfTensorLayout& layout) {
         const uint64_t alignment = operand == Operand::o ? 1 : gradient.inputAlignment;
-        return Need{name,
-                    &binding,
-                    &to->at(operand),
-                    bytesOf(layout),
-                    std::max<uint64_t>(elementAlignment(layout.type), alignment),
-                    Access::read,
-                    isDense(layout)};
+        return RequiredBinding{name,
+                               &binding,
+                               &to->at(operand),
+                               bytesOf(layout),
+                               std::max<uint64_t>(elementAlignment(layout.type), alignment),
+                               Access::read,
+                               isDense(layout)};
     };
     const uint64_t dlseBytes = arrayBytes(gradient.problem, VKF_ARRAY_DLSE);
     return resolveEach(resolver,
@@ -115,13 +115,13 @@ VkfResult resolveOutputs(const VkfBackward_T& gradient, const VkfBackwardBinding
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkDeviceAddress* address,
                             VkfGradientBits wanted, VkfBackwardRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
-        return Need{name,
-                    &binding,
-                    address,
-                    problem.wants(wanted) ? bytesOf(layout) : 0,
-                    elementAlignment(layout.type),
-                    Access::write,
-                    isDense(layout)};
+        return RequiredBinding{name,
+                               &binding,
+                               address,
+                               problem.wants(wanted) ? bytesOf(layout) : 0,
+                               elementAlignment(layout.type),
+                               Access::write,
+                               isDense(layout)};
     };
     const uint64_t biasElementBytes = vkfTypeBytes(problem.given.dbiasType);
     return resolveEach(resolver, {tensor("dq", bindings.dq, &table->dq.address, VKF_GRADIENT_Q, VKF_BACKWARD_DQ),
@@ -136,8 +136,9 @@ VkfResult resolveOutputs(const VkfBackward_T& gradient, const VkfBackwardBinding
 VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& binding, Resolver* resolver,
                          GradientAddresses* to, VkfMessage* message) {
     VkDeviceAddress& scratch = to->call.at(Operand::scratch);
-    const Need need{"scratch", &binding, &scratch, gradient.scratch.bytes(), scratchAlignment, Access::write};
-    if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
+    const RequiredBinding required{"scratch",        &binding,     &scratch, gradient.scratch.bytes(),
+                                   scratchAlignment, Access::write};
+    if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
         return result;
     }
     if (binding.size == 0) {

@@ -182,17 +182,19 @@ VkfResult record(VkCommandBuffer commandBuffer, const VkfMerge_T& merge, const V
     const uint64_t partialBytes = vkfTypeBytes(layout.partial.type);
     const uint64_t oBytes = vkfTypeBytes(layout.o.type);
     const uint64_t lseBytes = merge.lse ? params.row_count * sizeof(float) : 0;
-    const std::array needs = {
-        Need{"partials", &bindings.partials, &params.partials, layout.all.partialElements * partialBytes, partialBytes,
-             Access::read, layout.all.partialStride == layout.partial.elements && isDense(layout.partial)},
-        Need{"partialLse", &bindings.partialLse, &params.partial_lse, layout.all.lseElements * sizeof(float),
-             sizeof(float), Access::read, layout.all.lsePartialStride == params.row_count},
-        Need{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes, Access::write, isDense(layout.o)},
-        Need{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float), Access::write},
+    const std::array requirements = {
+        RequiredBinding{"partials", &bindings.partials, &params.partials, layout.all.partialElements * partialBytes,
+                        partialBytes, Access::read,
+                        layout.all.partialStride == layout.partial.elements && isDense(layout.partial)},
+        RequiredBinding{"partialLse", &bindings.partialLse, &params.partial_lse, layout.all.lseElements * sizeof(float),
+                        sizeof(float), Access::read, layout.all.lsePartialStride == params.row_count},
+        RequiredBinding{"o", &bindings.o, &params.o, layout.o.elements * oBytes, oBytes, Access::write,
+                        isDense(layout.o)},
+        RequiredBinding{"lse", &bindings.lse, &params.lse, lseBytes, sizeof(float), Access::write},
     };
     Resolver resolver(*merge.context, message);
-    for (const Need& need : needs) {
-        if (const VkfResult result = resolver.resolve(need); result != VKF_SUCCESS) {
+    for (const RequiredBinding& required : requirements) {
+        if (const VkfResult result = resolver.resolve(required); result != VKF_SUCCESS) {
             return result;
         }
     }

@@ -31,14 +31,14 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Res
         const VkfTensorLayout& layout = plan.problem.layout(tensor.role);
         const bool output = tensor.role == VKF_TENSOR_O;
         const uint64_t alignment = output ? plan.outputAlignment : plan.inputAlignment;
-        const Need need{tensor.name,
-                        &tensor.binding,
-                        &addresses->at(tensor.operand),
-                        vkfStoredBytes(layout.type, layout.elements),
-                        std::max(elementAlignment(layout.type), alignment),
-                        output ? Access::write : Access::read,
-                        isDense(layout)};
-        if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
+        const RequiredBinding required{tensor.name,
+                                       &tensor.binding,
+                                       &addresses->at(tensor.operand),
+                                       vkfStoredBytes(layout.type, layout.elements),
+                                       std::max(elementAlignment(layout.type), alignment),
+                                       output ? Access::write : Access::read,
+                                       isDense(layout)};
+        if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
             return result;
         }
     }
@@ -48,8 +48,9 @@ VkfResult resolveTensors(const VkfPlan_T& plan, const VkfBindings& bindings, Res
 VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Resolver* resolver, Addresses* addresses,
                          VkfMessage* message) {
     VkDeviceAddress& scratch = addresses->at(Operand::scratch);
-    const Need need{"scratch", &bindings.scratch, &scratch, plan.scratch.bytes(), scratchAlignment, Access::write};
-    if (const VkfResult result = resolver->resolve(need); result != VKF_SUCCESS) {
+    const RequiredBinding required{"scratch",        &bindings.scratch, &scratch, plan.scratch.bytes(),
+                                   scratchAlignment, Access::write};
+    if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
         return result;
     }
     if (plan.scratch.bytes() != 0 && bindings.scratch.size == 0) {

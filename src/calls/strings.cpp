@@ -74,7 +74,7 @@ const char* vkfTileReasonString(VkfTileReason reason) {
         {VKF_TILE_HALF_EMPTY, "half empty"},
         {VKF_TILE_FEW_WORKGROUPS, "too few workgroups to be busy"},
         {VKF_TILE_SPILLS, "spills registers on this device"},
-        {VKF_TILE_NOT_NEEDED, "not looked at"},
+        {VKF_TILE_NOT_NEEDED, "not considered"},
     };
     return find(texts, reason, "unknown reason");
 }

@@ -69,7 +69,7 @@ struct Chip {
         uint32_t freedRegisters = 12;
         // Smaller workgroups load too little at a time, however few the rows are.
         uint32_t subgroupsOfFewRows = 4;
-        // Two workgroups for each multiprocessor where each split has so many keys: 65536 keys of 64 packed rows of 8
+        // Two workgroups for each multiprocessor where each split has this many keys: 65536 keys of 64 packed rows of 8
         // KV heads take 93 us in 33 splits, 115 in 16.
         uint64_t manyWorkgroups = 2 * multiprocessors;
         uint64_t manySplitKeys = 1024;
@@ -82,17 +82,16 @@ struct Chip {
         uint32_t fewKeysOfTriangle = 768;
         // Splits of fewer keys cost more in beginning, end and merge than they gain.
         uint32_t leastSplitKeys = 256;
-        // A cache has at least so many times as many keys as there are rows. Large tiles of split keys are faster
-        // there. 512 rows of 32 query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096
-        // keys: 126 and 120. With 4096 keys where k and v are q4_0: 159 and 172, because each tile of rows decodes
-        // their elements again.
+        // A cache has at least this many keys for each row. Large tiles of split keys are faster there. 512 rows of 32
+        // query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096 keys: 126 and 120. With
+        // 4096 keys where k and v are q4_0: 159 and 172, because each tile of rows decodes their elements again.
         uint32_t cacheKeys = 8;
         uint32_t leastSplitKeysOfLargeHeads = 128;
-        // Under a causal mask, large heads are split until there are so many workgroups, because the longest takes
+        // Under a causal mask, large heads are split until there are this many workgroups, because the longest takes
         // twice the mean. 2048 rows of 8 heads, D = 256: 138 us in 128 workgroups, 104 in 256. 12 heads: 141 us in 192,
         // 161 in 384.
         uint64_t balancedWorkgroups = 160;
-        // Each of these splits has so many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
+        // Each of these splits has this many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
         uint32_t leastBalancedSplitKeys = 640;
         uint32_t mostSmallDim = 128;
     };
@@ -114,12 +113,12 @@ struct Chip {
 
     // Key splits of path decode.
     struct Decode {
-        // Keys are split until the last wave of workgroups is nearly full, or there are so many waves. Half a wave too
-        // many costs a quarter of the time (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
+        // Keys are split until the last wave of workgroups is nearly full, or there are this many waves. Half a wave
+        // too many costs a quarter of the time (one row, 65536 keys: 49 splits 98 us, 32 splits 79).
         uint64_t enoughWaves = 8;
         double fullEnough = 0.9;
         // Where k and v have no block type, two workgroups of a multiprocessor keep its memory busy. A third pays for
-        // its merge if each split has so many keys (16384 keys: 33 splits 23.8 us, 49 splits 24.2; 65536 keys:
+        // its merge if each split has this many keys (16384 keys: 33 splits 23.8 us, 49 splits 24.2; 65536 keys:
         // both 68.3; eight sequences of 16384 keys: two 130, three 128). To decode elements of block types takes longer
         // than to read them, so that a third workgroup is always better there.
         uint32_t busyWorkgroups = 2;
@@ -146,9 +145,9 @@ struct Chip {
     // Merges of partial results.
     struct Merge {
         // One row with D = 128 on an H200: with 16 partial results, a call takes 8.1 us in 2 groups and 7.8 in 4 or 8.
-        // With 33 of them, it takes 12.1 us in two turns of eight at once, 11.6 in one turn of five, and no less with
-        // 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128. See
-        // lab/log-0.4.md, "The merge".
+        // With 33 of them, it takes 12.1 us in two iterations of eight at once, 11.6 in one iteration of five, and no
+        // less with 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128.
+        // See lab/log-0.4.md, "The merge".
         uint32_t usualAtOnce = 4;
         uint32_t mostAtOnce = 8;
         uint32_t usualInvocations = 128;

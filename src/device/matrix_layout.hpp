@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The element layout: which invocation of a subgroup holds which element of a cooperative matrix. The extension leaves
-// it to the driver. A table has the layouts of some drivers, and an application can bring others
+// it to the driver. A table has the layouts of some drivers, and an application can provide others
 // (device/given_layouts.hpp). Without either, elements pass through shared memory into a layout of the library.
 #pragma once
 
@@ -31,9 +31,9 @@ struct MatrixLayout {
     std::array<Place, 6> laneBits{};
     bool viaShared = false;       // the layout of the library: elements pass through shared memory
     bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
-    // The device also has a shape with only so many columns. Its results and right operands are laid out like those of
-    // the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no narrow
-    // shape.
+    // The device also has a shape with fewer columns: this many. Its results and right operands are laid out like those
+    // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no
+    // narrow shape.
     uint32_t narrowColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }

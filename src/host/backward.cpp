@@ -25,7 +25,7 @@ bool wants(const VkfBackwardProblem& problem, VkfGradientBits gradient) {
 
 // The layout of dbias. Dimensions that share elements have one entry.
 VkfTensorLayout biasLayout(const VkfBackwardProblem& problem) {
-    const VkfProblem& p = *problem.problem;
+    const VkfProblem& p = *problem.forward;
     const auto differing = [](uint64_t stride, uint32_t given, uint32_t count) {
         return stride == 0 ? 1 : given != 0 ? std::min(given, count) : count;
     };
@@ -60,7 +60,7 @@ VkfTensorLayout sinksLayout(const VkfBackwardProblem& problem) {
     VkfTensorLayout layout{};
     layout.type = VKF_TYPE_F32;
     layout.batch = layout.heads = layout.rows = 1;
-    layout.dim = problem.problem->queryHeads;
+    layout.dim = problem.forward->queryHeads;
     layout.elements = layout.dim;
     return layout;
 }
@@ -114,8 +114,8 @@ Backward::State::State(Device& on, const VkfBackwardProblem& given) : device(on)
 
 // The caller's problem of the forward pass may end before this object.
 void Backward::State::keepForward() {
-    forward = *problem.problem;
-    problem.problem = &forward;
+    forward = *problem.forward;
+    problem.forward = &forward;
 }
 
 void Backward::State::createBuffers() {

@@ -85,7 +85,7 @@ void Instance::create(const LoaderFunctions& vk, const ValidationRequest* valida
     info.ppEnabledExtensionNames = extensions.data();
     VkInstance created = VK_NULL_HANDLE; // undefined after a failure
     const VkResult result = vk.CreateInstance(&info, nullptr, &created);
-    // The loader returns this if there is no driver at all. That makes an empty list of devices, and is no failure.
+    // The loader returns this if there is no driver at all. The list of devices is then empty, which is not a failure.
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The Vulkan loader of the system, or the one that the program brings. The system's is loaded at run time, so that a
+// The Vulkan loader of the system, or the one that the program provides. The system's is loaded at run time, so that a
 // program also starts without one. Each Device loads it, and the operating system counts the references.
 #pragma once
 

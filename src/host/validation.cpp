@@ -24,7 +24,7 @@ const char* chooseSettingsExtension(const LoaderFunctions& vk) {
         return std::strcmp(layer.layerName, validationLayerName) == 0;
     });
     if (!installed) {
-        throw Error(VKF_ERROR_UNSUPPORTED, std::string("validation was asked for, but ") + validationLayerName +
+        throw Error(VKF_ERROR_UNSUPPORTED, std::string("validation was requested, but ") + validationLayerName +
                                                " is not installed (Debian: vulkan-validationlayers)");
     }
     const auto extensions = enumerate<VkExtensionProperties>(

@@ -67,7 +67,7 @@ struct KernelTraits {
     Built subgroups = Built::without; // subgroup operations
     Built viaShared = Built::without; // elements of matrices pass through shared memory
     bool matrices = false;            // has cooperative matrices, of fp16 unless the host makes them bf16
-    bool unrolledLoops = false;       // so many that drivers which compile for a CPU need them rolled
+    bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled
     uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // most in a step, unless the caller sets a limit
 };
 

@@ -38,7 +38,7 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
     constexpr float largestScale = 0x1p126F;
     constexpr float leastScale = 0x1p-126F;
     if (p.scale != 0.0F && (std::abs(p.scale) > largestScale || std::abs(p.scale) < leastScale)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is %g; its size must be 0 or from 2^-126 to 2^126",
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is %g; its magnitude must be 0 or from 2^-126 to 2^126",
                     static_cast<double>(p.scale));
     }
     if (!std::isfinite(p.softcap) || p.softcap < 0.0F) {
@@ -55,7 +55,7 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
                     left ? "left" : "right", static_cast<long long>(left ? p.window.left : p.window.right));
     }
     if (has(p, VKF_USE_CAUSAL) && has(p, VKF_USE_WINDOW) && p.window.right > 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld; with causal it must be 0 or -1",
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "window.right is %lld; with VKF_USE_CAUSAL it must be 0 or -1",
                     static_cast<long long>(p.window.right));
     }
     return VKF_SUCCESS;
@@ -136,7 +136,10 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
     if (p.batch == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "batch is 0; it must be at least 1");
     }
-    if (p.queryHeads > 0 && (p.kvHeads == 0 || p.queryHeads % p.kvHeads != 0)) {
+    if (p.queryHeads > 0 && p.kvHeads == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "kvHeads is 0; it must divide queryHeads, %u", p.queryHeads);
+    }
+    if (p.queryHeads > 0 && p.queryHeads % p.kvHeads != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "queryHeads %u is not a multiple of kvHeads %u", p.queryHeads,
                     p.kvHeads);
     }

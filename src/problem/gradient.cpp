@@ -184,14 +184,14 @@ VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* chec
     CheckedGradient c{};
     VkfBackwardProblem& p = c.given;
     VkfResult result = readVersioned(problem, &p, "problem", message);
-    if (result == VKF_SUCCESS && p.problem == nullptr) {
-        result = fail(message, VKF_ERROR_INVALID_ARGUMENT, "problem of the backward problem is null");
+    if (result == VKF_SUCCESS && p.forward == nullptr) {
+        result = fail(message, VKF_ERROR_INVALID_ARGUMENT, "forward is null");
     }
     if (result == VKF_SUCCESS) {
         result = checkFields(p, message);
     }
     if (result == VKF_SUCCESS) {
-        result = checkProblem(p.problem, &c.forward, message);
+        result = checkProblem(p.forward, &c.forward, message);
     }
     if (result == VKF_SUCCESS) {
         result = checkForward(c.forward, message);
@@ -199,7 +199,7 @@ VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* chec
     if (result != VKF_SUCCESS) {
         return result;
     }
-    p.problem = nullptr;
+    p.forward = nullptr;
     p.gradients = p.gradients == 0 ? defaultGradients : p.gradients;
     for (const auto check : {checkWanted, checkDescriptions}) {
         if (result = check(c, message); result != VKF_SUCCESS) {

@@ -28,8 +28,8 @@ inline uint32_t broadcastBits(VkfType type) {
     }
 }
 
-// Returns how many heads or sequences of a bias or mask there are for so many of the problem. `given` is the field
-// `heads` or `sequences`.
+// Returns how many heads or sequences a bias or mask has, of a problem that has `count`. `given` is the field `heads`
+// or `sequences`.
 inline uint32_t repeatedCount(uint32_t given, uint32_t count) { return given != 0 ? std::min(given, count) : count; }
 
 // Whether an index into heads or sequences must be taken modulo their number. A single one needs only a stride of 0.

@@ -31,7 +31,7 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
 VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
     const char* name = roleNames[static_cast<size_t>(role)];
     if (tensor.type < 0 || tensor.type > VKF_TYPE_IQ4_NL) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is no VkfType", name, tensor.type);
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is not a VkfType", name, tensor.type);
     }
     const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
     if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {

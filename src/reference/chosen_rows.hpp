@@ -14,7 +14,7 @@ namespace vkf::reference {
 struct ChosenRows {
     std::vector<uint32_t> rows;
     std::vector<uint32_t> places;  // of these rows
-    std::vector<uint32_t> nowhere; // places whose number is no row; their probabilities are 0
+    std::vector<uint32_t> nowhere; // places whose number is not a row; their probabilities are 0
 
     // Takes the entries of the problem's list that the options select. Without a list, takes the query rows that the
     // options select. A call without an output has no list, and no rows.

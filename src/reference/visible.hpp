@@ -90,7 +90,7 @@ struct Mask {
 // Farther than any key, and small enough to add to any row without overflow.
 inline constexpr int64_t unlimited = int64_t{1} << 40;
 
-// Returns the masks of a sequence of so many rows. keyLength is its entry in keyLengths, or its number of keys.
+// Returns the masks of a sequence of `rows` rows. keyLength is its entry in keyLengths, or its number of keys.
 inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
     const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
     Mask mask{};

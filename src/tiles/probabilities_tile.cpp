@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t wordBytes = 16;
 
-// At most so many rows get a tile of few rows and many keys.
+// Up to this many rows get a tile of few rows and many keys.
 constexpr uint32_t fewRows = 8;
 
 // Best first. The last tile of each list takes 11 KiB and 6 KiB of shared memory.

@@ -52,7 +52,7 @@ Rejection halfEmpty(uint32_t tileRows, uint64_t rows);
 // More workgroups would finish sooner.
 Rejection fewWorkgroups(uint64_t workgroups, uint64_t least);
 
-// The kernels cannot count the partial results of so many splits.
+// The kernels cannot count the partial results of this many splits.
 Rejection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps);
 
 // The tiles to choose among when there is a block mask. As far as this mask goes, a tile inside one block is full or

@@ -39,7 +39,8 @@ constexpr std::array candidates = {
     // multiprocessor. Where even splits leave multiprocessors idle, half of the rows take half of the time.
     Candidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0, 120},
     // One workgroup of twice the rows: eight rows of an invocation halve the reads of v. The compiler of the H200 moves
-    // the accumulators to memory when it packs so many 16-bit outputs, at half the speed. Fewer workgroups than the 132
+    // the accumulators to memory when it packs this many 16-bit outputs, at half the speed. Fewer workgroups than the
+    // 132
     // multiprocessors leave some of them idle. A device with few multiprocessors loses little.
     Candidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128, 128},
     Candidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0, 0},
@@ -67,7 +68,7 @@ Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
     });
 }
 
-// Estimates the time of the tile with so many splits, in microseconds.
+// Estimates the time of the tile with `splits` key splits, in microseconds.
 double timeOf(const Chip::Scalar& chip, const ScalarTile& tile, const TileProblem& problem, uint64_t splits) {
     const auto divideUp = [](uint64_t count, uint64_t size) { return (count + size - 1) / size; };
     const uint64_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());

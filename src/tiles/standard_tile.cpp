@@ -31,7 +31,7 @@ constexpr std::array candidates = {
 
 // An invocation of the softmax keeps 32 scores in registers. The other half of its 64 registers stays free.
 constexpr uint32_t mostRowWords = 8;
-// Each invocation has so many loads in flight before a row gets a larger workgroup.
+// Each invocation has this many loads in flight before a row gets a larger workgroup.
 constexpr uint32_t wantedRowWords = 4;
 constexpr uint32_t leastSoftmaxInvocations = 32;
 constexpr uint32_t mostSoftmaxInvocations = 512;

@@ -26,7 +26,7 @@ struct TileProblem {
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool bf16x3 = false;           // path coopmat multiplies fp32 numbers as bf16x3
     bool keyMask = false;          // a boolean mask says which keys a row sees
-    bool gathers = false;          // rows of q, k or v are no whole words, so that elements are loaded one by one
+    bool gathers = false;          // rows of q, k or v are not whole words, so that elements are loaded one by one
 
     // Whether every tile lies inside one block of the block mask.
     bool liesInOneBlock(uint32_t tileRows, uint32_t tileKeys) const {
@@ -47,10 +47,10 @@ uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
 // Whether a workgroup of the path takes a tile of query rows and walks over the tiles of keys: scalar and coopmat.
 bool walksTiles(VkfPath path);
 
-// Tiles of the rows of so many packed heads: of one sequence, or the slots of all packed sequences.
+// Tiles of the rows of `packedHeads` heads: of one sequence, or the slots of all packed sequences.
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 
-// The most keys that a tile of so many rows can see. 0 rows stand for one row.
+// The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
 double widestRow(const CheckedProblem& problem, uint32_t tileRows = 0);
 
 // The most operations of one workgroup of a fused kernel.

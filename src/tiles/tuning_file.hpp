@@ -22,7 +22,8 @@
 // write. rows, keys and heads are those of the forward call.
 //
 // A line `matrix` has an element layout (VkfMatrixLayout). For each of the three matrices it has the bits of the
-// element, a slash, and the bits of the lane. A bit is what it adds: rows, a point, columns. The line is no entry.
+// element, a slash, and the bits of the lane. A bit is what it adds: rows, a point, columns. The line does not count as
+// an entry.
 #pragma once
 
 #include <initializer_list>

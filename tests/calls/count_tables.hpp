@@ -20,7 +20,7 @@ struct Backward {
 
     VkfBackwardProblem problem() const {
         VkfBackwardProblem whole = own;
-        whole.problem = &forward;
+        whole.forward = &forward;
         return whole;
     }
 };

@@ -215,7 +215,7 @@ bool hasGradient(const VkfBackwardProblem& p, VkfGradientBits bit) {
                            : bit == VKF_GRADIENT_K    ? elements(VKF_BACKWARD_DK)
                            : bit == VKF_GRADIENT_V    ? elements(VKF_BACKWARD_DV)
                            : bit == VKF_GRADIENT_BIAS ? vkfGetBackwardArrayBytes(&p, VKF_ARRAY_DBIAS)
-                                                      : p.problem->queryHeads;
+                                                      : p.forward->queryHeads;
     return (wanted & static_cast<VkfGradients>(bit)) != 0 && count != 0;
 }
 
@@ -254,7 +254,7 @@ void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
     bindings.dout.address = fakeInputs;
     bindings.scratch.address = fakeAddress(piece++);
     bindings.dlse.address = vkf::has(p, VKF_USE_DLSE) ? fakeInputs : 0;
-    VkfBindings call = bindingsOf(*p.problem, 0);
+    VkfBindings call = bindingsOf(*p.forward, 0);
     call.o.address = call.lse.address = fakeInputs;
     bindings.forward = &call;
     bindings.scratch.size = info.scratchBytes;

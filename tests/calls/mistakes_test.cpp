@@ -170,7 +170,7 @@ TEST_CASE("merges and backward passes refuse outputs that overlap", "[record]") 
     VkfProblem forward = vkf::test::problemOf({1, heads, heads, rows, rows, dim});
     vkf::enable(forward, VKF_USE_LSE);
     auto backward = vkf::make<VkfBackwardProblem>();
-    backward.problem = &forward;
+    backward.forward = &forward;
     vkf::Backward gradient;
     REQUIRE(vkfCreateBackward(context.get(), &backward, gradient.put(), nullptr) == VKF_SUCCESS);
     auto call = vkf::make<VkfBindings>();

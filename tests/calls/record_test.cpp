@@ -314,7 +314,9 @@ TEST_CASE("the bindings of chosen probabilities are needed, in full", "[record]"
         CHECK(std::string(fixture.message.text).starts_with(std::string(need.name) + " needs "));
         binding = {};
         CHECK(fixture.record(0, 1).empty());
-        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+        CHECK(std::string(fixture.message.text) == std::string(need.name) +
+                                                       " has neither address nor buffer; the call needs " +
+                                                       std::to_string(need.bytes) + " bytes there");
     }
 }
 
@@ -402,7 +404,9 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     for (const auto& need : needs) {
         VkfBinding& binding = fixture.bindings.*need.binding;
         fixture.record(0, 1);
-        CHECK(std::string(fixture.message.text) == std::string(need.name) + " has neither address nor buffer");
+        CHECK(std::string(fixture.message.text) == std::string(need.name) +
+                                                       " has neither address nor buffer; the call needs " +
+                                                       std::to_string(need.bytes) + " bytes there");
         binding.address = 0x4000;
         binding.size = need.bytes - 1;
         fixture.record(0, 1);
@@ -450,7 +454,8 @@ TEST_CASE("packed sequences need their lengths, and list their tiles before they
     for (const auto& [binding, name] :
          {std::pair{&VkfBindings::cuSeqlensQ, "cuSeqlensQ"}, std::pair{&VkfBindings::cuSeqlensK, "cuSeqlensK"}}) {
         fixture.record(0, 1);
-        CHECK(std::string(fixture.message.text) == std::string(name) + " has neither address nor buffer");
+        CHECK(std::string(fixture.message.text) ==
+              std::string(name) + " has neither address nor buffer; the call needs 16 bytes there");
         (fixture.bindings.*binding).address = 0x4000;
         (fixture.bindings.*binding).size = 15;
         fixture.record(0, 1);
@@ -507,7 +512,8 @@ TEST_CASE("a plan with pages needs its block table, all of it", "[record]") {
     VkfBinding& table = fixture.bindings.blockTable;
     fixture.record(0, 1);
     CHECK(fixture.result == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(fixture.message.text) == "blockTable has neither address nor buffer");
+    CHECK(std::string(fixture.message.text) ==
+          "blockTable has neither address nor buffer; the call needs 104 bytes there");
     table.address = 0x123456789abcdef0;
     table.size = sizeof(int32_t) * 2 * 13 - 1;
     fixture.record(0, 1);

@@ -196,7 +196,7 @@ TEST_CASE("recording a backward pass allocates nothing, refused or not", "[libra
     VkfProblem forward = vkf::test::problemOf({.B = 2, .H = 4, .Hkv = 2, .Nq = 300, .Nk = 300});
     forward.maxStepOperations = 100'000'000; // several steps
     auto problem = vkf::make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     vkf::Backward gradient;
     REQUIRE(vkfCreateBackward(context.get(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
     auto info = vkf::make<VkfBackwardInfo>();

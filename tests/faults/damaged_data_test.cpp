@@ -80,7 +80,7 @@ void checkText(const std::string& text) {
     info.tuning = text.data();
     info.tuningBytes = text.size();
     VkfContext context = nullptr;
-    // No text is no tuning data, but vkfCheckTuning was asked about a text.
+    // Null means no tuning data, but vkfCheckTuning was asked about a text.
     passed = passed && (text.empty() || vkfCreateContext(&info, &context, nullptr) == result);
     passed = passed && (context == nullptr) == (text.empty() || result != VKF_SUCCESS);
     for (uint32_t i = 0; i < vkfGetTuningMatrixLayoutCount(context); i++) {

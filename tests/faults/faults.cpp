@@ -290,7 +290,7 @@ std::vector<VkResult> errorsOf(const std::string& function) {
     constexpr VkResult unknown = VK_ERROR_UNKNOWN;
     constexpr VkResult validation = VK_ERROR_VALIDATION_FAILED_EXT;
     static const std::map<std::string, std::vector<VkResult>> others = {
-        // A lost device is no error of its specification, but drivers return it.
+        // Its specification does not list a lost device, but drivers return it.
         {"vkCreateComputePipelines", {host, device, VK_ERROR_INVALID_SHADER_NV, unknown, validation, lost}},
         {"vkCreateShaderModule", {host, device, VK_ERROR_INVALID_SHADER_NV, unknown, validation}},
         {"vkCreateInstance",

@@ -116,7 +116,7 @@ HostCall gradientCall() {
         "gradient", Outputs(3, std::vector<float>(elements)), [](host::Device& device, Outputs& to) {
             const VkfProblem forward = smallProblem();
             auto problem = make<VkfBackwardProblem>();
-            problem.problem = &forward;
+            problem.forward = &forward;
             std::vector<float> o = numbers(0.7F);
             std::vector<float> lse(4, 1.0F);
             host::HostGradients gradients;

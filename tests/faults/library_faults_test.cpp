@@ -131,7 +131,7 @@ VkfResult checkDeviceSupport(Application&, VkfMessage* message) {
 VkfResult createGradient(Application& to, VkfMessage* message) {
     const VkfProblem forward = problemOf({.H = 2, .Nq = 8, .Nk = 64, .type = VKF_TYPE_F16});
     auto problem = vkf::make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     const VkfResult supported = vkfCheckBackwardSupport(to.context, &problem, message);
     return supported != VKF_SUCCESS ? supported : make(&to.gradient, [&](VkfBackward* gradient) {
         return vkfCreateBackward(to.context, &problem, gradient, message);

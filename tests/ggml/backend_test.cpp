@@ -60,7 +60,7 @@ TEST_CASE("calls that ggml's own tests lack give what the CPU backend gives", "[
         call.sequences = 4;
         call.maskSequences = 2;
     }
-    SECTION("max_bias with a number of heads that is no power of two") {
+    SECTION("max_bias with a number of heads that is not a power of two") {
         call.heads = 6;
         call.mask = true;
         call.maxBias = 5;
@@ -161,7 +161,7 @@ TEST_CASE("a tensor without memory, or outside of its buffer, makes the graph fa
     CHECK(ggml_backend_graph_compute(backend.get(), graph.graph) == GGML_STATUS_SUCCESS);
 }
 
-TEST_CASE("empty tensors are no error", "[ggml]") {
+TEST_CASE("empty tensors are accepted", "[ggml]") {
     const BackendHandle backend = newBackend(name);
     CHECK(computeOn(backend.get(), {.rows = 0}).empty());
     CHECK(computeOn(backend.get(), {.heads = 0}).empty());

@@ -2,7 +2,7 @@
 # cmake -D "RUN=words that start test-backend-ops" -D VERSION=0.27.0 -D MODE=test -D CASES=48 -D SUPPORTED=40
 #   [-D "PARAMETERS=regex"] -P check_cases.cmake
 # Runs ggml's own cases of attention whose parameters match, and counts. ggml skips a case that the backend does not
-# support, and calls that a success. Here a skipped case is no pass: there must be exactly CASES cases, at least
+# support, and calls that a success. Here a skipped case is not a pass: there must be exactly CASES cases, at least
 # SUPPORTED must be supported, and all supported ones must pass. MODE "support" asks what is supported, and runs none.
 # The numbers are those of ggml VERSION. With another version, only failures and a lack of passes count.
 set(counted_version 0.27.0)
@@ -23,7 +23,7 @@ function(count pattern result)
 endfunction()
 string(ASCII 27 escape)
 string(REGEX REPLACE "${escape}\\[[0-9;]*m" "" output "${output}")
-string(REPLACE ";" "," output "${output}") # so that matches are no lists
+string(REPLACE ";" "," output "${output}") # so that matches are not lists
 string(REPLACE "[" "(" output "${output}") # brackets would join the items of a list
 string(REPLACE "]" ")" output "${output}")
 count("\n  FLASH_ATTN_EXT" cases)

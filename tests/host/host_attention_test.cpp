@@ -191,7 +191,7 @@ TEST_CASE("the backward pass in one call gives what was computed by hand", "[hos
     TinyCase tiny;
     host::attention(test::testDevice(), tiny.problem, tiny.tensors());
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &tiny.problem;
+    problem.forward = &tiny.problem;
     const std::vector<float> dout = {1, 0, 0, 0};
     std::vector<float> dq(4, -1);
     std::vector<float> dk(4, -1);
@@ -242,7 +242,7 @@ void checkCounts(const VkfProblem& p) {
     CHECK(o == std::vector<float>(o.size(), expected));
 
     auto gradient = make<VkfBackwardProblem>();
-    gradient.problem = &p;
+    gradient.forward = &p;
     std::vector<float> dq(q.size(), -1.0F);
     std::vector<float> dk(k.size(), -1.0F);
     std::vector<float> dv(v.size(), -1.0F);

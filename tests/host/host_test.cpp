@@ -331,7 +331,7 @@ TEST_CASE("features that are taken out are not enabled", "[host]") {
     problem.queryRows = problem.keys = problem.headDim = 16;
     CHECK(host::Plan(device, problem).info().subgroupReductions == 0);
     problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F16;
-    problem.headDim = 18; // no multiple of four elements
+    problem.headDim = 18; // not a multiple of four elements
     CHECK(vkfCheckSupport(device.context(), &problem, nullptr) == VKF_ERROR_UNSUPPORTED);
 }
 

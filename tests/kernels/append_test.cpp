@@ -69,7 +69,7 @@ Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& ra
     return bytes;
 }
 
-// Pages in random order. No page occurs twice. Some entries are no page.
+// Pages in random order. No page occurs twice. Some entries are not pages.
 std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& random) {
     std::vector<int32_t> pages(p.paging.pages);
     std::iota(pages.begin(), pages.end(), 0);

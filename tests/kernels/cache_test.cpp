@@ -328,7 +328,7 @@ TEST_CASE("sequences may share pages", "[cache]") {
     }
 }
 
-TEST_CASE("a scale that is no finite number reaches the rows that see its block, and no others", "[cache]") {
+TEST_CASE("a scale that is not finite reaches the rows that see its block, and no others", "[cache]") {
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
             VkfProblem problem = cacheOf({1, 1, 1, 12, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, 4);

@@ -223,7 +223,7 @@ TEST_CASE("k and v are converted once under a block mask, for all heads", "[dequ
     check(inRegisters, problem);
 }
 
-TEST_CASE("a converted scale that is no finite number reaches the rows that see its block, and no others",
+TEST_CASE("a converted scale that is not finite reaches the rows that see its block, and no others",
           "[dequantized_keys]") {
     for (const double scale : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                                20000.0 /* elements past the largest fp16 */}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // q in fp32 beside narrower k and v. Kernels on matrices round q while they stage it. Hard elements of q, all types of
-// o, and rows of q that are no whole words, on every kernel.
+// o, and rows of q that are not whole words, on every kernel.
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -97,7 +97,7 @@ TEST_CASE("o of each type beside an fp32 q, in words and as elements", "[fp32_qu
     });
 }
 
-TEST_CASE("rows of an fp32 q that are no whole words", "[fp32_queries]") {
+TEST_CASE("rows of an fp32 q that are not whole words", "[fp32_queries]") {
     forEachKernel([](const OnMatrices& kernel, VkfType type) {
         if (kernel.headDim > 256) {
             return; // such rows are for plain arithmetic

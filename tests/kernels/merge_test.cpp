@@ -362,7 +362,7 @@ TEST_CASE("errors of a merge are named", "[merge]") {
     bindings.partials.address = bindings.partialLse.address = bindings.o.address = 4096;
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_INVALID_ARGUMENT);
-        CHECK(std::string(message.text) == "lse has neither address nor buffer");
+        CHECK(std::string(message.text) == "lse has neither address nor buffer; the call needs 24 bytes there");
         bindings.lse.address = 4096;
         bindings.partials.size = 2 * 2 * 3 * 8 * sizeof(float) - 1;
         CHECK(vkfCmdMerge(commandBuffer, merge.get(), &bindings, &message) == VKF_ERROR_BINDING_TOO_SMALL);

@@ -145,7 +145,7 @@ TEST_CASE("wide heads share tiles of keys on matrices, fp16 and bf16, in pages o
         CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionLatent);
         CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 512, VKF_TYPE_F32}, type) == vkf::Kernel::attentionDecode);
     }
-    // Rows of 340 and 306 bytes. The second are no whole words of 4 bytes.
+    // Rows of 340 and 306 bytes. The second are not whole words of 4 bytes.
     CHECK(kernelOf({1, 16, 1, 1, 4096, 320, 320, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionLatent);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 288, 288, VKF_TYPE_F32}, VKF_TYPE_Q8_0) == vkf::Kernel::attentionDecode);
     CHECK(kernelOf({1, 16, 1, 1, 4096, 576, 512, VKF_TYPE_F32}, VKF_TYPE_F32) == vkf::Kernel::attentionDecode);

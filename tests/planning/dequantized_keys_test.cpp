@@ -135,7 +135,7 @@ TEST_CASE("only path coopmat with block types of k and v converts them", "[plann
     other.path = VKF_PATH_DECODE;
     CHECK_FALSE(dequantizes(other));
     other = problem;
-    other.q.rowStride = 129; // rows of q are no whole words
+    other.q.rowStride = 129; // rows of q are not whole words
     other.q.headStride = other.q.rowStride * 512;
     other.q.batchStride = other.q.headStride * 32;
     CHECK_FALSE(dequantizes(other));

@@ -294,7 +294,7 @@ TEST_CASE("appends count rows, positions and bytes of positions within 32 bits",
     for (const uint64_t count : {mostRows, mostRows - 1, mostRows / 2}) {
         const uint64_t workgroups = (count + rows - 1) / rows;
         const uint64_t layers = (workgroups - 1) / VKF_APPEND_GROUPS + 1;
-        CHECK(layers <= 65535); // every device takes so many
+        CHECK(layers <= 65535); // every device takes this many
         const Count last =
             VKF_ROW_OF_ITEM(Count(layers - 1) * VKF_APPEND_GROUPS + (VKF_APPEND_GROUPS - 1), Count(rows), Count(1));
         CHECK(last.fits());

@@ -122,7 +122,7 @@ TEST_CASE("backward passes have the sizes of their arrays", "[problem]") {
     vkf::enable(forward, VKF_USE_LSE | VKF_USE_SINKS | VKF_USE_BIAS);
     forward.bias = {VKF_TYPE_F16, 0, 0, 400, 35};
     auto backward = vkf::make<VkfBackwardProblem>();
-    backward.problem = &forward;
+    backward.forward = &forward;
     CHECK(vkfGetBackwardArrayBytes(&backward, VKF_ARRAY_DLSE) == 0);
     CHECK(vkfGetBackwardArrayBytes(&backward, VKF_ARRAY_DSINKS) == 0);
     vkf::enable(backward, VKF_USE_DLSE);

@@ -22,8 +22,8 @@ struct Refusal {
 };
 
 const Refusal refusals[] = {
-    {"no forward problem", [](VkfProblem&, VkfBackwardProblem& g) { g.problem = nullptr; }, VKF_ERROR_INVALID_ARGUMENT,
-     "problem of the backward problem is null"},
+    {"no forward problem", [](VkfProblem&, VkfBackwardProblem& g) { g.forward = nullptr; }, VKF_ERROR_INVALID_ARGUMENT,
+     "forward is null"},
     {"a struct of size 0", [](VkfProblem&, VkfBackwardProblem& g) { g.structSize = 0; }, VKF_ERROR_STRUCT_SIZE,
      "structSize of problem is 0"},
     {"a struct that is far too large", [](VkfProblem&, VkfBackwardProblem& g) { g.structSize += 4104; },
@@ -162,7 +162,7 @@ TEST_CASE("a checked gradient problem is a copy with its defaults", "[problem]")
     forward.headDim = 0;
     CHECK(checked.forward.given.headDim == 64);
     CHECK(checked.forward.given.scale == 0.125F);
-    CHECK(checked.given.problem == nullptr);
+    CHECK(checked.given.forward == nullptr);
     CHECK((checked.wants(VKF_GRADIENT_Q) && checked.wants(VKF_GRADIENT_K) && checked.wants(VKF_GRADIENT_V)));
     CHECK((!checked.wants(VKF_GRADIENT_BIAS) && !checked.wants(VKF_GRADIENT_SINKS)));
     CHECK(checked.layout(VKF_BACKWARD_DV).dim == 32);

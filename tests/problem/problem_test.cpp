@@ -66,7 +66,8 @@ const Refusal refusals[] = {
      "window is not zero, but use lacks VKF_USE_WINDOW"},
     {"heads that do not divide", [](VkfProblem& p) { p.queryHeads = 5; }, VKF_ERROR_INVALID_ARGUMENT,
      "queryHeads 5 is not a multiple of kvHeads 2"},
-    {"no KV heads", [](VkfProblem& p) { p.kvHeads = 0; }, VKF_ERROR_INVALID_ARGUMENT, "kvHeads 0"},
+    {"no KV heads", [](VkfProblem& p) { p.kvHeads = 0; }, VKF_ERROR_INVALID_ARGUMENT,
+     "kvHeads is 0; it must divide queryHeads"},
     {"too many heads", [](VkfProblem& p) { p.queryHeads = 70000; }, VKF_ERROR_UNSUPPORTED,
      "queryHeads 70000 is over the limit of 65535"},
     {"too many keys", [](VkfProblem& p) { p.keys = UINT32_MAX; }, VKF_ERROR_UNSUPPORTED, "keys 4294967295"},
@@ -82,7 +83,7 @@ const Refusal refusals[] = {
          p.use |= VKF_USE_WINDOW;
          p.window.right = 3;
      },
-     VKF_ERROR_INVALID_ARGUMENT, "window.right is 3; with causal it must be 0 or -1"},
+     VKF_ERROR_INVALID_ARGUMENT, "window.right is 3; with VKF_USE_CAUSAL it must be 0 or -1"},
     {"an unknown path", [](VkfProblem& p) { p.path = static_cast<VkfPath>(77); }, VKF_ERROR_INVALID_ARGUMENT,
      "path is 77"},
     {"an unknown type", [](VkfProblem& p) { p.k.type = static_cast<VkfType>(99); }, VKF_ERROR_INVALID_ARGUMENT,
@@ -272,7 +273,7 @@ const Refusal refusals[] = {
      VKF_ERROR_UNSUPPORTED, "paging with a blockMask is not"},
     {"a negative dropout", [](VkfProblem& p) { p.dropout.probability = -0.1F; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is -0.1; it must be in [0, 1)"},
-    {"a dropout that is no number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"a dropout that is not a number", [](VkfProblem& p) { p.dropout.probability = NAN; }, VKF_ERROR_INVALID_ARGUMENT,
      "dropout.probability is "},
     {"a dropout mask of numbers",
      [](VkfProblem& p) {

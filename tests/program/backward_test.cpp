@@ -242,7 +242,7 @@ TEST_CASE("backward refuses what does not fit by flag and file", "[backward]") {
                 {"backward --tensors bf16.safetensors --do do48.npy --dv dv.npy", "--dv dv.npy|no bf16"},
                 {call + all + " --path standard", "--path standard|backward"},
                 {call + all + " --path decode", "--path decode|backward"},
-                {call + all + " --weight-rows rows.npy", "--weight-rows"},
+                {call + all + " --probability-rows rows.npy", "--probability-rows"},
                 {call + all + " --mask-block 16", "--block-mask|is missing"},
                 {"backward --q wide.npy --k wide.npy --v wide.npy --do wide.npy --dq dq.npy", "--q wide.npy|300|256"}});
 }

@@ -192,23 +192,25 @@ TEST_CASE("an output that cannot be written is refused before the work", "[progr
     fs::create_hard_link(place / "q.npy", place / "hard.npy");
     writeLengths(place, "rows.npy", {3, 1});
     const std::string inputs = "run --q q.npy --k k.npy --v v.npy -o ";
-    checkRefusals(place, {{inputs + "o.txt", "-o o.txt|.npy or .safetensors"},
-                          {inputs + "folder.npy", "-o folder.npy|is a directory"},
-                          {inputs + "absent/o.npy", "-o absent/o.npy|no folder absent"},
-                          {inputs + "q.npy", "-o q.npy|input file of --q"},
-                          {inputs + "./k.npy", "-o ./k.npy|input file of --k"},
-                          {inputs + "hard.npy", "-o hard.npy|input file of --q"},
-                          {inputs + "o.npy --lse o.npy", "--lse o.npy|-o"},
-                          {inputs + "o.npy --lse v.npy", "--lse v.npy|input file of --v"},
-                          {inputs + "o.npy --lse lse.csv", "--lse lse.csv|.npy or .safetensors"},
-                          {inputs + "o.npy --weights o.npy", "--weights o.npy|-o"},
-                          {inputs + "o.npy --lse w.npy --weights w.npy", "--weights w.npy|--lse"},
-                          {inputs + "o.npy --weight-rows rows.npy", "--weight-rows rows.npy|needs --weights"},
-                          {inputs + "o.npy --weights w.npy --weight-rows q.npy", "--weight-rows q.npy|int32 or int64"},
-                          {inputs + "o.npy --weights rows.npy --weight-rows rows.npy",
-                           "--weights rows.npy|input file of --weight-rows"},
-                          {inputs + "o.npy --output-type bf16", "-o o.npy|no bf16"},
-                          {"run --tensors all.safetensors -o o.npy", "-o o.npy|no bf16"}});
+    checkRefusals(
+        place,
+        {{inputs + "o.txt", "-o o.txt|.npy or .safetensors"},
+         {inputs + "folder.npy", "-o folder.npy|is a directory"},
+         {inputs + "absent/o.npy", "-o absent/o.npy|no folder absent"},
+         {inputs + "q.npy", "-o q.npy|input file of --q"},
+         {inputs + "./k.npy", "-o ./k.npy|input file of --k"},
+         {inputs + "hard.npy", "-o hard.npy|input file of --q"},
+         {inputs + "o.npy --lse o.npy", "--lse o.npy|-o"},
+         {inputs + "o.npy --lse v.npy", "--lse v.npy|input file of --v"},
+         {inputs + "o.npy --lse lse.csv", "--lse lse.csv|.npy or .safetensors"},
+         {inputs + "o.npy --probabilities o.npy", "--probabilities o.npy|-o"},
+         {inputs + "o.npy --lse w.npy --probabilities w.npy", "--probabilities w.npy|--lse"},
+         {inputs + "o.npy --probability-rows rows.npy", "--probability-rows rows.npy|needs --probabilities"},
+         {inputs + "o.npy --probabilities w.npy --probability-rows q.npy", "--probability-rows q.npy|int32 or int64"},
+         {inputs + "o.npy --probabilities rows.npy --probability-rows rows.npy",
+          "--probabilities rows.npy|input file of --probability-rows"},
+         {inputs + "o.npy --output-type bf16", "-o o.npy|no bf16"},
+         {"run --tensors all.safetensors -o o.npy", "-o o.npy|no bf16"}});
     if (!noLinks) {
         checkRefusal(place, {inputs + "link.npy", "-o link.npy|input file of --q"});
     }

@@ -126,7 +126,7 @@ TEST_CASE("run writes the probabilities of the unfused path", "[program][gpu]") 
     const Workplace place;
     writeUsual(place);
     const ProgramResult result =
-        place.run(usual + " --path standard --causal --lse lse.npy --weights weights.npy --verify");
+        place.run(usual + " --path standard --causal --lse lse.npy --probabilities weights.npy --verify");
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
     CHECK_THAT(result.out, ContainsSubstring("\nprobabilities error "));
@@ -151,8 +151,8 @@ TEST_CASE("run writes the probabilities of chosen rows on any path", "[program][
     writeUsual(place);
     writeLengths(place, "rows.npy", {16, 2, -1, 16, 17});
     for (const std::string path : {"scalar", "standard", "key_outer"}) {
-        const ProgramResult result = place.run(
-            fmt::format("{} --path {} --causal --weights weights.npy --weight-rows rows.npy --verify", usual, path));
+        const ProgramResult result = place.run(fmt::format(
+            "{} --path {} --causal --probabilities weights.npy --probability-rows rows.npy --verify", usual, path));
         INFO(result.out << result.err);
         REQUIRE(result.status == 0);
         CHECK_THAT(result.out, ContainsSubstring("\nprobabilities error "));

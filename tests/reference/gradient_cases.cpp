@@ -12,7 +12,7 @@ namespace vkf::test {
 
 VkfBackwardProblem gradientOf(const VkfProblem& forward, VkfGradients gradients) {
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.gradients = gradients;
     problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = forward.q.type;
     return problem;
@@ -100,7 +100,7 @@ Gradients referenceGradient(const VkfBackwardProblem& problem, const Inputs& inp
     gradients.dv = memory(VKF_GRADIENT_V, elements(VKF_BACKWARD_DV));
     gradients.dbias = memory(VKF_GRADIENT_BIAS, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS) /
                                                     std::max<size_t>(vkfTypeBytes(problem.dbiasType), 1));
-    gradients.dsinks = memory(VKF_GRADIENT_SINKS, problem.problem->queryHeads);
+    gradients.dsinks = memory(VKF_GRADIENT_SINKS, problem.forward->queryHeads);
     auto outputs = make<VkfReferenceGradients>();
     const auto pointer = [](std::vector<double>& of) { return of.empty() ? nullptr : of.data(); };
     outputs.dq = pointer(gradients.dq);
@@ -111,7 +111,7 @@ Gradients referenceGradient(const VkfBackwardProblem& problem, const Inputs& inp
     const VkfReferenceInputs memoryOfForward = inputs.reference();
     const VkfReferenceBackwardInputs memoryOfGradient = more.reference();
     VkfMessage message{};
-    INFO(describe(*problem.problem));
+    INFO(describe(*problem.forward));
     const VkfResult result =
         vkfReferenceBackward(&problem, &memoryOfForward, &memoryOfGradient, &options, &outputs, &message);
     INFO(message.text);

@@ -391,8 +391,7 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         {"dsinks is not null", [](Call& c, double* x) { c.outputs.dsinks = x; }, VKF_ERROR_INVALID_ARGUMENT},
         {"structSize of gradientInputs", [](Call& c, double*) { c.more.structSize = 0; }, VKF_ERROR_STRUCT_SIZE},
         {"structSize of gradients", [](Call& c, double*) { c.outputs.structSize = 1; }, VKF_ERROR_STRUCT_SIZE},
-        {"problem of the backward problem is null", [](Call& c, double*) { c.problem.problem = nullptr; },
-         VKF_ERROR_INVALID_ARGUMENT},
+        {"forward is null", [](Call& c, double*) { c.problem.forward = nullptr; }, VKF_ERROR_INVALID_ARGUMENT},
     };
     for (const auto& refusal : refusals) {
         Call call{b.problem, b.more.reference(), vkf::make<VkfReferenceOptions>(), outputs()};

@@ -284,7 +284,7 @@ TEST_CASE("causal masks have the documented corners", "[reference]") {
     }
 }
 
-TEST_CASE("a window without limits, or as wide as int64, is no window", "[reference]") {
+TEST_CASE("a window without limits, or as wide as int64, has no effect", "[reference]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 9, 30, 8, 0});
     const Inputs inputs = vkf::test::makeInputs(p, {});
     const Result all = reference(p, inputs, vkf::test::referenceOptions(VKF_REFERENCE_DIRECT));

@@ -64,7 +64,7 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a 
         {64, 16384, 264, 4},   // 256 of 264
         {200, 16384, 264, 5},  // 200, 400, 600, 800 leave too much of their last wave idle; 1000 is 95 %
         {512, 16384, 264, 1},  // 1024 of 1056 would do as well; 512 is 97 % of two waves
-        {5000, 16384, 264, 1}, // so many waves that the last does not matter
+        {5000, 16384, 264, 1}, // with this many waves, the last one does not matter
         {1, 1U << 29, 2112, 1024},
     };
     for (const Expected& expected : table) {

@@ -142,7 +142,7 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
 }
 
-TEST_CASE("element layouts of tuning data are read as they were written, and are no entries", "[tuning]") {
+TEST_CASE("element layouts of tuning data are read as they were written, and are not entries", "[tuning]") {
     const vkf::TuningData data = dataOf(head + layoutLine + "\n" + scalar + "\n" + with(layoutLine, "=f16", "=bf16"));
     CHECK(data.entries.size() == 1);
     REQUIRE(data.matrixLayouts.size() == 2);

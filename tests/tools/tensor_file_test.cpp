@@ -331,7 +331,7 @@ TEST_CASE("a malformed safetensors file is refused with the reason in words", "[
     }
 }
 
-TEST_CASE("equal keys in different entries of a safetensors file are no duplicates", "[files]") {
+TEST_CASE("equal keys in different entries of a safetensors file are not duplicates", "[files]") {
     const std::string file =
         safetensorsFile("{\"a\":" + entry("F32", "[1]", "[0,4]") + ",\"b\":" + entry("F32", "[1]", "[4,8]") + "}",
                         std::string(8, '\1'));
@@ -353,7 +353,7 @@ TEST_CASE("a written safetensors file reads back", "[files]") {
     CHECK(std::memcmp(findTensor(read, "lse").data.data(), lseBytes.data(), lseBytes.size()) == 0);
 }
 
-TEST_CASE("a path that is no readable file is refused in words", "[files]") {
+TEST_CASE("a path that is not a readable file is refused with a message", "[files]") {
     const ScratchFolder folder;
     CHECK_THROWS_WITH(loadNpy(folder / "absent.npy"), ContainsSubstring("no such file"));
     fs::create_directory(folder / "folder.npy");

@@ -280,11 +280,11 @@ const std::array tableRows = {
                   "generator; dimensions repeat as in --bias",
                   loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_USE_DROPOUT_MASK>,
                   bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
-    OptionalInput{"--weight-rows", &F::probabilityRows,
-                  ".npy file of [W], int32 or int64: the rows of --weights in any order; a number outside of the rows "
-                  "gives zeros",
+    OptionalInput{"--probability-rows", &F::probabilityRows,
+                  ".npy file of [W], int32 or int64: the rows of --probabilities in any order; a number outside of "
+                  "the rows gives zeros",
                   loadProbabilityRows, isProbabilityRows, numbers<&I::probabilityRows, &T::probabilityRows>,
-                  same<&T::probabilityRows, &R::probabilityRows>, "--probability-rows"},
+                  same<&T::probabilityRows, &R::probabilityRows>, "--weight-rows"},
     // The program makes these from --page-size and --seed.
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::blockTable, &R::blockTable>},
     OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::dropoutSeed, &R::dropoutSeed>},

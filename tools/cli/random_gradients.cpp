@@ -8,7 +8,7 @@ namespace vkf::tools {
 
 RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes)
     : problem(make<VkfBackwardProblem>()) {
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.use |= VKF_USE_DLSE;
     problem.maxScratchBytes = scratchBytes;
     problem.dout = forward.o;

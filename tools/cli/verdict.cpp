@@ -94,7 +94,7 @@ VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host
     Progress progress("checking gradients on the CPU");
     VkfReferenceOptions options = referenceOptions(info.productType, progress);
     if (sampleRows != 0)
-        sampleEvenly(options, problem.problem->queryRows, sampleRows);
+        sampleEvenly(options, problem.forward->queryRows, sampleRows);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
     auto gradientInputs = make<VkfReferenceBackwardInputs>();
     gradientInputs.dout = gradients.dout;

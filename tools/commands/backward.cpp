@@ -77,7 +77,7 @@ void describe(const BackwardOptions& options, const Inputs& inputs, const Gradie
     enable(forward, VKF_USE_LSE);
     VkfBackwardProblem& gradient = problem.gradient;
     gradient = make<VkfBackwardProblem>();
-    gradient.problem = &forward;
+    gradient.forward = &forward;
     enable(gradient, VKF_USE_DLSE, more.dlse.has_value());
     gradient.maxScratchBytes = mostScratchBytes(options.scratch);
     gradient.dout = withType(forward.o, vkfTypeOf(more.dout.type));
@@ -258,7 +258,7 @@ void addBackwardCommand(CLI::App& program, Action& action) {
         program.add_subcommand("backward", "Computes the gradients of attention on tensors from files.");
     command->footer("vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy");
     addInputOptions(*command, options->inputs);
-    command->remove_option(command->get_option("--weight-rows")); // probabilities are no output here
+    command->remove_option(command->get_option("--probability-rows")); // probabilities are not an output here
     addGradientInputOptions(*command, options->gradientInputs);
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);

@@ -107,7 +107,7 @@ using BackwardHandle = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackwa
 BackwardHandle makeBackward(const host::Device& device, const VkfProblem& forward,
                            const std::optional<uint32_t>& scratch) {
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.maxScratchBytes = mostScratchBytes(scratch);
     problem.dout = forward.o;
     problem.dq = forward.q;

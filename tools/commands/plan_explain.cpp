@@ -89,7 +89,7 @@ std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const Vkf
     return {{"standard, P stored by the forward pass", storedBackwardTraffic(shape)},
             {fmt::format("P recomputed, keys outside, tiles of {} x {}", paper.rows, paper.keys),
              keyOuterBackwardTraffic(shape, paper)},
-            {fmt::format("P recomputed twice, dq apart, tiles of {} x {}", paper.rows, paper.keys),
+            {fmt::format("P recomputed twice, dq separately, tiles of {} x {}", paper.rows, paper.keys),
              ownedBackwardTraffic(shape, paper)}};
 }
 

@@ -62,7 +62,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const Vk
     enable(problem, VKF_USE_LSE, !options.outputs.lse.empty());
     enable(problem, VKF_USE_PROBABILITIES, !options.outputs.probabilities.empty());
     if (!has(problem, VKF_USE_PROBABILITIES) && problem.probabilityRowCount != 0)
-        failInput("--weight-rows {}: needs --weights, where those rows go", options.inputs.probabilityRows);
+        failInput("--probability-rows {}: needs --probabilities, where those rows go", options.inputs.probabilityRows);
     // If any path accepts the problem, --path is at fault. Otherwise the files are.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
@@ -129,7 +129,7 @@ std::string verify(const RunOptions& options, const VkfProblem& problem, const h
     std::string text = verdictText(verdict, has(problem, VKF_USE_LSE));
     if (has(problem, VKF_USE_PROBABILITIES)) {
         const VkfProbabilitiesVerdict ofProbabilities = verifyProbabilities(problem, tensors, plan);
-        requirePassed(ofProbabilities, what("--weights", options.outputs.probabilities));
+        requirePassed(ofProbabilities, what("--probabilities", options.outputs.probabilities));
         text += fmt::format("probabilities {}\n", errorText(ofProbabilities.error, ofProbabilities.bound));
     }
     return text;
@@ -153,7 +153,7 @@ void run(const RunOptions& options) {
     }
     std::array<Output, 3> outputs = {{{"-o", "o", options.outputs.o, {elementTypeOf(problem.o.type), {}, {}}},
                                       {"--lse", "lse", options.outputs.lse, {}},
-                                      {"--weights", "probabilities", options.outputs.probabilities, {}}}};
+                                      {"--probabilities", "probabilities", options.outputs.probabilities, {}}}};
     auto& [o, lse, probabilities] = outputs;
     checkOutputs(outputs, filesGiven(options.inputs));
     allocate(o, outputShape(inputs)); // the call writes o in any case
@@ -200,7 +200,7 @@ void addResultOptions(CLI::App& command, RunOptions& options) {
     };
     add("-o,--output", options.outputs.o, "file for the result: .npy, or .safetensors with a tensor named o");
     add("--lse", options.outputs.lse, "file for lse, the logarithms of the softmax sums; may be that of -o");
-    add("--weights,--probabilities", options.outputs.probabilities,
+    add("--probabilities,--weights", options.outputs.probabilities,
         "file for the probabilities; may be the .safetensors file of -o");
     command.add_option("--output-type", options.outputType, "type of the result: f32, f16, bf16 (default: that of q)")
         ->type_name("NAME");

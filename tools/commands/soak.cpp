@@ -98,7 +98,7 @@ void addSoakCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<SoakOptions>();
     CLI::App* command = program.add_subcommand(
         "soak",
-        "Works a device hard for some minutes: decode calls that change, a long sequence, random calls. One verdict.");
+        "Stress-tests a device for some minutes: changing decode calls, a long sequence, random calls. One verdict.");
     command->footer("vkflash soak --minutes 10");
     command->add_option("--minutes", options->minutes, "about how long it takes")->capture_default_str();
     command->add_option("--parts", options->parts, "list of parts to run: decode, long, cases")

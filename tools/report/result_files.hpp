@@ -29,7 +29,7 @@ struct TextFile {
 
 struct ResultFiles {
     std::vector<BenchFile> benches; // sorted by name
-    std::vector<TextFile> texts;    // .txt files and JSON files that are no bench reports; sorted by name
+    std::vector<TextFile> texts;    // .txt files and JSON files that are not bench reports; sorted by name
 };
 
 // A folder or file that cannot be used. The text is one line with its name.

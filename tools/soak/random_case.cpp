@@ -172,7 +172,7 @@ std::vector<std::byte> randomBias(const VkfProblem& problem, uint64_t seed) {
     return bytes;
 }
 
-// One case in so many has numbers at the ends of their types.
+// One case in `oneIn` has numbers at the ends of their types.
 constexpr uint32_t casesPerExtreme = 20;
 
 // The largest finite number of a type, or one whose product with log2(e) passes that of fp32.

@@ -37,7 +37,7 @@ struct SoakReport {
 // Calls of random features, forward and backward, against the CPU reference. `cases` = 0: as many as time allows.
 SoakReport soakCases(const DeviceFlags& flags, uint64_t firstSeed, uint64_t cases, const Deadline& deadline);
 
-// Decode calls whose lengths change from call to call, each recorded anew. Calls with equal lengths must give equal
+// Decode calls whose lengths change from call to call, each newly recorded. Calls with equal lengths must give equal
 // bits from the first call to the last, and memory must not grow.
 SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& deadline);
 

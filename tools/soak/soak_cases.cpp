@@ -15,7 +15,7 @@ namespace vkf::tools {
 
 namespace {
 
-// A context keeps the pipelines that it compiled. Opening the device anew frees them, and is part of the test.
+// A context keeps the pipelines that it compiled. Reopening the device frees them, and is part of the test.
 constexpr uint64_t casesOfDevice = 50;
 
 struct Counts {

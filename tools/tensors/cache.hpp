@@ -17,7 +17,7 @@ namespace vkf::tools {
 std::vector<int32_t> shuffledPages(const VkfProblem& problem);
 
 // Converts k or v to the type, the strides and the pages of the problem. `from` is the layout of `elements`, of a type
-// that is no block type.
+// that is not a block type.
 // The rest of a page after the last key is NaN.
 std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, const VkfTensorLayout& from,
                                const std::byte* elements, const std::vector<int32_t>& blockTable);

@@ -107,7 +107,7 @@ private:
         fail("lacks True or False for fortran_order");
     }
 
-    // Accepts "()", "(3,)", "(3, 4)" and "(3, 4, )". As in Python, "(3)" is no tuple.
+    // Accepts "()", "(3,)", "(3, 4)" and "(3, 4, )". As in Python, "(3)" is not a tuple.
     Shape parseShape() {
         Shape shape;
         bool comma = true;

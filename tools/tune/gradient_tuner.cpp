@@ -16,7 +16,7 @@ namespace {
 // The problem of the kernels that write these gradients.
 VkfBackwardProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &forward;
+    problem.forward = &forward;
     problem.gradients = gradients;
     problem.dout = forward.o;
     problem.maxScratchBytes = 1; // none: tuning data has no tiles of the kernels that sum up stored pairs
@@ -130,7 +130,7 @@ bool GradientTuner::isFasterAlike(const ProblemClass& like, GradientContestant& 
     return true;
 }
 
-// The outputs are full of NaN before the first run of a preparation alone, so they are prepared anew.
+// The outputs are full of NaN before the first run of a preparation alone, so they are prepared again.
 void GradientTuner::checkResult(const VkfProblem& forward, GradientContestant& contestant) {
     prepare(forward, {&contestant});
     runOnce(contestant);

@@ -38,7 +38,7 @@ VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenc
         return result;
     }
     VkfProblem forward{};
-    if (const VkfResult result = readVersioned(call->problem.problem, &forward, "problem", message);
+    if (const VkfResult result = readVersioned(call->problem.forward, &forward, "problem", message);
         result != VKF_SUCCESS) {
         return result;
     }

@@ -14,7 +14,7 @@ Rejection beyond(uint32_t registers, uint32_t most) {
     return rejectIf(registers > most, {VKF_TILE_SPILLS, registers, most});
 }
 
-// The words of the next tile of k and v that an invocation has on their way. A small workgroup fetches many.
+// The words of the next tile of k and v that an invocation has in flight. A small workgroup fetches many.
 uint32_t fetchedRegisters(const CoopmatTile& tile) {
     constexpr uint32_t wordElements = 8;
     const auto words = [&](uint32_t dim) {

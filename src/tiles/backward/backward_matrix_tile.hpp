@@ -38,7 +38,7 @@ struct BackwardMatrixTile {
     uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
     uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }
     uint32_t sharedBytes() const;
-    // Registers of an invocation that hold owned operands, sums, pairs of a step, and words on their way.
+    // Registers of an invocation that hold owned operands, sums, pairs of a step, and words in flight.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

@@ -32,7 +32,7 @@ struct BackwardSumTile {
     uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }
     uint32_t columns() const; // of a sum, those past the last one included
     uint32_t sharedBytes() const;
-    // Registers of an invocation that hold sums, operands, and words on their way.
+    // Registers of an invocation that hold sums, operands, and words in flight.
     uint32_t registers() const;
     std::string text(uint32_t splits) const;
 };

@@ -27,8 +27,8 @@ struct Candidate {
     uint32_t chunkVisited;  // at most; lanes times a power of two
 };
 
-// Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The last but one fits 16 KiB of shared
-// memory for every head dimension, the last one takes the fewest registers.
+// Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The second to last fits 16 KiB of
+// shared memory for every head dimension, the last one takes the fewest registers.
 constexpr std::array candidates = {
     Candidate{8, 16, 8, 4, 8, 16}, Candidate{16, 16, 4, 4, 8, 16}, Candidate{8, 16, 4, 4, 8, 16},
     Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},   Candidate{8, 8, 4, 2, 8, 8},

@@ -61,8 +61,8 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
     return tile;
 }
 
-// Decoded elements of blocks on their way to a matrix. The machine code of q8_0 and q4_0 with two columns of each key
-// keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
+// Decoded elements of blocks, before they enter a matrix. The machine code of q8_0 and q4_0 with two columns of each
+// key keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
 uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     constexpr uint32_t usual = 24;
     const auto isLean = [](VkfType type) {

@@ -27,7 +27,7 @@ VkfProblem smallForward(void) {
 }
 
 VkfBackwardProblem smallGradient(const VkfProblem* forward) {
-    const VkfBackwardProblem problem = {.structSize = sizeof problem, .problem = forward};
+    const VkfBackwardProblem problem = {.structSize = sizeof problem, .forward = forward};
     return problem;
 }
 

@@ -221,7 +221,7 @@ TEST_CASE("latent attention runs on matrices, in the tile that fits the shared m
     }
 }
 
-TEST_CASE("v at the address of k with other strides is no view of it", "[latent]") {
+TEST_CASE("v at the address of k with other strides is not a view of it", "[latent]") {
     // The value of key j is the first columns of key 2 j.
     VkfProblem problem = latent(16, 2, 60);
     problem.v.rowStride = 2 * 576;

@@ -26,7 +26,7 @@ constexpr uint64_t plenty = uint64_t{1} << 30;
 
 GradientOutcome run(const Variation& variation, const VkfBackwardProblem& problem, const Data& data = {},
                     double doutMagnitude = 1.0) {
-    const Inputs inputs = vkf::test::makeInputs(*problem.problem, data);
+    const Inputs inputs = vkf::test::makeInputs(*problem.forward, data);
     return runGradient(deviceOf(variation), problem, inputs,
                        vkf::test::makeGradientInputs(problem, data.seed, doutMagnitude));
 }

@@ -34,7 +34,7 @@ struct DeviceOutputs {
           dv(device, bytesOf(problem, VKF_GRADIENT_V, VKF_BACKWARD_DV)),
           dbias(device, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DBIAS)),
           dsinks(device,
-                 (wantedBy(problem) & VKF_GRADIENT_SINKS) != 0 ? problem.problem->queryHeads * sizeof(float) : 0),
+                 (wantedBy(problem) & VKF_GRADIENT_SINKS) != 0 ? problem.forward->queryHeads * sizeof(float) : 0),
           scratch(device, scratchBytes) {}
 
     Guarded dq, dk, dv, dbias, dsinks, scratch;
@@ -51,7 +51,7 @@ std::vector<std::byte> downloaded(host::Device& device, const Guarded& memory, b
 // Fills dout, o and dlse of rows without a visible key with NaN. Every second such row gets the other mark of an empty
 // row, an lse of +infinity.
 void poisonEmptyRows(const VkfBackwardProblem& problem, GradientInputs* inputs) {
-    const VkfTensorLayout o = layoutOf(*problem.problem, VKF_TENSOR_O);
+    const VkfTensorLayout o = layoutOf(*problem.forward, VKF_TENSOR_O);
     const VkfTensorLayout dout = layoutOf(problem, VKF_BACKWARD_DOUT);
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (uint64_t row = 0; row < inputs->lse.size(); row++) {
@@ -111,7 +111,7 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProbl
     if (!before.empty()) {
         device.upload(to.scratch.buffer, before.data(), before.size(), to.scratch.offset);
     }
-    VkfBindings call = memory.bindings(*problem.problem);
+    VkfBindings call = memory.bindings(*problem.forward);
     call.o = o.binding();
     call.lse = lse.binding();
     auto bindings = make<VkfBackwardBindings>();
@@ -157,7 +157,7 @@ bool repeatsBits(host::Device& device, const VkfBackwardProblem& problem, const 
 
 GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                             GradientInputs more, uint32_t stepsAtOnce) {
-    computeForward(*problem.problem, inputs, VKF_TYPE_F32, &more);
+    computeForward(*problem.forward, inputs, VKF_TYPE_F32, &more);
     poisonEmptyRows(problem, &more);
     GradientOutcome outcome = runGradientUnjudged(device, problem, inputs, more, stepsAtOnce);
     auto options = make<VkfReferenceOptions>();

@@ -210,7 +210,7 @@ void onBackwardVariations(const VkfProblem& given, const std::function<void(cons
 void checkDv(const VkfBackwardProblem& problem, const Inputs& inputs, const GradientInputs& more,
              const GradientOutcome& outcome,
              const std::function<double(uint64_t head, uint64_t row, uint64_t key)>& added) {
-    const VkfProblem& p = *problem.problem;
+    const VkfProblem& p = *problem.forward;
     const VkfTensorLayout dout = vkf::layoutOf(problem, VKF_BACKWARD_DOUT);
     const VkfTensorLayout dv = vkf::layoutOf(problem, VKF_BACKWARD_DV);
     const double tolerance = p.q.type == VKF_TYPE_F32 ? 1e-3 : 0.05;

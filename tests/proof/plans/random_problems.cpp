@@ -222,7 +222,7 @@ VkfProblem randomForwardProblem(Dice& dice) {
 
 VkfBackwardProblem randomBackwardProblem(Dice& dice, const VkfProblem& forward) {
     auto g = make<VkfBackwardProblem>();
-    g.problem = &forward;
+    g.forward = &forward;
     g.gradients = dice.oneIn(3) ? 1 + dice.below(31) : 0;
     g.gradients &= has(forward, VKF_USE_BIAS) ? ~0U : ~VkfGradients{VKF_GRADIENT_BIAS};
     g.gradients &= has(forward, VKF_USE_SINKS) ? ~0U : ~VkfGradients{VKF_GRADIENT_SINKS};

@@ -34,7 +34,7 @@ PeerShape peerShapeOf(const VkfProblem& problem);
 std::vector<Peer> peersOf(const PeerShape& shape, std::vector<Comparison>& comparisons);
 
 void printComparisons(const std::vector<Comparison>& comparisons, size_t results);
-// Prints "  flash 289 (0.95x)" for each peer, on the line of our result of so many TFLOP/s.
+// Prints "  flash 289 (0.95x)" for each peer, on the line of our result of `teraflops` TFLOP/s.
 void printPeers(const std::vector<Peer>& peers, double teraflops);
 Json peersJson(const std::vector<Peer>& peers, double teraflops);
 Json comparisonsJson(const std::vector<Comparison>& comparisons);

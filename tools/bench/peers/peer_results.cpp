@@ -215,8 +215,8 @@ struct GgmlRow {
 
 // ---- Rows of the program's own list. They name each parameter. ---------------------------------------
 
-// True for attention without optional inputs. A row with a mask tensor does not count: the mask is no causal flag, and
-// its content is unknown here.
+// True for attention without optional inputs. A row with a mask tensor does not count: the mask is not a causal flag,
+// and its content is unknown here.
 bool isPlain(const Parameters& parameters) {
     const auto isZero = [&](const char* name) {
         Scanner value(parameter(parameters, name));

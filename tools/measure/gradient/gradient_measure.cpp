@@ -21,7 +21,7 @@ GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMe
     result.problem = forward;
     enable(result.problem, VKF_USE_LSE);
     auto problem = make<VkfBackwardProblem>();
-    problem.problem = &result.problem;
+    problem.forward = &result.problem;
     problem.dout = forward.o;
     problem.dq = forward.q;
     problem.dk = forward.k;

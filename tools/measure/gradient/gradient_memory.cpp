@@ -22,7 +22,7 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 } // namespace
 
 void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
-    VkfProblem forward = *problem.problem;
+    VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
     forwardPlan_ = plan.info();
