@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Changes a hint in the code of a shader for drivers with VKF_QUIRK_ROLLED_LOOPS, before the driver sees it. A second
-// copy of each shader would differ in nothing else.
+// Changes a hint in the code of a shader before the driver sees it, where VKF_QUIRK_ROLLED_LOOPS or
+// VKF_QUIRK_ROLLED_SCALAR_LOOPS asks for it. A second copy of each shader would differ in nothing else.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ VkfResult PhaseBuilder::make(Kernel kernel, const Constants& constants, const st
     Variant& variant = made.variant;
     variant.kernel = kernel;
     variant.storage16 = isTaken(traits.storage16, has16Bits && caps_.storage16());
-    variant.rolled = traits.unrolledLoops && (caps_.quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    variant.rolled = keepsLoops(traits, caps_.quirks);
     variant.bf16 = traits.matrices && decision_.matrixElements == VKF_TYPE_BF16;
     variant.viaShared = isTaken(traits.viaShared, decision_.matrix.viaShared);
     variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());

@@ -75,7 +75,7 @@ VkfResult GradientPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
     made.params = baseParams(forward(), strides, shift);
     made.variant.kernel = kernel;
     made.variant.storage16 = isTaken(traits.storage16, needsStorage16());
-    made.variant.rolled = traits.unrolledLoops && (caps().quirks & VKF_QUIRK_ROLLED_LOOPS) != 0;
+    made.variant.rolled = keepsLoops(traits, caps().quirks);
     if (traits.matrices) {
         made.variant.bf16 = decision_.productType == VKF_TYPE_BF16;
         made.variant.viaShared = isTaken(traits.viaShared, decision_.matrix.viaShared);
