@@ -4,6 +4,7 @@
 #   quick   in ./dev test quick, ./dev test and ./dev test all
 #   full    in ./dev test; in ./dev test all with whole sweeps
 #   sweep   only in ./dev test all
+# Test cases of full groups that have the tag [sweep] run only in ./dev test all.
 # Tests that run only in ./dev test all belong to ctest's configuration All. A plain ctest leaves them out.
 set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 
@@ -41,7 +42,11 @@ function(vkf_add_test_group name tags label)
   endif()
   # Drivers that compile for a CPU spend nearly all the time of a test on compiling. Without optimisation a test takes a
   # quarter less time. Whole sweeps run the optimised code.
-  vkf_add_test_run(${name} "${tags}")
+  set(chosen "${tags}")
+  if(label STREQUAL "full")
+    string(APPEND chosen "~[sweep]")
+  endif()
+  vkf_add_test_run(${name} "${chosen}")
   set(environment "GALLIVM_PERF=nopt")
   if("WITHOUT_MATRICES" IN_LIST ARGN)
     list(APPEND environment "LP_NATIVE_VECTOR_WIDTH=128")

@@ -52,20 +52,19 @@ void checkOn(const vkf::test::Variation& variation, VkfProblem problem, const Da
     CHECK(outcome.passed());
 }
 
-// Runs all variations that take the problem, and passes each outcome on.
+// Runs on five variations, and passes each outcome on.
 template <typename Visit> void forEachOutcome(VkfProblem problem, const Data& data, const Visit& visit) {
-    for (const vkf::test::Variation& variation : vkf::test::variations) {
-        if (vkf::test::takes(variation, problem)) {
-            apply(variation, problem);
-            const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
-            INFO(variation.name << ": " << outcome.text());
-            visit(outcome);
-        }
+    for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+        apply(*variation, problem);
+        const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(*variation), problem, data);
+        INFO(variation->name << ": " << outcome.text());
+        visit(outcome);
     }
 }
 
-// Runs on `most` variations in turn. One is enough for a test case with many problems.
-void check(const VkfProblem& problem, const Data& data, size_t most = 2) {
+// Runs on some variations. Problems with the same type and masks share their kernels, so most of this file has heads of
+// 64 columns.
+void check(const VkfProblem& problem, const Data& data, size_t most = 4) {
     for (const vkf::test::Variation* variation : vkf::test::variationsInTurn(problem, most)) {
         checkOn(*variation, problem, data);
     }
@@ -103,7 +102,7 @@ TEST_CASE("a NaN in a key reaches only the rows that see the key", "[attention_h
             data.edit = [&](Bytes&, Bytes& k, Bytes&) {
                 vkfStoreElement(type, k.data(), shared.key * 64 + 40, quietNaN);
             };
-            check(problem, data, 1);
+            check(problem, data, 2);
         }
     }
 }
@@ -134,7 +133,7 @@ TEST_CASE("a NaN or an infinity in a value reaches only the rows that see it", "
                 vkfStoreElement(type, v.data(), shared.key * 64 + 33, infinity);
                 vkfStoreElement(type, v.data(), shared.key * 64 + 63, -infinity);
             };
-            check(problem, data, 1);
+            check(problem, data, 2);
         }
     }
 }
@@ -159,7 +158,7 @@ TEST_CASE("a NaN in a query reaches its own row alone", "[attention_hard]") {
             const VkfProblem problem = problemOf({1, 1, 1, 100, 100, 64, 0, type});
             Data data;
             data.edit = [&](Bytes& q, Bytes&, Bytes&) { vkfStoreElement(type, q.data(), row * 64 + 17, quietNaN); };
-            check(problem, data, 1);
+            check(problem, data, 2);
         }
     }
 }
@@ -185,7 +184,8 @@ TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
                 setRow(layout, inQuery ? q : k, n, quietNaN);
             };
             for (const vkf::test::Variation& variation : vkf::test::variations) {
-                if (variation.path == VKF_PATH_COOPMAT) {
+                const bool usual = variation.quirks == 0 || inQuery || vkf::test::wholeSweeps();
+                if (variation.path == VKF_PATH_COOPMAT && usual) {
                     checkOn(variation, problem, data);
                 }
             }
@@ -195,7 +195,7 @@ TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
 
 TEST_CASE("scores of magnitude 1e4 stay finite and right", "[attention_hard]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
-        VkfProblem problem = problemOf({1, 2, 1, 65, 130, 64, 0, type});
+        VkfProblem problem = problemOf({1, 1, 1, 65, 130, 64, 0, type});
         problem.scale = 1.0F;
         check(problem, Data{.magnitude = 35.0}); // sqrt(64) * 35^2 is about 1e4
     }
@@ -263,7 +263,7 @@ TEST_CASE("the running maximum may grow or fall by any step", "[attention_hard]"
                     vkfStoreElement(type, k.data(), key * 64, profile.step * static_cast<double>(steps));
                 }
             };
-            check(problem, data, 1);
+            check(problem, data, 2);
         }
     }
 }
@@ -289,7 +289,7 @@ TEST_CASE("rows whose scores are all very negative are as good as any", "[attent
 
 TEST_CASE("very negative scores in front of small ones leave no trace", "[attention_hard]") {
     for (const VkfType type : types) {
-        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
+        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 64, 0, type});
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
             setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
@@ -303,7 +303,7 @@ TEST_CASE("very negative scores in front of small ones leave no trace", "[attent
 
 TEST_CASE("keys with a score of minus infinity have a probability of zero", "[attention_hard]") {
     for (const VkfType type : types) {
-        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 16, 0, type});
+        const VkfProblem problem = problemOf({1, 1, 1, 40, 130, 64, 0, type});
         Data data;
         data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
             setAll(vkf::layoutOf(problem, VKF_TENSOR_Q), q, 1.0);
@@ -347,7 +347,7 @@ TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity",
 }
 
 TEST_CASE("an fp16 output saturates where the exact result overflows, and only there", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 4, 8, 8});
+    VkfProblem problem = problemOf({1, 1, 1, 4, 8, 64});
     problem.o.type = VKF_TYPE_F16;
     for (const double value : {65504.0, 65519.0, 65536.0, 1e30, -1e30}) {
         Data data;
@@ -420,7 +420,7 @@ TEST_CASE("a bf16 output saturates where it would overflow, and keeps infinities
     const std::array edges = {Edge{0x7f7f7fff, 0x7f7f}, Edge{0x7f7f8000, 0x7f7f}, Edge{0x7f7fffff, 0x7f7f},
                               Edge{0xff7fffff, 0xff7f}, Edge{0x7f7e8000, 0x7f7e}, Edge{0x7f800000, 0x7f80},
                               Edge{0xff800000, 0xff80}};
-    VkfProblem problem = problemOf({1, 1, 1, 4, 1, edges.size() + 1});
+    VkfProblem problem = problemOf({1, 1, 1, 4, 1, 64});
     problem.o.type = VKF_TYPE_BF16;
     Data data;
     data.edit = [&](Bytes&, Bytes&, Bytes& v) {
@@ -452,6 +452,9 @@ TEST_CASE("splits agree on keys that outweigh all others, and on keys with a pro
         VkfProblem problem = problemOf({1, 12, 1, 2, 500, 64, 0, type});
         problem.scale = 1.0F;
         for (const uint32_t splits : {2U, 9U}) {
+            if (splits == (type == VKF_TYPE_F32 ? 2U : 9U) && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             for (const double score : {300.0, -300.0, -1e30, -infinity}) { // score of the second half of the keys
                 Data data{.magnitude = 0.3};
                 data.edit = [&](Bytes& q, Bytes& k, Bytes&) {
@@ -478,6 +481,9 @@ TEST_CASE("splits agree on keys that outweigh all others, and on keys with a pro
 TEST_CASE("rows that see no key in any split, or only in one", "[attention_hard]") {
     for (const VkfType type : types) {
         for (const uint32_t rows : {1U, 5U}) {
+            if (rows == (type == VKF_TYPE_F32 ? 1U : 5U) && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             VkfProblem problem = problemOf({3, 12, 1, rows, 400, 40, 0, type});
             problem.kvSplits = 7;
             vkf::enable(problem, VKF_USE_KEY_LENGTHS);
@@ -499,7 +505,7 @@ TEST_CASE("the same call gives the same bits every time", "[attention_hard]") {
     VkfProblem problem = problemOf({2, 4, 2, 113, 203, 72, 0, VKF_TYPE_F16});
     problem.use |= VKF_USE_CAUSAL;
     problem.softcap = 10;
-    for (const vkf::test::Variation* chosen : vkf::test::variationsInTurn(problem, 5)) {
+    for (const vkf::test::Variation* chosen : vkf::test::variationsInTurn(problem, 3)) {
         const vkf::test::Variation& variation = *chosen;
         apply(variation, problem);
         const bool study = variation.path == VKF_PATH_STANDARD || variation.path == VKF_PATH_KEY_OUTER;
