@@ -39,7 +39,8 @@ std::vector<std::string> commandWords() {
 
 // Adds the quirk of the tests' own devices (VKFLASH_TEST_ROLLED) behind the command, unless the test chooses quirks.
 std::vector<std::string> withAddedQuirks(std::vector<std::string> arguments) {
-    const std::vector<std::string> commands = {"run", "verify", "backward", "soak", "tune", "demo"};
+    const std::vector<std::string> commands = {"run",  "verify",   "backward", "soak", "tune",
+                                               "demo", "variants", "long",     "step"};
     const std::vector<std::string> benches = {"prefill", "decode", "backward", "study"};
     const auto isOneOf = [&](size_t word, const std::vector<std::string>& names) {
         return arguments.size() > word && std::find(names.begin(), names.end(), arguments[word]) != names.end();
