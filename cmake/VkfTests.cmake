@@ -4,7 +4,6 @@
 #   quick   in ./dev test quick, ./dev test and ./dev test all
 #   full    in ./dev test; in ./dev test all with whole sweeps
 #   sweep   only in ./dev test all
-# Test cases of full groups that have the tag [sweep] run only in ./dev test all.
 # Tests that run only in ./dev test all belong to ctest's configuration All. A plain ctest leaves them out.
 set(VKF_REPORT_DIR "${PROJECT_BINARY_DIR}/test_reports")
 
@@ -32,7 +31,7 @@ endfunction()
 # WITHOUT_MATRICES: no test of the group needs cooperative matrices. llvmpipe has them only with vectors of eight numbers.
 # With vectors of four it compiles a kernel in about 60 % of the time.
 # UNROLLED: the group runs kernels of plain arithmetic on the software driver as applications get them. In other groups
-# they keep their loops, and compile in half the time. Whole sweeps run them as applications get them.
+# they keep their loops, and compile faster. Whole sweeps run them as applications get them.
 function(vkf_add_test_group name tags label)
   if(label STREQUAL "sweep")
     vkf_add_test_run(all_${name} "${tags}" CONFIGURATIONS All)
@@ -42,11 +41,7 @@ function(vkf_add_test_group name tags label)
   endif()
   # Drivers that compile for a CPU spend nearly all the time of a test on compiling. Without optimisation a test takes a
   # quarter less time. Whole sweeps run the optimised code.
-  set(chosen "${tags}")
-  if(label STREQUAL "full")
-    string(APPEND chosen "~[sweep]")
-  endif()
-  vkf_add_test_run(${name} "${chosen}")
+  vkf_add_test_run(${name} "${tags}")
   set(environment "GALLIVM_PERF=nopt")
   if("WITHOUT_MATRICES" IN_LIST ARGN)
     list(APPEND environment "LP_NATIVE_VECTOR_WIDTH=128")
