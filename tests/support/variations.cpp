@@ -46,7 +46,7 @@ bool isMaskedByKey(const VkfProblem& problem) {
 // The variations by number. Three neighbours are of three paths.
 constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8, bf16x3Variation};
 
-// The same number for problems that have equal kernels: those that differ only in sizes and contents of tensors.
+// A number that problems with equal kernels share: those that differ only in sizes and contents of tensors.
 size_t turnOf(const VkfProblem& p) {
     const bool dense = p.q.rowStride == 0 && p.k.rowStride == 0;
     const auto number = [](auto value) { return static_cast<uint64_t>(value); };
