@@ -26,10 +26,12 @@ function(vkf_set_test_environment test)
   set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment};${ARGN}")
 endfunction()
 
-# vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep> [WITHOUT_MATRICES])
+# vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep> [WITHOUT_MATRICES] [UNROLLED])
 # The tests run in the repository's root folder, because they read tests/ and samples/ there.
 # WITHOUT_MATRICES: no test of the group needs cooperative matrices. llvmpipe has them only with vectors of eight numbers.
 # With vectors of four it compiles a kernel in about 60 % of the time.
+# UNROLLED: the group runs kernels of plain arithmetic on the software driver as applications get them. In other groups
+# they keep their loops, and compile faster. Whole sweeps run them as applications get them.
 function(vkf_add_test_group name tags label)
   if(label STREQUAL "sweep")
     vkf_add_test_run(all_${name} "${tags}" CONFIGURATIONS All)
@@ -43,6 +45,9 @@ function(vkf_add_test_group name tags label)
   set(environment "GALLIVM_PERF=nopt")
   if("WITHOUT_MATRICES" IN_LIST ARGN)
     list(APPEND environment "LP_NATIVE_VECTOR_WIDTH=128")
+  endif()
+  if(VKF_RUN_ENVIRONMENT AND NOT "UNROLLED" IN_LIST ARGN)
+    list(APPEND environment "VKFLASH_TEST_ROLLED=1")
   endif()
   vkf_set_test_environment(${name} ${environment})
   set_tests_properties(${name} PROPERTIES LABELS ${label})

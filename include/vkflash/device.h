@@ -136,6 +136,11 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.
      */
     VKF_QUIRK_WRONG_MATRIX_LOADS = 1 << 5,
+    /* For tests and programs whose first call matters most; no driver needs it. Kernels of plain arithmetic, which
+     * VKF_QUIRK_ROLLED_LOOPS leaves as they are, keep their loops as well, but for loops that load from tensors.
+     * Drivers that compile for a CPU then compile such a kernel in less time, and the kernel is several times slower.
+     */
+    VKF_QUIRK_ROLLED_SCALAR_LOOPS = 1 << 6,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */

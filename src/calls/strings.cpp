@@ -26,6 +26,7 @@ const char* vkfQuirkString(VkfQuirkBits bit) {
         VKF_TEXT(VKF_QUIRK_LOCKSTEP_SUBGROUPS),
         VKF_TEXT(VKF_QUIRK_FP16X3),
         VKF_TEXT(VKF_QUIRK_WRONG_MATRIX_LOADS),
+        VKF_TEXT(VKF_QUIRK_ROLLED_SCALAR_LOOPS),
     };
     return find(texts, bit, "unknown bit");
 }

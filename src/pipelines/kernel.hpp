@@ -67,7 +67,7 @@ struct KernelTraits {
     Built subgroups = Built::without; // subgroup operations
     Built viaShared = Built::without; // elements of matrices pass through shared memory
     bool matrices = false;            // has cooperative matrices, of fp16 unless the host makes them bf16
-    bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled
+    bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled (keepsLoops)
     uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // most in a step, unless the caller sets a limit
 };
 
@@ -223,5 +223,10 @@ static_assert(isInOrder(kernelTable), "rows of kernelTable stand in the order of
 static_assert(kernelTable.back().kernel == Kernel::dequantizeKeys, "the last Kernel has the last row");
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
+
+// True if loops that the kernel asks to unroll are kept as loops (Variant::rolled).
+constexpr bool keepsLoops(const KernelTraits& traits, VkfQuirks quirks) {
+    return (quirks & (traits.unrolledLoops ? VKF_QUIRK_ROLLED_LOOPS : VKF_QUIRK_ROLLED_SCALAR_LOOPS)) != 0;
+}
 
 } // namespace vkf

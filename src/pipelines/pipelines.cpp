@@ -137,7 +137,7 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     std::vector<uint32_t> words = binary->words();
     if (variant.rolled) {
-        words = withRolledLoops(words);
+        words = traitsOf(variant.kernel).unrolledLoops ? withRolledLoops(words) : withRolledArithmetic(words);
     }
     if (variant.bf16) {
         words = withBfloat16Matrices(words);

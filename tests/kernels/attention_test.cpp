@@ -252,52 +252,52 @@ void runAll(const vkf::test::Variation& variation, const std::vector<Case>& list
 } // namespace
 
 TEST_CASE("the scalar path agrees with the reference", "[attention]") {
-    runAll(vkf::test::variations[0], vkf::test::wholeSweeps() ? casesOfEveryType() : eachNth(casesOfOneType(), 3, 0));
+    runAll(vkf::test::variations[0], vkf::test::wholeSweeps() ? casesOfEveryType() : eachNth(casesOfOneType(), 4, 0));
 }
 
 TEST_CASE("the scalar path agrees with the reference without subgroup shuffles", "[attention]") {
-    runAll(vkf::test::variations[1], eachNth(casesOfOneType(), 4, 0));
+    runAll(vkf::test::variations[1], eachNth(casesOfOneType(), 8, 1));
 }
 
 TEST_CASE("the scalar path agrees with the reference in 16 KiB of shared memory", "[attention]") {
-    runAll(vkf::test::variations[2], eachNth(casesOfOneType(), 4, 1));
+    runAll(vkf::test::variations[2], eachNth(casesOfOneType(), 8, 2));
 }
 
 TEST_CASE("the scalar path agrees with the reference where keys are split", "[attention]") {
     for (const size_t variation : {0U, 1U, 2U}) {
-        runAll(vkf::test::variations[variation], eachNth(casesOfSplits(types[variation]), 3, variation));
+        runAll(vkf::test::variations[variation], eachNth(casesOfSplits(types[variation]), 4, variation));
     }
 }
 
 TEST_CASE("the unfused baseline agrees with the reference", "[attention]") {
-    runAll(vkf::test::variations[3], eachNth(casesOfOneType(), 3, 1));
+    runAll(vkf::test::variations[3], eachNth(casesOfOneType(), 6, 3));
 }
 
 TEST_CASE("the loop order of the first version agrees with the reference", "[attention]") {
-    runAll(vkf::test::variations[9], eachNth(casesOfOneType(), 3, 2));
+    runAll(vkf::test::variations[9], eachNth(casesOfOneType(), 6, 5));
 }
 
 TEST_CASE("the cooperative-matrix path agrees with the reference", "[attention_coopmat]") {
     const vkf::test::Variation& coopmat = vkf::test::variations[4];
-    runAll(coopmat, eachNth(casesOfMatrices(coopmat), 4, 0));
+    runAll(coopmat, eachNth(casesOfMatrices(coopmat), 7, 0));
 }
 
 TEST_CASE("the cooperative-matrix path agrees with the reference through shared memory", "[attention_via_shared]") {
     const vkf::test::Variation& exchange = vkf::test::variations[5];
-    runAll(exchange, eachNth(casesOfMatrices(exchange), 6, 1));
+    runAll(exchange, eachNth(casesOfMatrices(exchange), 23, 1));
 }
 
 TEST_CASE("the decode path agrees with the reference", "[attention_decode]") {
     const vkf::test::Variation& decode = vkf::test::variations[6];
-    runAll(decode, vkf::test::wholeSweeps() ? casesOfEveryType() : eachNth(casesOfOneType(), 3, 0));
+    runAll(decode, vkf::test::wholeSweeps() ? casesOfEveryType() : eachNth(casesOfOneType(), 5, 4));
     for (size_t i = 0; i < std::size(types); i++) {
-        runAll(decode, eachNth(casesOfDecode(types[i]), 4, i));
+        runAll(decode, eachNth(casesOfDecode(types[i]), 8, i));
     }
 }
 
 TEST_CASE("the decode path agrees with the reference in plain arithmetic", "[attention_decode_plain]") {
     for (const size_t variation : {7U, 8U}) {
-        runAll(vkf::test::variations[variation], eachNth(casesOfOneType(), 4, variation - 6));
-        runAll(vkf::test::variations[variation], eachNth(casesOfDecode(types[variation - 6]), 3, variation - 6));
+        runAll(vkf::test::variations[variation], eachNth(casesOfOneType(), 8, variation - 3));
+        runAll(vkf::test::variations[variation], eachNth(casesOfDecode(types[variation - 6]), 7, variation - 6));
     }
 }

@@ -30,7 +30,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The paths that have maps: scalar with and without subgroups, and coopmat with known and unknown element layout.
 void checkInTiles(const VkfProblem& problem, const Inputs& inputs) {
-    for (const uint32_t variation : vkf::test::inTurn({4U, 0U, 5U, 1U, 2U})) {
+    for (const uint32_t variation : vkf::test::inTurn({4U, 0U, 5U, 1U, 2U}, problem)) {
         checkOn(vkf::test::variations[variation], problem, inputs);
     }
 }
@@ -73,7 +73,11 @@ TEST_CASE("biases of 0, -infinity and numbers make tiles of any kind, whatever t
     uint32_t seed = 1;
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_F32, VKF_TYPE_BF16}) {
         for (const uint64_t gap : {0U, 4U, 3U}) { // rows of 700 elements: in words, in pieces of f16, in neither
-            const bool heads = seed % 2 == 0;
+            if (seed % 4 != 1 && !vkf::test::wholeSweeps()) { // each type once, each gap once
+                seed++;
+                continue;
+            }
+            const bool heads = gap == 4;
             VkfProblem problem = problemOf({2, 4, heads ? 2U : 4U, 150, 700, 40, 0, VKF_TYPE_F16});
             setBias(problem, type, heads, gap);
             vkf::enable(problem, VKF_USE_CAUSAL, gap == 3);
@@ -107,8 +111,11 @@ TEST_CASE("rows whose bias is a mask see its holes, and rows with another number
         uint64_t gap;
         bool factors;
     };
-    for (const Case& one : {Case{40, VKF_TYPE_F16, 0, true}, Case{128, VKF_TYPE_F32, 3, false},
-                            Case{128, VKF_TYPE_BF16, 4, true}, Case{160, VKF_TYPE_F16, 1, false}}) {
+    const std::vector<Case> cases = {{40, VKF_TYPE_F16, 0, true},
+                                     {128, VKF_TYPE_BF16, 4, true},
+                                     {160, VKF_TYPE_F16, 1, false},
+                                     {128, VKF_TYPE_F32, 3, false}};
+    for (const Case& one : vkf::test::eachNth(cases, 3)) {
         VkfProblem problem = problemOf({1, 2, 1, 150, 1000, one.dim, 0, VKF_TYPE_F16});
         setBias(problem, one.type, false, one.gap);
         vkf::enable(problem, VKF_USE_BIAS_FACTORS, one.factors);
@@ -176,7 +183,7 @@ TEST_CASE("every path takes a bias of 0 and -infinity, and rows that it leaves n
         fillBias(problem, inputs, [&](uint64_t row, uint64_t key) {
             return row == 3 || key / 32 == row / 32 ? -infinity : key % 2 == 0 ? 0.0 : -0.0;
         });
-        for (const Variation* variation : vkf::test::variationsInTurn(problem, 5)) {
+        for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
             checkOn(*variation, problem, inputs);
         }
     }
@@ -187,7 +194,7 @@ TEST_CASE("tiles that a bias closes are skipped, and a bias of 0 is not multipli
     for (const uint32_t variation : {0U, 4U, 5U}) {
         const Variation& chosen = vkf::test::variations[variation];
         vkf::host::Device& device = vkf::test::deviceOf(chosen);
-        if (vkf::test::leavesOut(device, chosen.path)) {
+        if (vkf::test::leavesOut(device, chosen.path) || (variation == 5 && !vkf::test::wholeSweeps())) {
             continue;
         }
         INFO(chosen.name);

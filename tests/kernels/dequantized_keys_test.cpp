@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "support/call.hpp"
@@ -101,7 +102,6 @@ void addBias(VkfProblem& p, Data&) {
     enable(p, VKF_USE_BIAS);
 }
 
-// Without whole sweeps, every other feature runs with pages, and the others without.
 const std::vector<Feature> features = {
     {"no feature", [](VkfProblem&, Data&) {}},
     {"causal", [](VkfProblem& p, Data&) { p.use |= VKF_USE_CAUSAL; }},
@@ -168,12 +168,33 @@ const std::vector<Feature> features = {
     {"negative scale", [](VkfProblem& p, Data&) { p.scale = -0.1F; }},
 };
 
+// The features of one call. Whole sweeps take each alone. Other runs take each sixth together, which fit.
+std::vector<std::vector<Feature>> featuresOfCalls() {
+    std::vector<std::vector<Feature>> calls(vkf::test::wholeSweeps() ? features.size() : 6);
+    for (size_t i = 0; i < features.size(); i++) {
+        calls[i % calls.size()].push_back(features[i]);
+    }
+    return calls;
+}
+
+std::string addAll(const std::vector<Feature>& all, VkfProblem& problem, Data& data) {
+    std::string names;
+    for (const Feature& feature : all) {
+        feature.add(problem, data);
+        names.append(feature.name).append("; ");
+    }
+    return names;
+}
+
 } // namespace
 
 TEST_CASE("each block type is converted once, aligned to words or not", "[dequantized_keys]") {
     constexpr std::array<std::array<uint32_t, 2>, 5> dims = {{{64, 64}, {96, 96}, {128, 64}, {32, 256}, {256, 160}}};
     for (size_t i = 0; i < blockTypes.size(); i++) {
         for (size_t d = 0; d < dims.size(); d++) {
+            if (d != i % dims.size() && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             const VkfType other = blockTypes[(i + d) % blockTypes.size()];
             check(d == 1 ? throughSharedMemory : inRegisters,
                   problemOf({1, 2, 1, 9, 77, dims[d][0], dims[d][1]}, blockTypes[i], other));
@@ -183,7 +204,7 @@ TEST_CASE("each block type is converted once, aligned to words or not", "[dequan
 
 TEST_CASE("k and v with gaps are converted once", "[dequantized_keys]") {
     for (const bool rowsOutside : {false, true}) {
-        for (const uint32_t dim : {64U, 96U}) {
+        for (const uint32_t dim : vkf::test::eachNth(std::vector{64U, 96U}, 2)) {
             VkfProblem problem = problemOf({2, 6, 3, 11, 131, dim, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q5_1);
             scatter(problem.k, 3, 131, dim, rowsOutside);
             scatter(problem.v, 3, 131, 64, !rowsOutside);
@@ -193,11 +214,10 @@ TEST_CASE("k and v with gaps are converted once", "[dequantized_keys]") {
 }
 
 TEST_CASE("calls with each feature convert k and v once", "[dequantized_keys]") {
-    for (const Feature& feature : vkf::test::eachNth(features, 2)) {
+    for (const std::vector<Feature>& together : vkf::test::eachNth(featuresOfCalls(), 2)) {
         Data data;
         VkfProblem problem = problemOf({3, 4, 2, 21, 150, 64, 96}, VKF_TYPE_Q4_0, VKF_TYPE_Q8_0);
-        feature.add(problem, data);
-        INFO(feature.name);
+        INFO(addAll(together, problem, data));
         check(inRegisters, problem, data);
     }
 }
@@ -205,19 +225,18 @@ TEST_CASE("calls with each feature convert k and v once", "[dequantized_keys]") 
 TEST_CASE("calls with each feature convert pages once", "[dequantized_keys]") {
     constexpr std::array<uint32_t, 4> pageSizes = {16, 1, 256, 2};
     size_t turn = 0;
-    for (const Feature& feature : vkf::test::eachNth(features, 2, 1)) {
+    for (const std::vector<Feature>& together : vkf::test::eachNth(featuresOfCalls(), 2, 1)) {
         Data data;
         VkfProblem problem = problemOf({3, 4, 2, 21, 150, 96, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q4_1);
         vkf::test::setPages(problem, pageSizes[turn % pageSizes.size()], 3);
-        feature.add(problem, data);
-        INFO(feature.name);
+        INFO(addAll(together, problem, data));
         check(turn % 4 != 3 ? inRegisters : throughSharedMemory, problem, data);
         turn++;
     }
 }
 
 TEST_CASE("k and v are converted once under a block mask, for all heads", "[dequantized_keys]") {
-    VkfProblem problem = problemOf({2, 4, 2, 100, 150, 64}, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0);
+    VkfProblem problem = problemOf({2, 4, 2, 100, 150, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0);
     enable(problem, VKF_USE_BLOCK_MASK);
     problem.blockMask.blockSize = 32;
     check(inRegisters, problem);
@@ -240,7 +259,7 @@ TEST_CASE("a converted scale that is not finite reaches the rows that see its bl
 }
 
 TEST_CASE("steps of any size convert k and v to the same bits", "[dequantized_keys]") {
-    VkfProblem problem = problemOf({2, 4, 2, 40, 300, 64}, VKF_TYPE_Q5_0, VKF_TYPE_Q8_0);
+    VkfProblem problem = problemOf({2, 4, 2, 40, 300, 64}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0);
     problem.maxScratchBytes = plenty;
     problem.use |= VKF_USE_CAUSAL;
     const Inputs inputs = vkf::test::makeInputs(problem, {});

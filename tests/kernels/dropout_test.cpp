@@ -316,7 +316,7 @@ TEST_CASE("every path drops the keys of a dropout mask", "[dropout]") {
 TEST_CASE("dropout works with splits, pages, block masks, wide heads and all other features", "[dropout]") {
     Data data;
     data.seed = 61;
-    for (const uint32_t rows : {1U, 4U, 90U}) {
+    for (const uint32_t rows : vkf::test::eachNth(std::vector{4U, 1U, 90U}, 2)) {
         VkfProblem problem = problemOf({2, 10, 2, rows, 333, 72, 0, rows == 4 ? VKF_TYPE_BF16 : VKF_TYPE_F16});
         problem.dropout = {0.4F, 0, 1234567};
         problem.kvSplits = 5;
@@ -359,7 +359,7 @@ TEST_CASE("dropout works with splits, pages, block masks, wide heads and all oth
 TEST_CASE("a probability of 0 changes no bit, the smallest ones no key", "[dropout]") {
     VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, VKF_TYPE_F16});
     const Inputs inputs = makeInputs(problem, {});
-    for (const Variation* variation : vkf::test::variationsInTurn(problem, 3)) {
+    for (const Variation* variation : vkf::test::variationsInTurn(problem, 2)) {
         VkfProblem asked = problem;
         apply(*variation, asked);
         INFO(variation->name);
@@ -375,6 +375,9 @@ TEST_CASE("a probability of 0 changes no bit, the smallest ones no key", "[dropo
 TEST_CASE("NaN and infinity in a dropped key make NaN", "[dropout]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
         for (const bool causal : {false, true}) {
+            if (causal != (type == VKF_TYPE_F16) && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             VkfProblem problem = problemOf({1, 2, 1, 40, 90, 64, 0, type});
             vkf::enable(problem, VKF_USE_CAUSAL, causal);
             problem.dropout = {0.5F, 0, 3};

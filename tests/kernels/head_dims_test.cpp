@@ -85,7 +85,7 @@ constexpr std::array<uint32_t, 2> fewAndMany = {3, 75};
 } // namespace
 
 TEST_CASE("the head dimensions of models beside every type of k and v, on the automatic path", "[head_dims]") {
-    for (const Case& c : vkf::test::eachNth(casesOf(narrow, fewAndMany), 11)) {
+    for (const Case& c : vkf::test::eachNth(casesOf(narrow, fewAndMany), 19)) {
         check(problemFor(c.dims, c.type, c.rows));
     }
 }
@@ -93,7 +93,7 @@ TEST_CASE("the head dimensions of models beside every type of k and v, on the au
 TEST_CASE("the head dimensions of models beside every type of k and v, on matrices", "[head_dims]") {
     vkf::host::Device& device = vkf::test::testDevice();
     vkf::test::needStorage16(device, "path coopmat");
-    for (const Case& c : vkf::test::eachNth(casesOf(narrow, fewAndMany), 11, 1)) {
+    for (const Case& c : vkf::test::eachNth(casesOf(narrow, fewAndMany), 19, 1)) {
         VkfProblem problem = problemFor(c.dims, c.type, c.rows);
         problem.path = VKF_PATH_COOPMAT;
         const VkfResult supported = vkfCheckSupport(device.context(), &problem, nullptr);
@@ -107,7 +107,7 @@ TEST_CASE("the head dimensions of models beside every type of k and v, on matric
 
 TEST_CASE("wide head dimensions beside every type of k and v, with few rows and many", "[head_dims]") {
     constexpr std::array<uint32_t, 3> rowCounts = {1, 5, 75};
-    for (const Case& c : vkf::test::eachNth(casesOf(wide, rowCounts), 13)) {
+    for (const Case& c : vkf::test::eachNth(casesOf(wide, rowCounts), 19)) {
         check(problemFor(c.dims, c.type, c.rows));
     }
     check(problemFor({576, 512}, VKF_TYPE_Q8_0, vkf::test::wholeSweeps() ? 512 : 33));

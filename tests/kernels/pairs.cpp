@@ -353,13 +353,17 @@ const std::vector<Design>& designs() {
     static const std::vector<Design> all = {
         {.name = "scalar", .variations = {0, 1, 2}},
         {.name = "standard", .variations = {3}},
-        {.name = "coopmat", .variations = {4, 5}, .onMatrices = true},
+        {.name = "coopmat", .variations = {4, 5}, .callsOfSecond = 5, .onMatrices = true},
         {.name = "decode", .variations = {6}, .onMatrices = true},
         {.name = "decode in plain arithmetic", .variations = {7, 8}},
         {.name = "key_outer", .variations = {9}},
         {.name = "bf16x3", .variations = {bf16x3Variation}, .bf16x3 = true},
     };
     return all;
+}
+
+size_t variationOf(const Design& design, size_t call) {
+    return design.callsOfSecond == 0 ? call % design.variations.size() : call % design.callsOfSecond == 1 ? 1 : 0;
 }
 
 size_t levelsOn(const Design& design, size_t feature) {
@@ -473,7 +477,7 @@ std::vector<Levels> fewCallsOf(const Design& design) {
     plain[typesFeature] = design.bf16x3 ? 0 : design.onMatrices ? 1 : f32Types;
     std::vector<Levels> few(design.variations.size(), plain);
     while (!missing.empty()) {
-        const size_t variation = few.size() % design.variations.size(); // the variation on which the call runs
+        const size_t variation = variationOf(design, few.size());
         few.push_back(*std::max_element(all.begin(), all.end(), [&](const Levels& a, const Levels& b) {
             return countNew(shownBy(a, variation), missing) < countNew(shownBy(b, variation), missing);
         }));

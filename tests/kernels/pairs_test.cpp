@@ -64,7 +64,7 @@ void runDesign(const Design& design) {
     const std::vector<Levels> calls = vkf::test::wholeSweeps() ? callsOf(design) : fewCallsOf(design);
     for (size_t i = 0; i < calls.size(); i++) {
         for (size_t turn = 0; turn < design.variations.size(); turn++) {
-            if (vkf::test::wholeSweeps() || turn == i % design.variations.size()) {
+            if (vkf::test::wholeSweeps() || turn == variationOf(design, i)) {
                 run(design, design.variations[turn], calls[i]);
                 if (design.bf16x3) { // NaN makes plain arithmetic compute all again
                     run(design, design.variations[turn], calls[i], false);
@@ -84,7 +84,7 @@ std::set<std::string> shadersOfDesigns() {
         const std::vector<Levels> calls = fewCallsOf(design);
         for (size_t i = 0; i < calls.size(); i++) {
             for (size_t turn = 0; turn < design.variations.size(); turn++) {
-                if (turn != i % design.variations.size()) {
+                if (turn != variationOf(design, i)) {
                     continue;
                 }
                 const Variation& variation = variations[design.variations[turn]];

@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <string>
+#include <utility>
 
 #include "device/quirks.hpp"
 #include "planning/plan.hpp"
@@ -204,6 +205,23 @@ TEST_CASE("merges keep their loops where a driver needs this", "[planning]") {
     CHECK_FALSE(rolledMerge());
     caps.quirks = vkf::driverQuirks(VK_DRIVER_ID_GOOGLE_SWIFTSHADER);
     CHECK(rolledMerge());
+}
+
+TEST_CASE("kernels of plain arithmetic keep their loops only where a quirk of their own asks for it", "[planning]") {
+    vkf::Caps caps = capsOf(32, 49152, 1024);
+    VkfProblem problem = problemOf({1, 1, 1, 1, 4096, 64});
+    problem.path = VKF_PATH_SCALAR;
+    problem.kvSplits = 4;
+    const auto rolled = [&](VkfQuirks quirks) { // the attention, the merge
+        caps.quirks = quirks;
+        const vkf::AttentionPlan plan = planOf(caps, problem);
+        CHECK(plan.phases.front().variant.kernel == vkf::Kernel::attentionScalar);
+        return std::pair(plan.phases.front().variant.rolled, plan.phases.back().variant.rolled);
+    };
+    CHECK(rolled(0) == std::pair(false, false));
+    CHECK(rolled(VKF_QUIRK_ROLLED_LOOPS) == std::pair(false, true));
+    CHECK(rolled(VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(true, false));
+    CHECK(rolled(VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(true, true));
 }
 
 TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[planning]") {

@@ -45,7 +45,7 @@ TEST_CASE("every value of a public enumeration has a text of its own", "[problem
     checkTexts(vkfBackwardRoleString, {0, 1, 2, 3});
     checkTexts(vkfGradientString, {1, 2, 4, 8, 16});
     checkTexts(vkfFeatureString, {1, 2, 4, 8, 16});
-    checkTexts(vkfQuirkString, {1, 2, 4, 8, 16, 32});
+    checkTexts(vkfQuirkString, {1, 2, 4, 8, 16, 32, 64});
     checkTexts(vkfDebugString, {1, 2});
     checkTexts(vkfPathRuleString, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
     checkTexts(vkfTileReasonString, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 32});

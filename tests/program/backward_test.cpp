@@ -73,10 +73,10 @@ TEST_CASE("backward computes, verifies and writes the gradients of every kind of
     }
     writeLengths(place, "documents.npy", documents);
     for (const std::string flags :
-         {"--causal --dlse dlse.npy", "--window 4,2 --alignment top-left --softcap 5 --scale 0.3",
-          "--lengths lengths.npy --alibi", "--mask mask.npy --dropout 0.25 --seed 7", "--alibi-slopes heads.npy",
-          "--documents documents.npy --window 9,-1 --first-keys 3", "--block-mask blocks.npy --mask-block 16",
-          "--dropout 0.5 --dropout-mask mask.npy --path scalar"}) {
+         {"--causal --dlse dlse.npy --lengths lengths.npy --alibi",
+          "--window 4,2 --alignment top-left --softcap 5 --scale 0.3 --mask mask.npy --dropout 0.25 --seed 7",
+          "--documents documents.npy --window 9,-1 --first-keys 3 --alibi-slopes heads.npy",
+          "--block-mask blocks.npy --mask-block 16 --dropout 0.5 --dropout-mask mask.npy --path scalar"}) {
         std::string line = call;
         checkDone(place, line.append(all).append(" ").append(flags));
         checkFile(place, "dq.npy", ElementType::f32, {2, 6, 17, 24});

@@ -288,8 +288,95 @@ const GradientCase cases[] = {
     {"no heads", {2, 0, 0, 3, 4, 4}, [](VkfProblem&, Data&) {}},
 };
 
+const GradientCase combinedCases[] = {
+    {"grouped heads, value dim of its own, scale, strides",
+     {2, 6, 2, 15, 31, 8, 3},
+     [](VkfProblem& p, Data&) {
+         p.scale = -0.7F;
+         putRowsOutermost(p);
+     }},
+    {"causal, key lengths, ALiBi, sinks",
+     {4, 2, 1, 9, 9, 4},
+     [](VkfProblem& p, Data& data) {
+         p.use |= VKF_USE_CAUSAL | VKF_USE_ALIBI;
+         enable(p, VKF_USE_KEY_LENGTHS | VKF_USE_SINKS);
+         data.keyLengths = {9, 0, 1, 6};
+     },
+     true},
+    {"window, top-left, softcap, slopes, bias with gaps",
+     {2, 2, 1, 9, 12, 4},
+     [](VkfProblem& p, Data&) {
+         setWindow(p, 2, 1);
+         p.alignment = VKF_ALIGNMENT_TOP_LEFT;
+         p.softcap = 1.5F;
+         p.use |= VKF_USE_ALIBI;
+         enable(p, VKF_USE_ALIBI_SLOPES);
+         addBias(p, true, true, true, 3);
+     }},
+    {"causal, window, first keys, documents, dropout",
+     {2, 2, 1, 12, 12, 4},
+     [](VkfProblem& p, Data& data) {
+         p.use |= VKF_USE_CAUSAL;
+         setWindow(p, 2, 0, 3);
+         enable(p, VKF_USE_DOCUMENT_IDS);
+         data.documentKeys = 6;
+         p.dropout = {0.3F, 0, 99, {}};
+     },
+     true},
+    {"packed, causal, strides, lengths",
+     {1, 4, 2, 1, 1, 4},
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {3, 0, 5, 2}, {4, 3, 0, 6});
+         p.use |= VKF_USE_CAUSAL;
+         enable(p, VKF_USE_KEY_LENGTHS);
+         data.keyLengths = {2, 10, 0, 6};
+         putRowsOutermost(p);
+     },
+     true},
+    {"packed bias for all rows",
+     {1, 2, 1, 1, 1, 4},
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {3, 5}, {4, 2});
+         addBias(p, true, true, false);
+     }},
+    {"mask of bytes, dropout mask, bias for all sequences and heads, with -infinity",
+     {2, 2, 1, 8, 9, 4},
+     [](VkfProblem& p, Data& data) {
+         addMask(p, VKF_USE_MASK, VKF_TYPE_BOOL8);
+         addMask(p, VKF_USE_DROPOUT_MASK, VKF_TYPE_BOOL8);
+         p.dropout.probability = 0.25F;
+         addBias(p, false, false, true);
+         data.biasSquare = 2;
+         data.poisonInvisibleKeys = false;
+     }},
+    {"mask of bits, causal, more rows, sinks, bound seed, bias that repeats by modulo, factors",
+     {4, 4, 2, 9, 7, 4},
+     [](VkfProblem& p, Data&) {
+         p.use |= VKF_USE_CAUSAL;
+         addMask(p, VKF_USE_MASK, VKF_TYPE_BOOL1);
+         enable(p, VKF_USE_SINKS | VKF_USE_DROPOUT_SEED | VKF_USE_BIAS_FACTORS);
+         p.dropout.probability = 0.4F;
+         addBias(p, true, true, true);
+         p.bias.heads = 2;
+         p.bias.sequences = 2;
+     },
+     true},
+    {"block mask, bias for all",
+     {1, 2, 1, 35, 40, 3},
+     [](VkfProblem& p, Data&) {
+         enable(p, VKF_USE_BLOCK_MASK);
+         p.blockMask.blockSize = 16;
+         p.blockMask.headStride = 3;
+         addBias(p, false, false, false);
+     }},
+    {"no keys", {1, 2, 1, 3, 0, 4}, [](VkfProblem&, Data&) {}},
+    {"no rows", {1, 2, 1, 0, 3, 4}, [](VkfProblem&, Data&) {}},
+    {"no heads", {2, 0, 0, 3, 4, 4}, [](VkfProblem&, Data&) {}},
+};
+
 } // namespace
 
 std::span<const GradientCase> gradientCases() { return cases; }
+std::span<const GradientCase> combinedGradientCases() { return combinedCases; }
 
 } // namespace vkf::test

@@ -52,4 +52,8 @@ struct GradientCase {
 };
 std::span<const GradientCase> gradientCases();
 
+// Fewer problems, with the features of gradientCases together. Each has kernels of its own, and drivers that compile
+// for a CPU take seconds for these.
+std::span<const GradientCase> combinedGradientCases();
+
 } // namespace vkf::test

@@ -87,6 +87,10 @@ std::string tuningHead(const host::Device& device) {
 
 bool wholeSweeps() { return environment("VKFLASH_TEST_SWEEPS") == "1"; }
 
+VkfQuirks addedQuirks() {
+    return environment("VKFLASH_TEST_ROLLED") == "1" ? VkfQuirks{VKF_QUIRK_ROLLED_SCALAR_LOOPS} : VkfQuirks{0};
+}
+
 bool validationIsOn() { return environment("VKFLASH_TEST_VALIDATION") != "0"; }
 
 void skipWithoutDevice() {
@@ -109,6 +113,7 @@ host::Device openTestDevice(host::DeviceOptions options) {
     skipWithoutDevice();
     options.select = wantedDevice();
     options.validation = validationIsOn();
+    options.quirks |= addedQuirks();
     if (!options.onValidationMessage) {
         options.onValidationMessage = failOnMessage;
     }

@@ -10,6 +10,7 @@
 //     VKFLASH_TEST_DEVICE       number or name, as vkf::host::DeviceOptions::select; default the best
 //     VKFLASH_TEST_VALIDATION   0 = without the validation layer; default with it
 //     VKFLASH_TEST_SWEEPS       1 = whole sweeps: every case on every variation; default a part of them
+//     VKFLASH_TEST_ROLLED       1 = kernels of plain arithmetic keep their loops, for drivers that compile for a CPU
 //     VKFLASH_TEST_DRIVER       swiftshader = on the driver SwiftShader; default the drivers of the Vulkan loader
 //     VKFLASH_TEST_SWIFTSHADER  file that describes this driver to the Vulkan loader
 //
@@ -50,6 +51,9 @@ std::string tuningHead(const host::Device& device);
 // True if sweeps run every case on every variation (./dev test all). Other runs take a part of them: a driver that
 // compiles for a CPU takes about half a second for a kernel with one set of specialization constants.
 bool wholeSweeps();
+
+// Quirks that the devices above have besides those that a test gives them: VKF_QUIRK_ROLLED_SCALAR_LOOPS or none.
+VkfQuirks addedQuirks();
 
 // True if the devices above use the validation layer. For tests of validation itself.
 bool validationIsOn();

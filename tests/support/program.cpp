@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "support/device.hpp"
+
 namespace fs = std::filesystem;
 
 namespace vkf::test {
@@ -35,6 +37,22 @@ std::vector<std::string> commandWords() {
     return words;
 }
 
+// Adds the quirk of the tests' own devices (VKFLASH_TEST_ROLLED) behind the command, unless the test chooses quirks.
+std::vector<std::string> withAddedQuirks(std::vector<std::string> arguments) {
+    const std::vector<std::string> commands = {"run",  "verify",   "backward", "soak", "tune",
+                                               "demo", "variants", "long",     "step"};
+    const std::vector<std::string> benches = {"prefill", "decode", "backward", "study"};
+    const auto isOneOf = [&](size_t word, const std::vector<std::string>& names) {
+        return arguments.size() > word && std::find(names.begin(), names.end(), arguments[word]) != names.end();
+    };
+    const bool isBench = isOneOf(0, {"bench"}) && isOneOf(1, benches);
+    const bool chooses = std::find(arguments.begin(), arguments.end(), "--quirk") != arguments.end();
+    if (addedQuirks() != 0 && !chooses && (isBench || isOneOf(0, commands))) {
+        arguments.insert(arguments.begin() + (isBench ? 2 : 1), {"--quirk", "rolled-scalar-loops"});
+    }
+    return arguments;
+}
+
 } // namespace
 
 Workplace::Workplace(std::string program) : program_(std::move(program)) {
@@ -55,7 +73,8 @@ ProgramResult Workplace::run(const std::vector<std::string>& arguments, const Su
     std::vector<std::string> words = commandWords();
     const fs::path vkflash = words.back(); // all programs of a build lie in one folder
     words.back() = (vkflash.parent_path() / (program_ + vkflash.extension().string())).string();
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    const std::vector<std::string> given = withAddedQuirks(arguments);
+    words.insert(words.end(), given.begin(), given.end());
     return runWords(words, surroundings);
 }
 

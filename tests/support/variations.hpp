@@ -52,12 +52,20 @@ void apply(const Variation& variation, VkfProblem& problem);
 // multiplies bf16 or has 16-bit storage.
 bool takes(const Variation& variation, const VkfProblem& problem);
 
-// The variations for a case of a sweep. Whole sweeps use all that support the problem. Other runs use `most` of them,
-// and the next case of the running test case gets the next ones. Each pair of features also has a test on every path
+// The variations for a case of a sweep. Whole sweeps use all that support the problem. Other runs use `most` of them.
+// Features, types and head dimensions decide which: problems whose kernels are equal run on the same variations,
+// because compiling a kernel takes nearly all the time of a case. Each pair of features also has a test on every path
 // (kernels/pairs_test.cpp).
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most = 1);
 
-// Takes numbers of variations in turn. Whole sweeps get all given numbers, other runs the next one.
+// Chooses one of some variations in the same way. Whole sweeps get all given numbers.
+std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers, const VkfProblem& problem);
+
+// The usual one of two numbers of variations, and each sixth time the other one, whose kernels take far longer to
+// compile. Whole sweeps get both.
+std::vector<uint32_t> usually(uint32_t usual, uint32_t other);
+
+// Takes numbers in turn. Whole sweeps get all given numbers, other runs the next one.
 std::vector<uint32_t> inTurn(std::initializer_list<uint32_t> numbers);
 
 // The cases of a list that run: all in a whole sweep, otherwise each nth from number `first` on.

@@ -4,7 +4,6 @@
 // columns, and at least 128 columns of v.
 #include <catch2/catch_test_macros.hpp>
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -30,7 +29,7 @@ struct Case {
     uint32_t pageSize = 0;
 };
 
-const std::array cases = {
+const std::vector<Case> cases = {
     Case{{2, 2, 1, 1, 1, 128}},
     Case{{1, 4, 1, 1, 37, 128}, VKF_TYPE_F16, VKF_TYPE_F16, 1},
     Case{{1, 2, 1, 2, 200, 128}, VKF_TYPE_F16, VKF_TYPE_F16, 3, true},
@@ -77,7 +76,7 @@ VkfProblem fullTiles(VkfType type) {
 } // namespace
 
 TEST_CASE("matrices with two columns of each key agree with the reference", "[decode_columns]") {
-    for (const Case& c : cases) {
+    for (const Case& c : vkf::test::eachNth(cases, 2, 1)) {
         check(problemOf(c), {});
     }
 }

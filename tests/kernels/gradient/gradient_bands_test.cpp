@@ -18,7 +18,6 @@ using vkf::test::GradientCase;
 using vkf::test::GradientInputs;
 using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
-using vkf::test::matrixVariations;
 using vkf::test::problemOf;
 using vkf::test::Variation;
 
@@ -73,10 +72,10 @@ void checkFeature(const GradientCase& one, const Variation& variation, VkfType t
 
 TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_bands]") {
     uint32_t count = 0;
-    const auto cases = vkf::test::gradientCases();
-    for (const GradientCase& one : vkf::test::eachNth(std::vector(cases.begin(), cases.end()), 5)) {
+    for (const GradientCase& one :
+         vkf::test::wholeSweeps() ? vkf::test::gradientCases() : vkf::test::combinedGradientCases().first(4)) {
         const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             checkFeature(one, vkf::test::variations[number], type);
         }
     }
@@ -84,7 +83,7 @@ TEST_CASE("ds kept in bands gives the gradients of every feature", "[gradient_ba
 
 TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
     for (const bool causal : {false, true}) {
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = manyBands(VKF_TYPE_F16);
             vkf::enable(forward, VKF_USE_CAUSAL, causal);
@@ -106,7 +105,7 @@ TEST_CASE("dq is the sum over several bands of keys", "[gradient_bands]") {
 // that were not stored, NaN would set off the kernels that compute it again, and hide that. Bytes of 60 are finite.
 TEST_CASE("sums leave out pairs that were not stored", "[gradient_bands]") {
     for (const bool windowed : {false, true}) {
-        for (const uint32_t number : matrixVariations) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = problemOf({1, 4, 2, 110, 70, 32, 0, VKF_TYPE_F16});
             forward.use |= VKF_USE_CAUSAL;
@@ -144,7 +143,7 @@ TEST_CASE("wide heads keep p and ds in bands", "[gradient_bands]") {
         CHECK(outcome.info.bandKeys != 0);
         return outcome.info.bandKeys;
     };
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         VkfProblem forward = problemOf({2, 4, 2, 70, 133, 136, 256, VKF_TYPE_F16});
         forward.use |= VKF_USE_CAUSAL;
@@ -205,7 +204,7 @@ void checkInfinities(const Variation& variation, uint32_t dim) {
 // over on the device.
 TEST_CASE("dq is computed again where stored ds cannot give it", "[gradient_bands]") {
     for (const bool causal : {false, true}) {
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = problemOf({1, 2, 1, causal ? 100U : 256U, causal ? 120U : 64U, 32, 0, VKF_TYPE_F16});
             vkf::enable(forward, VKF_USE_CAUSAL, causal);
@@ -223,7 +222,7 @@ TEST_CASE("dq is computed again where stored ds cannot give it", "[gradient_band
         }
     }
     for (const uint32_t dim : {16U, 136U}) {
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             checkInfinities(vkf::test::variations[number], dim);
         }
     }

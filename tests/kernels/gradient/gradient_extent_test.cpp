@@ -155,7 +155,7 @@ TEST_CASE("the backward pass of very many rows is right in any number of steps",
     const uint32_t rows = vkf::test::wholeSweeps() ? 1U << 20 : 1U << 14;
     for (const auto& [path, type] :
          {std::pair{VKF_PATH_SCALAR, VKF_TYPE_F32}, std::pair{VKF_PATH_COOPMAT, VKF_TYPE_F16}}) {
-        VkfProblem forward = problemOf({1, 1, 1, rows, 5, 8, 0, type});
+        VkfProblem forward = problemOf({1, 1, 1, rows, 5, 16, 0, type});
         forward.path = path;
         const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
         if (!isSupported(problem)) {

@@ -14,9 +14,6 @@
 
 namespace vkf::test {
 
-// The variations of path coopmat, which differ in the element layout of matrices.
-inline constexpr uint32_t matrixVariations[] = {4, 5};
-
 // The gradients of one backward call, as bytes: the span of each tensor, gaps included. Empty if they are not wanted.
 struct GradientOutputs {
     std::vector<std::byte> dq, dk, dv, dbias, dsinks;

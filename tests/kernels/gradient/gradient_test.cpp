@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,6 @@ using vkf::test::GradientInputs;
 using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
 using vkf::test::leavesOut;
-using vkf::test::matrixVariations;
 using vkf::test::problemOf;
 using vkf::test::testDevice;
 using vkf::test::Variation;
@@ -53,10 +53,14 @@ void check(const Variation& variation, VkfProblem forward, const Data& data, boo
     CHECK(outcome.passed());
 }
 
+std::span<const GradientCase> casesOfEveryFeature() {
+    return vkf::test::wholeSweeps() ? vkf::test::gradientCases() : vkf::test::combinedGradientCases();
+}
+
 } // namespace
 
 TEST_CASE("the backward pass of every feature agrees with the reference", "[gradient]") {
-    for (const GradientCase& one : vkf::test::gradientCases()) {
+    for (const GradientCase& one : casesOfEveryFeature()) {
         for (const uint32_t number : vkf::test::inTurn({0, 2})) {
             const Variation& variation = vkf::test::variations[number];
             Data data;
@@ -70,9 +74,9 @@ TEST_CASE("the backward pass of every feature agrees with the reference", "[grad
 
 TEST_CASE("the backward pass of every feature on matrices agrees with the reference", "[gradient]") {
     uint32_t count = 0;
-    for (const GradientCase& one : vkf::test::gradientCases()) {
+    for (const GradientCase& one : casesOfEveryFeature()) {
         const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             const Variation& variation = vkf::test::variations[number];
             if (leavesOut(deviceOf(variation), variation.path)) {
                 continue;
@@ -124,9 +128,11 @@ void checkEmptyRows(const Variation& variation, bool everyFifth) {
 // Tiles of 64 rows and 64 keys lie inside, so that no mask makes them partial. With one empty row, full tiles of its
 // head lie before it, and those of other heads before and after it.
 TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", "[gradient]") {
-    for (const uint32_t number : {0U, 2U, 4U, 5U}) {
-        for (const bool everyFifth : {true, false}) {
-            checkEmptyRows(vkf::test::variations[number], everyFifth);
+    for (const std::vector<uint32_t>& numbers : {vkf::test::usually(4, 5), vkf::test::usually(0, 2)}) {
+        for (const uint32_t number : numbers) {
+            for (const bool everyFifth : {true, false}) {
+                checkEmptyRows(vkf::test::variations[number], everyFifth);
+            }
         }
     }
 }
@@ -156,6 +162,9 @@ TEST_CASE("the backward pass has the same bits on every run and for any steps", 
 TEST_CASE("without query heads dk and dv are zeros", "[gradient]") {
     for (const uint32_t number : {0U, 2U, 4U, 5U}) {
         for (const bool packed : {false, true}) {
+            if (packed && number != 0 && number != 4 && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             const Variation& variation = vkf::test::variations[number];
             VkfProblem forward = problemOf({2, 0, 5, 130, 140, 16, 0, VKF_TYPE_F16});
             Data data;
@@ -169,7 +178,7 @@ TEST_CASE("without query heads dk and dv are zeros", "[gradient]") {
 }
 
 TEST_CASE("the backward pass on matrices has the same bits on every run and for any steps", "[gradient]") {
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         if (leavesOut(deviceOf(variation), variation.path)) {
             continue;
@@ -205,14 +214,14 @@ TEST_CASE("the backward pass on matrices takes every head dimension", "[gradient
         {{1, 2, 2, 130, 33, 112, 136, VKF_TYPE_F16}, false},
     };
     for (const auto& [shape, hasDlse] : cases) {
-        for (const uint32_t number : vkf::test::inTurn({4, 5})) {
+        for (const uint32_t number : vkf::test::usually(4, 5)) {
             check(vkf::test::variations[number], problemOf(shape), Data{}, hasDlse);
         }
     }
 }
 
 TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones", "[gradient]") {
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
             VkfProblem forward = problemOf({1, 4, 2, 90, 110, 64, 72, type});
@@ -235,7 +244,7 @@ TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones",
 
 // Rows of such a head dimension are not whole words of 16 bytes, so tiles arrive element by element.
 TEST_CASE("the backward pass on matrices takes odd head dimensions", "[gradient]") {
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
             if (!vkf::test::takes(variation, problemOf({1, 1, 1, 1, 1, 8, 8, type}))) {
@@ -277,7 +286,7 @@ void checkLargeGradients(const Variation& variation, bool causal) {
 // dp is of the size of dout v here, which is past 65504 for most pairs. In the causal problem the first rows see few
 // keys and have large p. In the other one tiles are full, and p is about 1 / 64.
 TEST_CASE("a ds past the largest fp16 does not become infinite", "[gradient]") {
-    for (const uint32_t number : matrixVariations) {
+    for (const uint32_t number : vkf::test::usually(4, 5)) {
         for (const bool causal : {false, true}) {
             checkLargeGradients(vkf::test::variations[number], causal);
         }
@@ -333,7 +342,8 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
     };
     for (const VkfType each : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         for (const uint32_t number : {0U, 4U, 5U}) {
-            for (size_t edit = 0; edit < std::size(edits); edit++) {
+            const bool near = each == VKF_TYPE_F16 ? number == 5 : number == 0; // has a kernel like another one's
+            for (size_t edit = 0; edit < std::size(edits) && (!near || vkf::test::wholeSweeps()); edit++) {
                 type = each;
                 checkEdit(vkf::test::variations[number], edit);
             }
@@ -363,8 +373,12 @@ TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]"
 
 TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[gradient]") {
     for (const uint32_t number : gradientVariations) {
-        check(vkf::test::variations[number], problemOf({1, 2, 1, 70, 67, 256, 256, VKF_TYPE_F32}), Data{}, true);
-        check(vkf::test::variations[number], problemOf({1, 2, 2, 33, 130, 200, 136, VKF_TYPE_BF16}), Data{}, false);
+        if (number == 2 || vkf::test::wholeSweeps()) {
+            check(vkf::test::variations[number], problemOf({1, 2, 1, 70, 67, 256, 256, VKF_TYPE_F32}), Data{}, true);
+        }
+        if (number == 0 || vkf::test::wholeSweeps()) {
+            check(vkf::test::variations[number], problemOf({1, 2, 2, 33, 130, 200, 136, VKF_TYPE_BF16}), Data{}, false);
+        }
     }
 }
 

@@ -313,16 +313,16 @@ void runHostileAppend(Fenced& memory, uint32_t seed) {
 } // namespace
 
 TEST_CASE("integers of any value make no kernel touch memory outside of the tensors", "[hostile]") {
-    runHostile(vkf::test::wholeSweeps() ? 12 : 2, false);
+    runHostile(vkf::test::wholeSweeps() ? 12 : 1, false);
 }
 
 TEST_CASE("integers of any value make no kernel touch memory outside of tensors of block types", "[hostile]") {
-    runHostile(vkf::test::wholeSweeps() ? 12 : 2, true);
+    runHostile(vkf::test::wholeSweeps() ? 12 : 1, true);
 }
 
 TEST_CASE("integers of any value make no backward pass touch memory outside of the tensors", "[hostile]") {
-    const uint32_t seeds = vkf::test::wholeSweeps() ? 24 : 4;
     for (const uint32_t number : {0U, 4U, 5U}) {
+        const uint32_t seeds = vkf::test::wholeSweeps() ? 24 : number == 5 ? 1 : 2;
         const Variation& variation = vkf::test::variations[number];
         std::optional<Fenced> memory = Fenced::create(deviceOf(variation), fencedBytes);
         if (!memory) {

@@ -166,7 +166,7 @@ TEST_CASE("all KV heads may share one k and one v by strides of 0", "[unusual_ca
     problem.k.rowStride = problem.v.rowStride = 64;
     problem.k.batchStride = problem.v.batchStride = uint64_t{64} * 150;
     const Inputs inputs = vkf::test::makeInputs(vkf::test::fitted(vkf::test::testDevice(), problem), {});
-    for (const uint32_t number : {0U, 3U, 4U, 6U, 9U}) {
+    for (const uint32_t number : vkf::test::eachNth(std::vector{0U, 3U, 4U, 6U, 9U}, 2)) {
         checkOn(variations[number], problem, inputs);
     }
     for (const uint32_t number : inTurn({0U, 4U})) {
@@ -269,6 +269,9 @@ TEST_CASE("one plan is recorded twice into one command buffer, with other tensor
 TEST_CASE("a KV head may have 71, 11 or 24 query heads", "[unusual_calls]") {
     for (const auto& [heads, kvHeads] : {std::pair{71U, 1U}, std::pair{33U, 3U}, std::pair{24U, 1U}}) {
         for (const uint32_t rows : {1U, 7U}) {
+            if (rows != (heads == 33 ? 7U : 1U) && !vkf::test::wholeSweeps()) {
+                continue;
+            }
             checkEverywhere(problemOf({1, heads, kvHeads, rows, 150, 64, 0, VKF_TYPE_F16}));
         }
     }
