@@ -13,8 +13,8 @@
 
 namespace vkf::reference {
 
-// What roundings may change a score by: products of random signs add up to an error of about half a unit of fp32 at the
-// lengths of their two rows, and a sum of terms to half a unit of the score.
+// Returns by how much roundings may change a score. Products of random signs add up to an error of about half a unit of
+// fp32 at the lengths of their two rows. A sum of terms adds half a unit of the score.
 inline double scoreError(double sizeOfScore) { return std::isfinite(sizeOfScore) ? 0x1p-24 * sizeOfScore : 0.0; }
 
 // Takes the keys of a row twice: once for the sizes, and once more, when o is known, for its error.
