@@ -17,7 +17,7 @@ VkfResult planOn(const TunedDevice& device, const CheckedGradient& gradient, Vkf
     VkfProblem forward = gradient.forward.given;
     forward.path = path;
     VkfBackwardProblem asked = gradient.given;
-    asked.problem = &forward;
+    asked.forward = &forward;
     CheckedGradient checked{};
     BackwardPlan plan;
     const VkfResult result = checkGradient(&asked, &checked, message);
