@@ -563,39 +563,6 @@ void checkTiles(const vkf::host::Plan& plan) {
 
 } // namespace
 
-TEST_CASE("a plan says why it has its path, and refuses values that are no path", "[library]") {
-    vkf::host::Device& device = testDevice();
-    VkfProblem problem = problemOf({1, 2, 1, 100, 200, 64});
-    problem.path = VKF_PATH_SCALAR;
-    const vkf::host::Plan plan(device, problem);
-    for (const VkfPath path :
-         {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
-        auto verdict = vkf::make<VkfPathVerdict>();
-        REQUIRE(vkfGetPlanPath(plan.handle(), path, &verdict, nullptr) == VKF_SUCCESS);
-        CHECK(verdict.structSize == sizeof verdict);
-        CHECK((verdict.taken != 0) == (path == VKF_PATH_SCALAR));
-        problem.path = path;
-        VkfMessage message{};
-        const bool supported = vkfCheckSupport(device.context(), &problem, &message) == VKF_SUCCESS;
-        CHECK(verdict.rule == (supported ? VKF_RULE_ASKED_FOR : VKF_RULE_UNSUPPORTED));
-        CHECK(std::string(verdict.reason) == (supported ? "the problem asks for path scalar" : message.text));
-    }
-    auto verdict = vkf::make<VkfPathVerdict>();
-    VkfMessage message{};
-    CHECK(vkfGetPlanPath(nullptr, VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(message.text) == "plan is null");
-    CHECK(vkfGetBackwardPath(nullptr, VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(message.text) == "backward is null");
-    for (const int path : {-1, 0, 6}) {
-        CHECK(vkfGetPlanPath(plan.handle(), static_cast<VkfPath>(path), &verdict, &message) ==
-              VKF_ERROR_INVALID_ARGUMENT);
-        CHECK_THAT(std::string(message.text), ContainsSubstring("it must be 1 to 5"));
-    }
-    CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    verdict.structSize = 1;
-    CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_STRUCT_SIZE);
-}
-
 TEST_CASE("a plan names the tiles that were considered and the one that it took", "[library]") {
     vkf::host::Device& device = testDevice();
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
