@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Marks (shaders/common/compilers.glsl): where several invocations may store to one place in memory, they store atomically.
+// Marks (shaders/common/compilers.glsl): where several invocations may store to one place in memory, they store
+// atomically.
 // A plain store there is a data race by Vulkan's memory model. No driver shows it as a wrong result, so the test reads
 // SPIR-V.
 #include <map>

@@ -105,7 +105,7 @@ using BackwardHandle = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackwa
 
 // The backward pass with gradients of q, k and v.
 BackwardHandle makeBackward(const host::Device& device, const VkfProblem& forward,
-                           const std::optional<uint32_t>& scratch) {
+                            const std::optional<uint32_t>& scratch) {
     auto problem = make<VkfBackwardProblem>();
     problem.forward = &forward;
     problem.maxScratchBytes = mostScratchBytes(scratch);
