@@ -26,7 +26,7 @@ struct RowBlock {
 // Sizes of a row (row_sizes.hpp): means over its keys, weighted by their probabilities without sink and dropout.
 struct RowSizes {
     double values; // the largest mean |v| of a column
-    double scores; // the mean of |s| plus scale |q| |k| times the slope of the softcap
+    double scores; // the mean of scale |q| |k| times the slope of the softcap
     double error;  // what roundings may change in o, to first order
 };
 

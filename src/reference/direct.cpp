@@ -53,7 +53,7 @@ private:
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
                 if (result.sizes != nullptr) {
-                    sizes_.addKey(head, key, s_[at], slopes_[at], p);
+                    sizes_.addKey(head, key, slopes_[at], p);
                 }
             }
         });

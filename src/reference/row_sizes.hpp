@@ -14,8 +14,12 @@
 namespace vkf::reference {
 
 // Returns by how much roundings may change a score. Products of random signs add up to an error of about half a unit of
-// fp32 at the lengths of their two rows. A sum of terms adds half a unit of the score.
-inline double scoreError(double sizeOfScore) { return std::isfinite(sizeOfScore) ? 0x1p-24 * sizeOfScore : 0.0; }
+// fp32 at the lengths of their two rows. A sum of terms adds half a unit of the score. An error over 1 says nothing of
+// p, and would hide any wrong number: the fp32 runs alone judge such rows.
+inline double scoreError(double sizeOfScore) {
+    const double error = 0x1p-24 * sizeOfScore;
+    return error <= 1.0 ? error : 0.0;
+}
 
 // Takes the keys of a row twice: once for the sizes, and once more, when o is known, for its error.
 class RowSizeSums {
@@ -32,8 +36,8 @@ public:
     }
 
     // `slope` is that of the softcap, p the probability times any number.
-    void addKey(const KvHead& head, int64_t key, double s, double slope, double p) {
-        scores_ += p == 0.0 ? 0.0 : p * sizeOf(head, key, s, slope);
+    void addKey(const KvHead& head, int64_t key, double slope, double p) {
+        scores_ += p == 0.0 ? 0.0 : p * productsOf(head, key, slope);
         const float* v = valuesOf(head, key);
         for (size_t column = 0; column < values_.size(); column++) {
             values_[column] += p * std::abs(static_cast<double>(v[column]));
@@ -43,7 +47,7 @@ public:
     // Adds what the roundings of p change in o. p is the probability times l, `kept` the factor of dropout.
     void addError(const KvHead& head, int64_t key, double s, double slope, double p, double l, double kept,
                   const double* o) {
-        const double ofScore = p / l * scoreError(sizeOf(head, key, s, slope));
+        const double ofScore = p / l * scoreError(std::abs(s) + productsOf(head, key, slope));
         const double ofProduct = product_ == VKF_TYPE_F32 ? 0.0 : kept / l * ulp(product_, p) / std::sqrt(12.0);
         const float* v = valuesOf(head, key);
         for (size_t column = 0; column < squares_.size(); column++) {
@@ -63,8 +67,8 @@ private:
     static const float* valuesOf(const KvHead& head, int64_t key) {
         return head.v.data() + static_cast<size_t>(key) * head.columns;
     }
-    double sizeOf(const KvHead& head, int64_t key, double s, double slope) const {
-        return std::abs(s) + slope * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
+    double productsOf(const KvHead& head, int64_t key, double slope) const {
+        return slope * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
     }
 
     double scale_;

@@ -72,12 +72,12 @@ TEST_CASE("a probability of a score whose products cancel may be off by their ro
 }
 
 TEST_CASE("o may be off by the rounding of a probability that the fp32 runs hold exactly", "[reference]") {
-    VkfProblem problem = vkf::test::problemOf({1, 1, 1, 1, 2, dim}); // probabilities of 2/3 and 1/3: p is 1 and 1/2
+    VkfProblem problem = vkf::test::problemOf({1, 1, 1, 1, 2, dim}); // p is 1 and 3/4, which fp16 holds
     Inputs inputs = vkf::test::makeInputs(problem, {});
     for (uint32_t d = 0; d < dim; d++) {
         vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), d, 1.0);
         vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), d, 0.0);
-        vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), dim + d, std::log(0.5) * 8 / dim); // the scale is 1/8
+        vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), dim + d, std::log(0.75) * 8 / dim); // the scale is 1/8
         vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), d, 0.0);
         vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), dim + d, 3.0);
     }
@@ -85,12 +85,12 @@ TEST_CASE("o may be off by the rounding of a probability that the fp32 runs hold
     options.productType = VKF_TYPE_F16;
     const VkfReferenceInputs memory = inputs.reference();
     const auto accepts = [&](double error) {
-        const std::vector<float> o(dim, static_cast<float>(1.0 + error));
+        const std::vector<float> o(dim, static_cast<float>(0.75 / 1.75 * 3.0 + error));
         auto verdict = vkf::make<VkfVerdict>();
         REQUIRE(vkfReferenceVerify(&problem, &memory, &options, o.data(), nullptr, &verdict, nullptr) == VKF_SUCCESS);
         return verdict.passed != 0;
     };
-    const double halfUnit = 0x1p-12 / 1.5 * 3.0; // of fp16 at 1/2, divided by l and times v
+    const double halfUnit = 0x1p-12 / 1.75 * 3.0; // of fp16 at 3/4, divided by l and times v
     CHECK(accepts(0.0));
     CHECK(accepts(halfUnit));
     CHECK_FALSE(accepts(1.5 * halfUnit));
