@@ -12,9 +12,9 @@
 #include "problem/first_sizes.hpp"
 #include "reference/element.hpp"
 #include "reference/row_sizes.hpp"
-#include "reference/rows.hpp"
 #include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
+#include "reference/verdict/run.hpp"
 
 namespace vkf {
 
@@ -27,24 +27,6 @@ namespace vkf::reference {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct Run {
-    std::vector<double> o;       // [heads, selected rows, valueDim]
-    std::vector<double> lse;     // [heads, selected rows]
-    std::vector<RowSizes> sizes; // of rows; of the exact run
-};
-
-Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
-    Call variant = call;
-    variant.options.algorithm = algorithm;
-    variant.options.probabilities = nullptr;
-    Run run;
-    run.lse.resize(call.heads() * call.rows);
-    run.o.resize(run.lse.size() * call.layout(VKF_TENSOR_O).dim);
-    run.sizes.resize(run.lse.size());
-    computeRows(variant, {run.o.data(), run.lse.data(), true, run.sizes.data()}, progressBegin, progressEnd);
-    return run;
-}
 
 using RoundedRuns = std::array<Run, 2>;
 

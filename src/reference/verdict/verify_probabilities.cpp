@@ -16,6 +16,7 @@
 #include "reference/rows.hpp"
 #include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
+#include "reference/verdict/run.hpp"
 
 namespace vkf {
 
@@ -48,30 +49,9 @@ Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     return some;
 }
 
-// lse and sizes of the exact run.
-struct ExactRows {
-    std::vector<double> lse; // [heads, selected rows]
-    std::vector<RowSizes> sizes;
-};
-
-ExactRows exactRowsOf(const Call& call, double progressBegin, double progressEnd) {
-    Call variant = call;
-    variant.options.algorithm = VKF_REFERENCE_DIRECT;
-    variant.options.probabilities = nullptr;
-    ExactRows rows{std::vector<double>(call.heads() * call.rows), std::vector<RowSizes>(call.heads() * call.rows)};
-    std::vector<double> o(rows.lse.size() * call.layout(VKF_TENSOR_O).dim);
-    computeRows(variant, {o.data(), rows.lse.data(), true, rows.sizes.data()}, progressBegin, progressEnd);
-    return rows;
-}
-
 // Returns lse of the call's rows, as `algorithm` computes it, at their places among all rows.
 std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
-    Call variant = call;
-    variant.options.algorithm = algorithm;
-    variant.options.probabilities = nullptr;
-    std::vector<double> o(call.heads() * call.rows * call.layout(VKF_TENSOR_O).dim);
-    std::vector<double> lse(call.heads() * call.rows);
-    computeRows(variant, {o.data(), lse.data(), true}, progressBegin, progressEnd);
+    const std::vector<double> lse = runAlgorithm(call, algorithm, progressBegin, progressEnd).lse;
     std::vector<double> all(call.heads() * call.problem.queryRows);
     for (uint64_t i = 0; i < lse.size(); i++) {
         all[i / call.rows * call.problem.queryRows + call.row(static_cast<uint32_t>(i % call.rows))] = lse[i];
@@ -121,7 +101,7 @@ double errorOfExponents(const VkfProblem& problem, double lse, const RowSizes& s
 
 // `places` are the places of the call's list of rows among the probabilities.
 void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
-             const ExactRows& rows, Comparison* comparison) {
+             const Run& exactRows, Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     const uint64_t heads = call.problem.queryHeads;
     Promise promise(call);
@@ -129,8 +109,8 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t place = 0; place < call.rows; place++) {
             const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
-            const double lse = rows.lse[head * call.rows + place];
-            const RowSizes& sizes = rows.sizes[head * call.rows + place];
+            const double lse = exactRows.lse[head * call.rows + place];
+            const RowSizes& sizes = exactRows.sizes[head * call.rows + place];
             const RowClass ofRow = {scoreClass(lse, sizes.scores), 0};
             const double ofExponents = errorOfExponents(call.problem, lse, sizes);
             const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(place));
@@ -178,10 +158,10 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
         const double begin = static_cast<double>(part) / parts;
         const double end = (part + 1.0) / parts;
         const double middle = begin + (end - begin) / 6;
-        const ExactRows rows = exactRowsOf(some, begin, middle);
+        const Run exactRows = runAlgorithm(some, VKF_REFERENCE_DIRECT, begin, middle);
         const Runs runs =
             areFromLse(call.problem) ? runFromLse(some, middle, end) : runAlgorithms(some, Runs{}, middle, end);
-        compare(some, chosen.places, probabilities, runs, rows, &comparison);
+        compare(some, chosen.places, probabilities, runs, exactRows, &comparison);
     }
     VkfProbabilitiesVerdict verdict{};
     const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {
