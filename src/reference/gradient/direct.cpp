@@ -38,7 +38,7 @@ public:
         kvHead_ = kvHead;
         keys_ = call_.forward.keysOf(batch);
         head_.load(batch, kvHead);
-        errors_.load(head_, maskOf(call_.forward.problem, 0, call_.forward.keyLength(batch)).keys);
+        errors_.load(head_);
         for (uint32_t queryHead = kvHead * group; queryHead < (kvHead + 1) * group; queryHead++) {
             const RowBlock block{&head_.scores(), call_.maskFor(batch, queryHead), batch, queryHead, rows.begin, 0, 0};
             for (uint32_t row = rows.begin; row < rows.end; row++) {

@@ -34,18 +34,7 @@ public:
           product_(call.forward.options.productType), squares_(call.forward.problem.headDim),
           response_(call.forward.problem.headDim) {}
 
-    void load(const GradientHead& head, int64_t keys) {
-        if (!on_) {
-            return;
-        }
-        head_ = &head;
-        normsOfK_.clear();
-        normsOfV_.clear();
-        for (int64_t key = 0; key < keys; key++) {
-            normsOfK_.push_back(norm(head.k(key), call_.forward.problem.headDim));
-            normsOfV_.push_back(norm(head.v(key), call_.layout(VKF_BACKWARD_DV).dim));
-        }
-    }
+    void load(const GradientHead& head) { head_ = &head; }
 
     void loadRow(const RowBlock& block, uint64_t rowNumber, const std::vector<double>& q,
                  const std::vector<double>& dout, const std::vector<double>& o) {
@@ -75,7 +64,7 @@ public:
         }
         const VkfProblem& p = call_.forward.problem;
         const auto at = static_cast<size_t>(pair.key);
-        const double size = std::abs(static_cast<double>(p.scale)) * normOfQ_ * normsOfK_[at];
+        const double size = std::abs(static_cast<double>(p.scale)) * normOfQ_ * head_->scores().normsOfK[at];
         // Error of the exponent. A bias and ALiBi are at most as large as the score and its product together.
         // Near 0, a kernel's tanh is as exact as its argument.
         const double ofSoftcap = std::min(static_cast<double>(p.softcap), 8 * size);
@@ -83,7 +72,7 @@ public:
         const double ofScore = pair.p == 0.0 ? 0.0 : meaningful(ofSizes);
         const double lost = pair.p < leastNormal ? pair.p : 0.0; // a device may take it for 0
         ofP_ = pair.p * (ofScore + 2 * unit) + lost;
-        const double ofDp = unit * pair.kept * normOfDout_ * normsOfV_[at];
+        const double ofDp = unit * pair.kept * normOfDout_ * head_->values().normsOfK[at];
         const double ofDs = pair.p * ofDp + std::abs(pair.ds) * (ofScore + 2 * unit + (lost > 0.0 ? 1.0 : 0.0));
         const double slopeError = p.softcap > 0.0F ? 4 * unit : 0.0;
         const double ofDt = std::abs(pair.factor) * (ofDs + halfUlp(pair.ds)) +
@@ -144,10 +133,10 @@ private:
     // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge
     // such rows.
     static double meaningful(double ofExponent) { return ofExponent <= 1.0 ? ofExponent : 0.0; }
-    template <typename Number> static double norm(const Number* row, size_t count) {
+    static double norm(const double* row, size_t count) {
         double sum = 0.0;
         for (size_t d = 0; d < count; d++) {
-            sum += square(static_cast<double>(row[d]));
+            sum += square(row[d]);
         }
         return std::sqrt(sum);
     }
@@ -159,8 +148,6 @@ private:
     bool on_;
     VkfType product_;
     const GradientHead* head_ = nullptr;
-    std::vector<double> normsOfK_; // of the keys
-    std::vector<double> normsOfV_;
     const double* q_ = nullptr; // of the row
     const double* dout_ = nullptr;
     uint32_t queryHead_ = 0;
