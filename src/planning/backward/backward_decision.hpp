@@ -61,6 +61,9 @@ struct BackwardDecision {
 VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
                          VkfMessage* message);
 
+// Whether a tensor of the forward or of the backward pass has a 16-bit type.
+bool needsStorage16(const CheckedGradient& gradient);
+
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
 template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
     const VkfTensorLayout& dout = gradient.layout(VKF_BACKWARD_DOUT);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "planning/backward/backward_phases.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/message.hpp"
@@ -45,18 +44,11 @@ std::vector<Phase> inOrder(BackwardPhases&& phases) {
     return all;
 }
 
-bool BackwardPhaseBuilder::needsStorage16() const {
-    const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
-    const CheckedGradient& g = gradient_;
-    return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
-           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
-}
-
 VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, const std::array<PhaseTensor, 4>& tensors,
                                      uint64_t items, double operations, Phase* phase, VkfMessage* message) const {
     uint32_t shift = 0;
     const VkfResult result =
-        PhaseBuilder::make({kernel, tensors, needsStorage16(), items, operations}, phase, &shift, message);
+        PhaseBuilder::make({kernel, tensors, needsStorage16(gradient_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
         phase->variant.constants = backwardConstants(gradient_, ofTile, shift);
     }

@@ -60,7 +60,6 @@ public:
     VkfResult requireTile(uint32_t workgroupSize, VkfMessage* message) const;
 
 private:
-    bool needsStorage16() const;
     std::array<PhaseTensor, 4> pairTensors() const;
     template <KernelTile Tile>
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,

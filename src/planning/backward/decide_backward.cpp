@@ -20,12 +20,6 @@ bool writesDq(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_Q, VKF_B
 bool writesDk(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
 bool writesDv(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
-bool needsStorage16(const CheckedGradient& g) {
-    const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
-    return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
-           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
-}
-
 BackwardTileProblem problemOf(const CheckedGradient& gradient, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
     const VkfProblem& p = gradient.forward.given;
     const bool keys = owner == BackwardOwner::keys;
@@ -266,6 +260,12 @@ void showTiles(const CheckedGradient& gradient, BackwardDecision* decision) {
 }
 
 } // namespace
+
+bool needsStorage16(const CheckedGradient& g) {
+    const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
+    return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
+           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
+}
 
 VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
                          VkfMessage* message) {
