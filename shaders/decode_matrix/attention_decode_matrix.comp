@@ -231,11 +231,12 @@ void main() {
                 attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
             }
         }
-        stageStates(turn);
+        stageStates();
         barrier();
         if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(turn != 0 || infinite_sums == 0u)) {
             break;
         }
+        barrier(); // all have read infinite_sums, which the second turn may set again
         clearState();
         full = uvec2(0);
     }
