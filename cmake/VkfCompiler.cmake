@@ -55,6 +55,16 @@ function(vkf_target_defaults target)
   endif()
 endfunction()
 
+# vkf_compile_together(<target> <sources a unit>)
+# Compiles several sources as one unit. Headers cost more time than a source's own code: units of ten sources compile in
+# about a fifth of the time. Therefore names in unnamed namespaces must differ within a target. ./dev lint compiles each
+# source alone.
+function(vkf_compile_together target sources)
+  if(NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
+  endif()
+endfunction()
+
 # vkf_add_library(<target> NAME <name> [SHARED_OPTION] SOURCES ... HEADERS ...)
 # Adds a library of this project. It is vkflash::<name> inside the build and after installation, with public headers
 # relative to include/. With SHARED_OPTION it is shared if VKFLASH_BUILD_SHARED is on. Otherwise it is always static.
@@ -69,6 +79,7 @@ function(vkf_add_library target)
   add_library(${target} ${type} ${arg_SOURCES})
   add_library(vkflash::${arg_NAME} ALIAS ${target})
   vkf_target_defaults(${target})
+  vkf_compile_together(${target} 10)
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${arg_HEADERS})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/shaders")
