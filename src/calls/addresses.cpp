@@ -64,7 +64,7 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
     for (size_t i = 0; i < arrayCount; i++) {
         const ArrayRow& row = arrayTable[i];
-        if (call == InputsOf::gradient && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
+        if (call == InputsOf::backward && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
             continue;
         }
         const VkfBinding& binding = bindings.*inputBindings[i].binding;

@@ -88,7 +88,7 @@ struct Backward::State {
     Device device;
     VkfProblem forward{};
     VkfBackwardProblem problem;
-    vkf::Backward gradient;
+    vkf::Backward backward;
     VkfBackwardInfo info = make<VkfBackwardInfo>();
     Buffer q, k, v, o, lse, dout, dlse, scratch;
     std::vector<Buffer> optional; // in the order of optionalTensors; outputs have none
@@ -105,9 +105,9 @@ private:
 Backward::State::State(Device& on, const VkfBackwardProblem& given) : device(on), problem(given) {
     VkfMessage message{};
     device.state_->remembering(
-        [&] { check(vkfCreateBackward(device.context(), &given, gradient.put(), &message), message); });
+        [&] { check(vkfCreateBackward(device.context(), &given, backward.put(), &message), message); });
     keepForward();
-    check(vkfGetBackwardInfo(gradient.get(), &info, &message), message);
+    check(vkfGetBackwardInfo(backward.get(), &info, &message), message);
     createBuffers();
     bindAll();
 }
@@ -161,7 +161,7 @@ Backward& Backward::operator=(Backward&& other) noexcept = default;
 Backward::~Backward() = default;
 
 const VkfBackwardInfo& Backward::info() const noexcept { return state_->info; }
-VkfBackward Backward::handle() const noexcept { return state_->gradient.get(); }
+VkfBackward Backward::handle() const noexcept { return state_->backward.get(); }
 const VkfBackwardBindings& Backward::bindings() const noexcept { return state_->bindings; }
 
 void Backward::upload(const HostTensors& tensors, const HostGradients& gradients) {
@@ -189,7 +189,7 @@ double Backward::run(const std::function<void(double)>& progress) {
     for (uint32_t step = 0; step < s.info.stepCount; ++step) {
         seconds += s.device.submit([&](VkCommandBuffer commandBuffer) {
             VkfMessage message{};
-            check(vkfCmdBackwardSteps(commandBuffer, s.gradient.get(), &s.bindings, step, 1, &message), message);
+            check(vkfCmdBackwardSteps(commandBuffer, s.backward.get(), &s.bindings, step, 1, &message), message);
         });
         if (progress) {
             progress(static_cast<double>(step + 1) / s.info.stepCount);
@@ -211,18 +211,18 @@ void Backward::download(const HostGradients& gradients) {
 
 BackwardReport backward(Device& device, const VkfBackwardProblem& problem, const HostTensors& tensors,
                         const HostGradients& gradients, const std::function<void(double)>& progress) {
-    Backward gradient(device, problem);
+    Backward backward(device, problem);
     // Checks the outputs before all the work, not after it.
     for (const Output& output : outputs) {
         if (wants(problem, output.gradient)) {
             requirePointer(output.array(gradients), tensorBytes(output.layout(problem)), output.name);
         }
     }
-    gradient.upload(tensors, gradients);
+    backward.upload(tensors, gradients);
     BackwardReport report;
-    report.seconds = gradient.run(progress);
-    gradient.download(gradients);
-    report.info = gradient.info();
+    report.seconds = backward.run(progress);
+    backward.download(gradients);
+    report.info = backward.info();
     return report;
 }
 

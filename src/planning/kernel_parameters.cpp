@@ -310,10 +310,10 @@ void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
     setReach(problem, c);
 }
 
-Constants backwardConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
-    const VkfBackwardProblem& g = gradient.given;
-    Constants c = constantsOf(gradient.forward, ofTile, shift);
-    setExtraSlotToTable(gradient.forward, c);
+Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift) {
+    const VkfBackwardProblem& g = backward.given;
+    Constants c = constantsOf(backward.forward, ofTile, shift);
+    setExtraSlotToTable(backward.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = has(g, VKF_USE_DLSE) ? 1 : 0;

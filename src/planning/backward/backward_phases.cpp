@@ -48,9 +48,9 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
                                      uint64_t items, double operations, Phase* phase, VkfMessage* message) const {
     uint32_t shift = 0;
     const VkfResult result =
-        PhaseBuilder::make({kernel, tensors, needsStorage16(gradient_), items, operations}, phase, &shift, message);
+        PhaseBuilder::make({kernel, tensors, needsStorage16(backward_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
-        phase->variant.constants = backwardConstants(gradient_, ofTile, shift);
+        phase->variant.constants = backwardConstants(backward_, ofTile, shift);
     }
     return result;
 }
@@ -60,7 +60,7 @@ std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
     return {{{Operand::q, byteStrides(p.layout(VKF_TENSOR_Q)), "q"},
              {Operand::k, byteStrides(p.layout(VKF_TENSOR_K)), "k"},
              {Operand::v, byteStrides(p.layout(VKF_TENSOR_V)), "v"},
-             {Operand::dout, byteStrides(gradient_.layout(VKF_BACKWARD_DOUT)), "dout"}}};
+             {Operand::dout, byteStrides(backward_.layout(VKF_BACKWARD_DOUT)), "dout"}}};
 }
 
 template <KernelTile Tile>
@@ -79,7 +79,7 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardTile& tile, uint64_t ite
 VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations,
                                           Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
-    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
+    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
@@ -87,7 +87,7 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64
 VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations,
                                          Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
-    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
+    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }

@@ -34,12 +34,12 @@ std::vector<Phase> inOrder(BackwardPhases&& phases);
 class BackwardPhaseBuilder : public PhaseBuilder {
 public:
     // The arguments must live as long as the builder.
-    BackwardPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const BackwardDecision& decision)
-        : PhaseBuilder(caps, gradient.forward, decision.matrix, decision.productType), gradient_(gradient),
+    BackwardPhaseBuilder(const Caps& caps, const CheckedBackward& backward, const BackwardDecision& decision)
+        : PhaseBuilder(caps, backward.forward, decision.matrix, decision.productType), backward_(backward),
           decision_(decision) {}
 
-    const CheckedGradient& gradient() const { return gradient_; }
-    const CheckedProblem& forward() const { return gradient_.forward; }
+    const CheckedBackward& backward() const { return backward_; }
+    const CheckedProblem& forward() const { return backward_.forward; }
     const BackwardDecision& decision() const { return decision_; }
 
     // Makes a phase of `items` work items of at most `operations` each.
@@ -65,7 +65,7 @@ private:
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                         Phase* phase, VkfMessage* message) const;
 
-    const CheckedGradient& gradient_;
+    const CheckedBackward& backward_;
     const BackwardDecision& decision_;
 };
 

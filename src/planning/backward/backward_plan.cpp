@@ -31,16 +31,16 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 }
 
 // Fills in the table of the call, all but addresses.
-void fillTable(const CheckedGradient& gradient, BackwardPlan* plan) {
-    const VkfProblem& p = gradient.forward.given;
+void fillTable(const CheckedBackward& backward, BackwardPlan* plan) {
+    const VkfProblem& p = backward.forward.given;
     shared::BackwardTable& table = plan->table;
-    table.dq = stridesOf(gradient.layout(VKF_BACKWARD_DQ));
-    table.dk = stridesOf(gradient.layout(VKF_BACKWARD_DK));
-    table.dv = stridesOf(gradient.layout(VKF_BACKWARD_DV));
+    table.dq = stridesOf(backward.layout(VKF_BACKWARD_DQ));
+    table.dk = stridesOf(backward.layout(VKF_BACKWARD_DK));
+    table.dv = stridesOf(backward.layout(VKF_BACKWARD_DV));
     table.kv_heads = p.kvHeads;
     table.scale = p.scale;
-    if (gradient.biasElements != 0) {
-        const uint64_t bytes = vkfTypeBytes(gradient.given.dbiasType);
+    if (backward.biasElements != 0) {
+        const uint64_t bytes = vkfTypeBytes(backward.given.dbiasType);
         table.dbias = {0, p.bias.batchStride * bytes, p.bias.headStride * bytes, p.bias.rowStride * bytes};
         table.bias_sequences = differing(p.bias.batchStride, p.bias.sequences, p.batch);
         table.bias_heads = differing(p.bias.headStride, p.bias.heads, p.queryHeads);
@@ -71,7 +71,7 @@ VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Ba
     const VkfResult result =
         builder.make(Kernel::backwardRows, constants,
                      {{{Operand::o, byteStrides(forward.layout(VKF_TENSOR_O)), "o"},
-                       {Operand::dout, byteStrides(builder.gradient().layout(VKF_BACKWARD_DOUT)), "dout"},
+                       {Operand::dout, byteStrides(builder.backward().layout(VKF_BACKWARD_DOUT)), "dout"},
                        {Operand::dlse, {}, "dlse"},
                        {Operand::scratchState, {}, "scratch"}}},
                      tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);
@@ -198,10 +198,10 @@ void buildPreparation(const VkfProblem& p, BackwardPlan* plan, BackwardPhases* p
     phases->table = tablePhase();
 }
 
-VkfResult build(const Caps& caps, const CheckedGradient& gradient, BackwardPlan* plan, VkfMessage* message) {
-    const BackwardPhaseBuilder builder(caps, gradient, *plan);
+VkfResult build(const Caps& caps, const CheckedBackward& backward, BackwardPlan* plan, VkfMessage* message) {
+    const BackwardPhaseBuilder builder(caps, backward, *plan);
     BackwardPhases phases;
-    fillTable(gradient, plan);
+    fillTable(backward, plan);
     for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks}) {
         if (const VkfResult result = step(builder, plan, &phases, message); result != VKF_SUCCESS) {
             return result;
@@ -211,19 +211,19 @@ VkfResult build(const Caps& caps, const CheckedGradient& gradient, BackwardPlan*
         plan->scratch = {};
         return VKF_SUCCESS;
     }
-    buildPreparation(gradient.forward.given, plan, &phases);
+    buildPreparation(backward.forward.given, plan, &phases);
     plan->phases = inOrder(std::move(phases));
     return checkStepCount(plan->phases, message);
 }
 
 } // namespace
 
-VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedGradient& gradient, BackwardPlan* plan,
+VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedBackward& backward, BackwardPlan* plan,
                            VkfMessage* message) {
     BackwardPlan made;
-    VkfResult result = decideBackward(device, gradient, &made, message);
+    VkfResult result = decideBackward(device, backward, &made, message);
     if (result == VKF_SUCCESS) {
-        result = build(device.caps, gradient, &made, message);
+        result = build(device.caps, backward, &made, message);
     }
     if (result == VKF_SUCCESS) {
         *plan = std::move(made);

@@ -136,13 +136,13 @@ bool fillsBands(const CheckedProblem& forward, const BackwardMatrixTile& store) 
 
 // Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where lab/log-0.4.md
 // shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
-uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
+uint64_t allowedBytes(const CheckedBackward& backward, uint64_t workgroups) {
     constexpr uint32_t widestWithout = 64;
     // Kernels find words of 16 bytes by an index, which SPIR-V takes for a signed number.
     constexpr uint64_t mostBytes = uint64_t{INT32_MAX} * 16;
-    const VkfProblem& p = gradient.forward.given;
-    if (gradient.given.maxScratchBytes != 0) {
-        return std::min(gradient.given.maxScratchBytes, mostBytes);
+    const VkfProblem& p = backward.forward.given;
+    if (backward.given.maxScratchBytes != 0) {
+        return std::min(backward.given.maxScratchBytes, mostBytes);
     }
     const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
     return pays ? VKF_DEFAULT_BACKWARD_SCRATCH_BYTES : 0;
@@ -150,18 +150,18 @@ uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
 
 } // namespace
 
-BackwardBands chooseBackwardBands(const CheckedGradient& gradient, const BackwardMatrixTile& store,
+BackwardBands chooseBackwardBands(const CheckedBackward& backward, const BackwardMatrixTile& store,
                                   const BackwardSumTile& sum) {
-    const VkfProblem& p = gradient.forward.given;
-    if (!fillsBands(gradient.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
+    const VkfProblem& p = backward.forward.given;
+    if (!fillsBands(backward.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
         return {};
     }
     const Sizes sizes = sizesOf(p, store, sum);
     const uint64_t all = sizes.heads * sizes.tiles;
-    const uint64_t allowed = allowedBytes(gradient, all);
+    const uint64_t allowed = allowedBytes(backward, all);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
-        const BackwardBands bands = bandsOf(gradient.forward, store, sizes, workgroups, allowed);
+        const BackwardBands bands = bandsOf(backward.forward, store, sizes, workgroups, allowed);
         if (bands.heads != 0) {
             return bands;
         }

@@ -91,7 +91,7 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
         if (problem.storesP || !isAbout(entry, kernelOf(problem), problem.call)) {
             continue;
         }
-        const TunedBackwardTile& t = entry.gradient;
+        const TunedBackwardTile& t = entry.backward;
         BackwardMatrixTile tile =
             tileOf({t.subgroups, t.ownedTiles, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
         tile.tuned = true;

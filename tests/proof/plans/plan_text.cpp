@@ -121,7 +121,7 @@ std::string textOf(const BackwardPlan& plan) {
     text.field("ds", plan.scratch.offset(ScratchRange::storedDs))
         .field("p", plan.scratch.offset(ScratchRange::storedP));
     text.field("sums", plan.scratch.offset(ScratchRange::partialSums)).field("bandKeys", plan.bandKeys());
-    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("gradientTable", plan.table);
+    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("backwardTable", plan.table);
     return text.str();
 }
 

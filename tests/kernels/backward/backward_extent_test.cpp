@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "support/command_buffers.hpp"
 #include "support/device.hpp"
 #include "support/guarded.hpp"
@@ -19,9 +19,9 @@
 namespace {
 
 using vkf::host::Buffer;
+using vkf::test::BackwardInputs;
+using vkf::test::BackwardOutcome;
 using vkf::test::Data;
-using vkf::test::GradientInputs;
-using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
 using vkf::test::problemOf;
 using vkf::test::testDevice;
@@ -81,21 +81,21 @@ private:
 
 // Runs the backward pass with the second head of all tensors far away.
 vkf::test::GradientOutputs runFar(FarMemory& memory, const VkfProblem& forward, const Inputs& inputs,
-                                  const GradientInputs& more) {
+                                  const BackwardInputs& more) {
     vkf::host::Device& device = testDevice();
     VkfProblem far = forward;
-    VkfBackwardProblem problem = vkf::test::gradientOf(far);
+    VkfBackwardProblem problem = vkf::test::backwardOf(far);
     for (VkfTensor* tensor : {&far.q, &far.k, &far.v, &far.o, &problem.dout, &problem.dq, &problem.dk, &problem.dv}) {
         tensor->rowStride = forward.headDim;
         tensor->headStride = memory.distance() / vkfTypeBytes(forward.q.type);
     }
     VkfMessage message{};
-    vkf::Backward gradient;
-    const VkfResult made = vkfCreateBackward(device.context(), &problem, gradient.put(), &message);
+    vkf::Backward backward;
+    const VkfResult made = vkfCreateBackward(device.context(), &problem, backward.put(), &message);
     INFO(message.text);
     REQUIRE(made == VKF_SUCCESS);
     auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
+    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, &message) == VKF_SUCCESS);
     const Buffer scratch = device.createBuffer(info.scratchBytes);
     const vkf::test::Guarded lse = vkf::test::uploaded(device, more.lse);
     auto call = vkf::make<VkfBindings>();
@@ -119,7 +119,7 @@ vkf::test::GradientOutputs runFar(FarMemory& memory, const VkfProblem& forward, 
         add(output, std::vector<std::byte>(bytes, std::byte{0xff}));
     }
     device.submit([&](VkCommandBuffer commandBuffer) {
-        CHECK(vkfCmdBackward(commandBuffer, gradient.get(), &bindings, &message) == VKF_SUCCESS);
+        CHECK(vkfCmdBackward(commandBuffer, backward.get(), &bindings, &message) == VKF_SUCCESS);
     });
     return {memory.download(bytes, place - 3 * bytes),
             memory.download(bytes, place - 2 * bytes),
@@ -130,46 +130,46 @@ vkf::test::GradientOutputs runFar(FarMemory& memory, const VkfProblem& forward, 
 
 } // namespace
 
-TEST_CASE("the backward pass finds heads that lie over 4 GiB apart", "[gradient]") {
+TEST_CASE("the backward pass finds heads that lie over 4 GiB apart", "[backward]") {
     FarMemory memory(testDevice());
     REQUIRE(memory.distance() > UINT32_MAX);
     for (const auto& [path, type] :
          {std::pair{VKF_PATH_SCALAR, VKF_TYPE_F32}, std::pair{VKF_PATH_COOPMAT, VKF_TYPE_F16}}) {
         VkfProblem forward = problemOf({1, 2, 2, 64, 64, 16, 0, type});
         forward.path = path;
-        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         if (!isSupported(problem)) {
             continue;
         }
         const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         vkf::test::computeForward(forward, inputs, productTypeOf(forward), &more);
-        const GradientOutcome dense = runGradientUnjudged(testDevice(), problem, inputs, more);
+        const BackwardOutcome dense = runBackwardUnjudged(testDevice(), problem, inputs, more);
         INFO(dense.info.description);
         CHECK(runFar(memory, forward, inputs, more) == dense.outputs);
     }
 }
 
 // Few keys see all rows: dk and dv are long sums, and the phases have very different numbers of steps.
-TEST_CASE("the backward pass of very many rows is right in any number of steps", "[gradient]") {
+TEST_CASE("the backward pass of very many rows is right in any number of steps", "[backward]") {
     const uint32_t rows = vkf::test::wholeSweeps() ? 1U << 20 : 1U << 14;
     for (const auto& [path, type] :
          {std::pair{VKF_PATH_SCALAR, VKF_TYPE_F32}, std::pair{VKF_PATH_COOPMAT, VKF_TYPE_F16}}) {
         VkfProblem forward = problemOf({1, 1, 1, rows, 5, 16, 0, type});
         forward.path = path;
-        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         if (!isSupported(problem)) {
             continue;
         }
         const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        const GradientInputs more = vkf::test::makeGradientInputs(problem);
+        const BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         forward.maxStepOperations = uint64_t{rows} * 5;
-        const GradientOutcome stepped = runGradient(testDevice(), problem, inputs, more, 7);
+        const BackwardOutcome stepped = runBackward(testDevice(), problem, inputs, more, 7);
         INFO(stepped.text());
         CHECK(stepped.passed());
         CHECK(stepped.info.stepCount > 20);
         forward.maxStepOperations = 0;
-        const GradientOutcome whole = runGradient(testDevice(), problem, inputs, more);
+        const BackwardOutcome whole = runBackward(testDevice(), problem, inputs, more);
         CHECK(whole.info.stepCount < 8);
         CHECK(whole.outputs == stepped.outputs);
     }
@@ -179,7 +179,7 @@ namespace {
 
 // Outputs and scratch memory of one of several calls with the same inputs.
 struct ThreadMemory {
-    ThreadMemory(vkf::host::Device& device, const GradientOutcome& like)
+    ThreadMemory(vkf::host::Device& device, const BackwardOutcome& like)
         : dq(device, like.outputs.dq.size()), dk(device, like.outputs.dk.size()), dv(device, like.outputs.dv.size()),
           scratch(device, like.info.scratchBytes) {}
 
@@ -188,16 +188,16 @@ struct ThreadMemory {
 
 } // namespace
 
-TEST_CASE("eight threads create and record gradients of one context at once", "[gradient]") {
+TEST_CASE("eight threads create and record backward passes of one context at once", "[backward]") {
     constexpr size_t count = 8;
     vkf::host::Device& device = testDevice();
     VkfProblem forward = problemOf({1, 2, 1, 33, 40, 24});
     forward.path = VKF_PATH_SCALAR;
-    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
-    const GradientOutcome expected = runGradientUnjudged(device, problem, inputs, more);
+    const BackwardOutcome expected = runBackwardUnjudged(device, problem, inputs, more);
 
     const vkf::test::DeviceInputs memory(device, inputs);
     const vkf::test::Guarded dout = vkf::test::uploaded(device, more.dout);
@@ -215,15 +215,15 @@ TEST_CASE("eight threads create and record gradients of one context at once", "[
     REQUIRE(vkfCreateBackward(device.context(), &problem, shared.put(), nullptr) == VKF_SUCCESS);
     std::vector<VkfResult> results(3 * count, VKF_ERROR_VULKAN);
     const auto work = [&](size_t t) {
-        // One gradient has pipelines that all threads want, the other one has its own.
+        // One backward pass has pipelines that all threads want, the other one has its own.
         VkfProblem same = problemOf({1, 1, 1, 8, 8, 32});
         VkfProblem other = problemOf({1, 1, 1, 8, 8, static_cast<uint32_t>(33 + t)});
         same.path = other.path = VKF_PATH_SCALAR;
         const VkfProblem* const problems[] = {&same, &other};
         for (size_t i = 0; i < 2; i++) {
-            const VkfBackwardProblem made = vkf::test::gradientOf(*problems[i]);
-            vkf::Backward gradient;
-            results[3 * t + i] = vkfCreateBackward(device.context(), &made, gradient.put(), nullptr);
+            const VkfBackwardProblem made = vkf::test::backwardOf(*problems[i]);
+            vkf::Backward backward;
+            results[3 * t + i] = vkfCreateBackward(device.context(), &made, backward.put(), nullptr);
         }
         auto bindings = vkf::make<VkfBackwardBindings>();
         bindings.forward = &call;

@@ -8,7 +8,7 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
-#include "reference/gradient/algorithm.hpp"
+#include "reference/backward/algorithm.hpp"
 #include "reference/parallel.hpp"
 #include "reference/rows.hpp"
 
@@ -22,24 +22,24 @@ VKF_FIRST_SIZE(VkfReferenceGradients, dsinks);
 namespace vkf::reference {
 namespace {
 
-std::unique_ptr<GradientAlgorithm> makeAlgorithm(const GradientCall& call, const GradientOutput& output,
+std::unique_ptr<BackwardAlgorithm> makeAlgorithm(const BackwardCall& call, const GradientOutput& output,
                                                  const GradientOutput& errors) {
     switch (call.algorithm()) {
     case VKF_REFERENCE_TILED:
-        return makeTiledGradient(call, output);
+        return makeTiledBackward(call, output);
     case VKF_REFERENCE_TILED_FP32:
     case VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS:
-        return makeTiledGradientFp32(call, output, call.algorithm() == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS);
+        return makeTiledBackwardFp32(call, output, call.algorithm() == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS);
     default:
-        return makeDirectGradient(call, output, errors);
+        return makeDirectBackward(call, output, errors);
     }
 }
 
-bool isFp32(const GradientCall& call) {
+bool isFp32(const BackwardCall& call) {
     return call.algorithm() == VKF_REFERENCE_TILED_FP32 || call.algorithm() == VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS;
 }
 
-void clearTensor(const GradientCall& call, VkfBackwardRole role, double* to) {
+void clearTensor(const BackwardCall& call, VkfBackwardRole role, double* to) {
     const VkfTensorLayout& layout = call.layout(role);
     for (uint64_t row = 0; to != nullptr && row < uint64_t{layout.batch} * layout.heads * layout.rows; row++) {
         if (call.selects(row % layout.rows)) {
@@ -49,7 +49,7 @@ void clearTensor(const GradientCall& call, VkfBackwardRole role, double* to) {
 }
 
 // Adds up the sums of the sequences, in their order. Rounds as the algorithm does.
-void reduceSinks(const GradientCall& call, const std::vector<double>& sums, double* to) {
+void reduceSinks(const BackwardCall& call, const std::vector<double>& sums, double* to) {
     const uint32_t heads = call.forward.problem.queryHeads;
     for (uint64_t i = 0; i < sums.size(); i++) {
         double& sum = to[i % heads];
@@ -57,7 +57,7 @@ void reduceSinks(const GradientCall& call, const std::vector<double>& sums, doub
     }
 }
 
-void roundBias(const GradientCall& call, double* dbias) {
+void roundBias(const BackwardCall& call, double* dbias) {
     if (dbias != nullptr && isFp32(call)) {
         forEachBiasElement(call.forward.problem, [&](uint64_t element) {
             dbias[element] = roundElement(call.problem.dbiasType, dbias[element]);
@@ -67,7 +67,7 @@ void roundBias(const GradientCall& call, double* dbias) {
 
 } // namespace
 
-VkfResult checkGradientOutputs(const GradientCall& call, const std::array<const void*, 5>& outputs,
+VkfResult checkBackwardOutputs(const BackwardCall& call, const std::array<const void*, 5>& outputs,
                                VkfMessage* message) {
     const VkfGradients wanted = call.problem.gradients != 0
                                     ? call.problem.gradients
@@ -86,7 +86,7 @@ VkfResult checkGradientOutputs(const GradientCall& call, const std::array<const 
     return VKF_SUCCESS;
 }
 
-void clearGradients(const GradientCall& call, const GradientOutput& output) {
+void clearGradients(const BackwardCall& call, const GradientOutput& output) {
     clearTensor(call, VKF_BACKWARD_DQ, output.dq);
     clearTensor(call, VKF_BACKWARD_DK, output.dk);
     clearTensor(call, VKF_BACKWARD_DV, output.dv);
@@ -98,7 +98,7 @@ void clearGradients(const GradientCall& call, const GradientOutput& output) {
     }
 }
 
-void computeForward(GradientCall* call) {
+void computeForward(BackwardCall* call) {
     if (call->forward.empty() || (call->inputs.o != nullptr && call->inputs.lse != nullptr)) {
         return;
     }
@@ -116,7 +116,7 @@ void computeForward(GradientCall* call) {
     }
 }
 
-void computeGradients(const GradientCall& call, GradientOutput output, GradientOutput errors, double progressBegin,
+void computeGradients(const BackwardCall& call, GradientOutput output, GradientOutput errors, double progressBegin,
                       double progressEnd) {
     clearGradients(call, output);
     clearGradients(call, errors);
@@ -135,7 +135,7 @@ void computeGradients(const GradientCall& call, GradientOutput output, GradientO
     // Heads and sequences may share elements of dbias, which one thread adds up in a fixed order.
     const auto threads =
         static_cast<uint32_t>(output.dbias != nullptr ? 1 : std::min<uint64_t>(call.forward.options.threads, heads));
-    std::vector<std::unique_ptr<GradientAlgorithm>> workers;
+    std::vector<std::unique_ptr<BackwardAlgorithm>> workers;
     for (uint32_t worker = 0; worker < threads; worker++) {
         workers.push_back(makeAlgorithm(call, output, errors));
     }
@@ -159,12 +159,12 @@ void computeGradients(const GradientCall& call, GradientOutput output, GradientO
 } // namespace vkf::reference
 
 VkfResult vkfReferenceBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                               const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
+                               const VkfReferenceBackwardInputs* backwardInputs, const VkfReferenceOptions* options,
                                const VkfReferenceGradients* gradients, VkfMessage* message) {
     using namespace vkf::reference;
     return vkf::guarded(message, [&] {
-        GradientCall call{};
-        if (const VkfResult result = checkGradientCall(problem, inputs, gradientInputs, options, &call, message);
+        BackwardCall call{};
+        if (const VkfResult result = checkBackwardCall(problem, inputs, backwardInputs, options, &call, message);
             result != VKF_SUCCESS) {
             return result;
         }
@@ -174,7 +174,7 @@ VkfResult vkfReferenceBackward(const VkfBackwardProblem* problem, const VkfRefer
             return result;
         }
         if (const VkfResult result =
-                checkGradientOutputs(call, {wanted.dq, wanted.dk, wanted.dv, wanted.dbias, wanted.dsinks}, message);
+                checkBackwardOutputs(call, {wanted.dq, wanted.dk, wanted.dv, wanted.dbias, wanted.dsinks}, message);
             result != VKF_SUCCESS) {
             return result;
         }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/masks.hpp"
 #include "support/reference.hpp"
 #include "tensors/safetensors.hpp"
@@ -59,7 +59,7 @@ const Golden goldens[] = {
 };
 
 std::vector<vkf::tools::Tensor> load(const Golden& golden, const std::vector<std::string>& names) {
-    return vkf::tools::loadSafetensors(std::string("tests/golden/gradient_") + golden.name + ".safetensors", names);
+    return vkf::tools::loadSafetensors(std::string("tests/golden/backward_") + golden.name + ".safetensors", names);
 }
 
 std::vector<float> floatsOf(const vkf::tools::Tensor& tensor) {
@@ -102,14 +102,14 @@ void checkAgrees(const char* name, const std::vector<double>& values, const std:
 
 } // namespace
 
-TEST_CASE("the backward pass of the reference agrees with PyTorch's autograd", "[reference_gradient]") {
+TEST_CASE("the backward pass of the reference agrees with PyTorch's autograd", "[reference_backward]") {
     for (const Golden& golden : goldens) {
         INFO(golden.name);
         const auto tensors = load(golden, {"q", "k", "v", "dout"});
         const VkfProblem forward = forwardOf(golden, tensors);
-        VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
         vkf::test::Inputs inputs{tensors[0].bytes, tensors[1].bytes, tensors[2].bytes, golden.keyLengths};
-        vkf::test::GradientInputs more{tensors[3].bytes};
+        vkf::test::BackwardInputs more{tensors[3].bytes};
         for (const std::string& name : golden.more) {
             const vkf::tools::Tensor tensor = load(golden, {name}).front();
             if (name == "dlse") {
@@ -127,7 +127,7 @@ TEST_CASE("the backward pass of the reference agrees with PyTorch's autograd", "
         }
         for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED}) {
             const vkf::test::Gradients gradients =
-                referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm, 5, 3));
+                referenceBackward(problem, inputs, more, vkf::test::referenceOptions(algorithm, 5, 3));
             const auto expected = load(golden, {"dq", "dk", "dv"});
             checkAgrees("dq", gradients.dq, floatsOf(expected[0]));
             checkAgrees("dk", gradients.dk, floatsOf(expected[1]));

@@ -18,17 +18,17 @@
 #include <type_traits>
 #include <vector>
 
+#include "reference/backward/algorithm.hpp"
+#include "reference/backward/head.hpp"
 #include "reference/dropout.hpp"
-#include "reference/gradient/algorithm.hpp"
-#include "reference/gradient/head.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {
 namespace {
 
-template <typename Real, bool twoRoundings> class TiledGradient final : public GradientAlgorithm {
+template <typename Real, bool twoRoundings> class TiledBackward final : public BackwardAlgorithm {
 public:
-    TiledGradient(const GradientCall& call, const GradientOutput& output)
+    TiledBackward(const BackwardCall& call, const GradientOutput& output)
         : call_(call), output_(output), head_(call), unit_(call.forward.problem),
           finalScore_(call.forward.problem, unit_.factor()), terms_(call.forward, unit_.factor()),
           dropout_(call.forward), productType_(isFp32 ? call.forward.options.productType : VKF_TYPE_F32),
@@ -228,9 +228,9 @@ private:
         }
     }
 
-    const GradientCall& call_;
+    const BackwardCall& call_;
     GradientOutput output_;
-    GradientHead head_;
+    BackwardHead head_;
     ScoreUnit<Real> unit_;
     FinalScore<Real> finalScore_;
     RowTerms<Real, twoRoundings> terms_;
@@ -259,16 +259,16 @@ private:
 
 } // namespace
 
-std::unique_ptr<GradientAlgorithm> makeTiledGradient(const GradientCall& call, const GradientOutput& output) {
-    return std::make_unique<TiledGradient<double, false>>(call, output);
+std::unique_ptr<BackwardAlgorithm> makeTiledBackward(const BackwardCall& call, const GradientOutput& output) {
+    return std::make_unique<TiledBackward<double, false>>(call, output);
 }
 
-std::unique_ptr<GradientAlgorithm> makeTiledGradientFp32(const GradientCall& call, const GradientOutput& output,
+std::unique_ptr<BackwardAlgorithm> makeTiledBackwardFp32(const BackwardCall& call, const GradientOutput& output,
                                                          bool twoRoundings) {
     if (twoRoundings) {
-        return std::make_unique<TiledGradient<float, true>>(call, output);
+        return std::make_unique<TiledBackward<float, true>>(call, output);
     }
-    return std::make_unique<TiledGradient<float, false>>(call, output);
+    return std::make_unique<TiledBackward<float, false>>(call, output);
 }
 
 } // namespace vkf::reference

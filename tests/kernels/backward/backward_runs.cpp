@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -50,7 +50,7 @@ std::vector<std::byte> downloaded(host::Device& device, const Guarded& memory, b
 
 // Fills dout, o and dlse of rows without a visible key with NaN. Every second such row gets the other mark of an empty
 // row, an lse of +infinity.
-void poisonEmptyRows(const VkfBackwardProblem& problem, GradientInputs* inputs) {
+void poisonEmptyRows(const VkfBackwardProblem& problem, BackwardInputs* inputs) {
     const VkfTensorLayout o = layoutOf(*problem.forward, VKF_TENSOR_O);
     const VkfTensorLayout dout = layoutOf(problem, VKF_BACKWARD_DOUT);
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -76,7 +76,7 @@ void poisonEmptyRows(const VkfBackwardProblem& problem, GradientInputs* inputs) 
 
 } // namespace
 
-std::string GradientOutcome::text() const {
+std::string BackwardOutcome::text() const {
     std::ostringstream text;
     text << info.description << " " << info.rowTile << " / " << info.keyTile;
     const std::pair<const char*, const VkfGradientError&> errors[] = {{"dq", verdict.dq},
@@ -93,14 +93,14 @@ std::string GradientOutcome::text() const {
     return text.str();
 }
 
-GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                                    const GradientInputs& more, uint32_t stepsAtOnce, std::byte scratchByte) {
+BackwardOutcome runBackwardUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
+                                    const BackwardInputs& more, uint32_t stepsAtOnce, std::byte scratchByte) {
     VkfMessage message{};
-    vkf::Backward gradient;
-    check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
-    GradientOutcome outcome;
+    vkf::Backward backward;
+    check(vkfCreateBackward(device.context(), &problem, backward.put(), &message), message);
+    BackwardOutcome outcome;
     outcome.info.structSize = sizeof outcome.info;
-    check(vkfGetBackwardInfo(gradient.get(), &outcome.info, &message), message);
+    check(vkfGetBackwardInfo(backward.get(), &outcome.info, &message), message);
     const DeviceInputs memory(device, inputs);
     const Guarded dout = uploaded(device, more.dout);
     const Guarded dlse = uploaded(device, more.dlse);
@@ -128,7 +128,7 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProbl
     for (uint32_t step = 0; step < steps; step += stepsAtOnce != 0 ? stepsAtOnce : steps) {
         const uint32_t count = std::min(stepsAtOnce != 0 ? stepsAtOnce : steps, steps - step);
         device.submit([&](VkCommandBuffer commandBuffer) {
-            check(vkfCmdBackwardSteps(commandBuffer, gradient.get(), &bindings, step, count, &message), message);
+            check(vkfCmdBackwardSteps(commandBuffer, backward.get(), &bindings, step, count, &message), message);
         });
     }
     outcome.guardsIntact = to.scratch.intact(to.scratch.download(device));
@@ -145,21 +145,21 @@ GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProbl
 }
 
 bool repeatsBits(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                 const GradientInputs& more, const GradientOutcome& first) {
+                 const BackwardInputs& more, const BackwardOutcome& first) {
     const uint32_t runs = wholeSweeps() ? 100 : 1;
     for (uint32_t run = 0; run < runs; run++) {
-        if (runGradientUnjudged(device, problem, inputs, more).outputs != first.outputs) {
+        if (runBackwardUnjudged(device, problem, inputs, more).outputs != first.outputs) {
             return false;
         }
     }
     return true;
 }
 
-GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                            GradientInputs more, uint32_t stepsAtOnce) {
+BackwardOutcome runBackward(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
+                            BackwardInputs more, uint32_t stepsAtOnce) {
     computeForward(*problem.forward, inputs, VKF_TYPE_F32, &more);
     poisonEmptyRows(problem, &more);
-    GradientOutcome outcome = runGradientUnjudged(device, problem, inputs, more, stepsAtOnce);
+    BackwardOutcome outcome = runBackwardUnjudged(device, problem, inputs, more, stepsAtOnce);
     auto options = make<VkfReferenceOptions>();
     options.productType = outcome.info.productType;
     auto outputs = make<VkfBackwardOutputs>();
@@ -171,9 +171,9 @@ GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& prob
     outputs.dsinks = reinterpret_cast<const float*>(pointer(outcome.outputs.dsinks));
     outcome.verdict.structSize = sizeof outcome.verdict;
     const VkfReferenceInputs reference = inputs.reference();
-    const VkfReferenceBackwardInputs gradientReference = more.reference();
+    const VkfReferenceBackwardInputs backwardReference = more.reference();
     VkfMessage message{};
-    check(vkfReferenceVerifyBackward(&problem, &reference, &gradientReference, &options, &outputs, &outcome.verdict,
+    check(vkfReferenceVerifyBackward(&problem, &reference, &backwardReference, &options, &outputs, &outcome.verdict,
                                      &message),
           message);
     return outcome;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 
 #include <random>
 
@@ -10,7 +10,7 @@
 
 namespace vkf::test {
 
-VkfBackwardProblem gradientOf(const VkfProblem& forward, VkfGradients gradients) {
+VkfBackwardProblem backwardOf(const VkfProblem& forward, VkfGradients gradients) {
     auto problem = make<VkfBackwardProblem>();
     problem.forward = &forward;
     problem.gradients = gradients;
@@ -29,7 +29,7 @@ VkfGradients allGradients(const VkfProblem& forward) {
     return gradients;
 }
 
-VkfReferenceBackwardInputs GradientInputs::reference() const {
+VkfReferenceBackwardInputs BackwardInputs::reference() const {
     auto inputs = make<VkfReferenceBackwardInputs>();
     inputs.dout = dout.data();
     inputs.o = o.empty() ? nullptr : o.data();
@@ -55,11 +55,11 @@ template <typename Visit> void forEachElement(const VkfTensorLayout& layout, con
 
 } // namespace
 
-GradientInputs makeGradientInputs(const VkfBackwardProblem& problem, uint32_t seed, double magnitude) {
+BackwardInputs makeBackwardInputs(const VkfBackwardProblem& problem, uint32_t seed, double magnitude) {
     std::mt19937_64 random(seed + 1000);
     std::normal_distribution<double> normal(0.0, magnitude);
     const VkfTensorLayout dout = layoutOf(problem, VKF_BACKWARD_DOUT);
-    GradientInputs inputs{std::vector<std::byte>(vkfStoredBytes(dout.type, dout.elements), std::byte{0xff})};
+    BackwardInputs inputs{std::vector<std::byte>(vkfStoredBytes(dout.type, dout.elements), std::byte{0xff})};
     forEachElement(dout, [&](uint64_t element, uint64_t) {
         vkfStoreElement(dout.type, inputs.dout.data(), element, normal(random));
     });
@@ -72,7 +72,7 @@ GradientInputs makeGradientInputs(const VkfBackwardProblem& problem, uint32_t se
     return inputs;
 }
 
-void computeForward(const VkfProblem& forward, const Inputs& inputs, VkfType productType, GradientInputs* to) {
+void computeForward(const VkfProblem& forward, const Inputs& inputs, VkfType productType, BackwardInputs* to) {
     VkfReferenceOptions options = referenceOptions(VKF_REFERENCE_TILED_FP32);
     options.productType = productType;
     const Result result = vkf::test::reference(forward, inputs, options);
@@ -83,7 +83,7 @@ void computeForward(const VkfProblem& forward, const Inputs& inputs, VkfType pro
     to->lse.assign(result.lse.begin(), result.lse.end());
 }
 
-Gradients referenceGradient(const VkfBackwardProblem& problem, const Inputs& inputs, const GradientInputs& more,
+Gradients referenceBackward(const VkfBackwardProblem& problem, const Inputs& inputs, const BackwardInputs& more,
                             const VkfReferenceOptions& options) {
     const VkfGradients wanted =
         problem.gradients != 0 ? problem.gradients : VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
@@ -109,11 +109,11 @@ Gradients referenceGradient(const VkfBackwardProblem& problem, const Inputs& inp
     outputs.dbias = pointer(gradients.dbias);
     outputs.dsinks = pointer(gradients.dsinks);
     const VkfReferenceInputs memoryOfForward = inputs.reference();
-    const VkfReferenceBackwardInputs memoryOfGradient = more.reference();
+    const VkfReferenceBackwardInputs backwardMemory = more.reference();
     VkfMessage message{};
     INFO(describe(*problem.forward));
     const VkfResult result =
-        vkfReferenceBackward(&problem, &memoryOfForward, &memoryOfGradient, &options, &outputs, &message);
+        vkfReferenceBackward(&problem, &memoryOfForward, &backwardMemory, &options, &outputs, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
     return gradients;
@@ -141,7 +141,7 @@ void putRowsOutermost(VkfProblem& p) {
     }
 }
 
-const GradientCase cases[] = {
+const BackwardCase cases[] = {
     {"plain", {2, 2, 2, 7, 9, 5}, [](VkfProblem&, Data&) {}},
     {"grouped heads, value dim of its own", {1, 6, 2, 5, 11, 8, 3}, [](VkfProblem&, Data&) {}},
     {"a gradient of lse", {1, 2, 1, 5, 6, 4}, [](VkfProblem&, Data&) {}, true},
@@ -288,7 +288,7 @@ const GradientCase cases[] = {
     {"no heads", {2, 0, 0, 3, 4, 4}, [](VkfProblem&, Data&) {}},
 };
 
-const GradientCase combinedCases[] = {
+const BackwardCase combinedCases[] = {
     {"grouped heads, value dim of its own, scale, strides",
      {2, 6, 2, 15, 31, 8, 3},
      [](VkfProblem& p, Data&) {
@@ -376,7 +376,7 @@ const GradientCase combinedCases[] = {
 
 } // namespace
 
-std::span<const GradientCase> gradientCases() { return cases; }
-std::span<const GradientCase> combinedGradientCases() { return combinedCases; }
+std::span<const BackwardCase> backwardCases() { return cases; }
+std::span<const BackwardCase> combinedBackwardCases() { return combinedCases; }
 
 } // namespace vkf::test

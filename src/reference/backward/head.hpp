@@ -3,14 +3,14 @@
 // The keys and values of one KV head for the backward pass, which needs the products q k, dout v, p v and ds k.
 #pragma once
 
-#include "reference/gradient/call.hpp"
+#include "reference/backward/call.hpp"
 #include "reference/kv_head.hpp"
 
 namespace vkf::reference {
 
-class GradientHead {
+class BackwardHead {
 public:
-    explicit GradientHead(const GradientCall& call);
+    explicit BackwardHead(const BackwardCall& call);
 
     // Reads the keys of one KV head that masks by length leave.
     void load(uint32_t batch, uint32_t kvHead);

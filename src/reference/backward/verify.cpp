@@ -9,8 +9,8 @@
 
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
+#include "reference/backward/algorithm.hpp"
 #include "reference/element.hpp"
-#include "reference/gradient/algorithm.hpp"
 #include "reference/verdict/comparison.hpp"
 #include "reference/verdict/promise.hpp"
 
@@ -33,7 +33,7 @@ struct Gradients {
     std::vector<double> dbias;
     std::vector<double> dsinks;
 
-    Gradients(const GradientCall& call, const VkfBackwardOutputs& outputs) {
+    Gradients(const BackwardCall& call, const VkfBackwardOutputs& outputs) {
         const auto sizeOf = [&](VkfBackwardRole role) {
             const VkfTensorLayout& layout = call.layout(role);
             return uint64_t{layout.batch} * layout.heads * layout.rows * layout.dim;
@@ -60,9 +60,9 @@ struct Runs {
     Gradients twoRoundings;
 };
 
-void run(const GradientCall& call, VkfReferenceAlgorithm algorithm, Gradients* gradients, Gradients* errors,
+void run(const BackwardCall& call, VkfReferenceAlgorithm algorithm, Gradients* gradients, Gradients* errors,
          double progressBegin, double progressEnd) {
-    GradientCall variant = call;
+    BackwardCall variant = call;
     variant.forward.options.algorithm = algorithm;
     computeForward(&variant);
     computeGradients(variant, gradients->output(), errors != nullptr ? errors->output() : GradientOutput{},
@@ -110,7 +110,7 @@ struct Compared {
     }
 };
 
-VkfGradientError compareTensor(const GradientCall& call, const Runs& runs, std::vector<double> Gradients::*values,
+VkfGradientError compareTensor(const BackwardCall& call, const Runs& runs, std::vector<double> Gradients::*values,
                                VkfBackwardRole role, const void* memory, bool mayOverflow) {
     const VkfTensorLayout& layout = call.layout(role);
     Compared compared{runs, values, layout.type, mayOverflow};
@@ -130,7 +130,7 @@ VkfGradientError compareTensor(const GradientCall& call, const Runs& runs, std::
     return memory != nullptr ? compared.result() : VkfGradientError{};
 }
 
-VkfGradientError compareBias(const GradientCall& call, const Runs& runs, const void* dbias, bool mayOverflow) {
+VkfGradientError compareBias(const BackwardCall& call, const Runs& runs, const void* dbias, bool mayOverflow) {
     Compared compared{runs, &Gradients::dbias, call.problem.dbiasType, mayOverflow};
     if (dbias == nullptr || runs.exact.dbias.empty()) {
         return {};
@@ -151,7 +151,7 @@ VkfGradientError compareSinks(const Runs& runs, const float* dsinks, bool mayOve
 }
 
 // Whether the contract promises nothing for inputs as large as these: a sum of products may leave fp32.
-bool mayOverflow(const GradientCall& call) {
+bool mayOverflow(const BackwardCall& call) {
     const Call& forward = call.forward;
     if (forward.empty()) {
         return false;
@@ -168,7 +168,7 @@ bool mayOverflow(const GradientCall& call) {
            (forward.options.productType == VKF_TYPE_F16 && dout > formatOf(VKF_TYPE_F16).largest);
 }
 
-VkfBackwardVerdict judge(const GradientCall& call, const VkfBackwardOutputs& outputs) {
+VkfBackwardVerdict judge(const BackwardCall& call, const VkfBackwardOutputs& outputs) {
     const Gradients zeros(call, outputs);
     Runs runs{zeros, zeros, zeros, zeros};
     run(call, VKF_REFERENCE_DIRECT, &runs.exact, &runs.errors, 0.0, 0.4);
@@ -193,7 +193,7 @@ VkfBackwardVerdict judge(const GradientCall& call, const VkfBackwardOutputs& out
 } // namespace vkf::reference
 
 VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                                     const VkfReferenceBackwardInputs* gradientInputs,
+                                     const VkfReferenceBackwardInputs* backwardInputs,
                                      const VkfReferenceOptions* options, const VkfBackwardOutputs* outputs,
                                      VkfBackwardVerdict* verdict, VkfMessage* message) {
     using namespace vkf::reference;
@@ -201,8 +201,8 @@ VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const Vk
         if (const VkfResult result = vkf::checkStructSize(verdict, "verdict", message); result != VKF_SUCCESS) {
             return result;
         }
-        GradientCall call{};
-        if (const VkfResult result = checkGradientCall(problem, inputs, gradientInputs, options, &call, message);
+        BackwardCall call{};
+        if (const VkfResult result = checkBackwardCall(problem, inputs, backwardInputs, options, &call, message);
             result != VKF_SUCCESS) {
             return result;
         }
@@ -211,7 +211,7 @@ VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const Vk
             return result;
         }
         if (const VkfResult result =
-                checkGradientOutputs(call, {given.dq, given.dk, given.dv, given.dbias, given.dsinks}, message);
+                checkBackwardOutputs(call, {given.dq, given.dk, given.dv, given.dbias, given.dsinks}, message);
             result != VKF_SUCCESS) {
             return result;
         }

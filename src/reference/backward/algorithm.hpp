@@ -8,7 +8,7 @@
 #include <cmath>
 #include <memory>
 
-#include "reference/gradient/call.hpp"
+#include "reference/backward/call.hpp"
 
 namespace vkf::reference {
 
@@ -23,18 +23,18 @@ struct GradientOutput {
 
 // Computes all query heads of one KV head of one sequence. Each thread has an object of its own, because the object
 // holds scratch memory. Writes what is selected of dq, dk and dv, and adds to dbias and dsinks.
-class GradientAlgorithm {
+class BackwardAlgorithm {
 public:
-    virtual ~GradientAlgorithm() = default;
+    virtual ~BackwardAlgorithm() = default;
     virtual void compute(uint32_t batch, uint32_t kvHead) = 0; // throws std::bad_alloc
 };
 
 // The squares of what the roundings of a kernel may change, as docs/semantics.md derives it, are added to `errors`. It
 // has null pointers if they are not wanted, else those of `output`. `call` must outlive the object.
-std::unique_ptr<GradientAlgorithm> makeDirectGradient(const GradientCall& call, const GradientOutput& output,
+std::unique_ptr<BackwardAlgorithm> makeDirectBackward(const BackwardCall& call, const GradientOutput& output,
                                                       const GradientOutput& errors);
-std::unique_ptr<GradientAlgorithm> makeTiledGradient(const GradientCall& call, const GradientOutput& output);
-std::unique_ptr<GradientAlgorithm> makeTiledGradientFp32(const GradientCall& call, const GradientOutput& output,
+std::unique_ptr<BackwardAlgorithm> makeTiledBackward(const BackwardCall& call, const GradientOutput& output);
+std::unique_ptr<BackwardAlgorithm> makeTiledBackwardFp32(const BackwardCall& call, const GradientOutput& output,
                                                          bool twoRoundings);
 
 // Calls visit(element) for every element of the bias, once for elements that rows, heads or sequences share.
@@ -59,16 +59,16 @@ template <typename Visit> void forEachBiasElement(const VkfProblem& p, const Vis
 }
 
 // Refuses an output that is not null and that the problem lacks. The outputs are dq, dk, dv, dbias and dsinks.
-VkfResult checkGradientOutputs(const GradientCall& call, const std::array<const void*, 5>& outputs,
+VkfResult checkBackwardOutputs(const BackwardCall& call, const std::array<const void*, 5>& outputs,
                                VkfMessage* message);
 
 // Sets the elements that a call selects to 0.
-void clearGradients(const GradientCall& call, const GradientOutput& output);
+void clearGradients(const BackwardCall& call, const GradientOutput& output);
 // Computes o and lse if the inputs lack them. Throws std::bad_alloc.
-void computeForward(GradientCall* call);
+void computeForward(BackwardCall* call);
 // Computes the outputs that are not null. dsinks of `output` has [queryHeads]. Calls options.progress with shares from
 // progressBegin to progressEnd. Throws std::bad_alloc.
-void computeGradients(const GradientCall& call, GradientOutput output, GradientOutput errors, double progressBegin,
+void computeGradients(const BackwardCall& call, GradientOutput output, GradientOutput errors, double progressBegin,
                       double progressEnd);
 
 // Whether the softmax of the rows of a query head has a sink.

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "reference/algorithm.hpp"
+#include "reference/backward/algorithm.hpp"
+#include "reference/backward/head.hpp"
 #include "reference/element.hpp"
-#include "reference/gradient/algorithm.hpp"
-#include "reference/gradient/head.hpp"
 
 namespace vkf::reference {
 
@@ -28,13 +28,13 @@ public:
         uint64_t biasElement; // element of the bias
     };
 
-    GradientErrors(const GradientCall& call, const GradientOutput& errors)
+    GradientErrors(const BackwardCall& call, const GradientOutput& errors)
         : call_(call), errors_(errors), on_(errors.dq != nullptr || errors.dk != nullptr || errors.dv != nullptr ||
                                             errors.dbias != nullptr || errors.dsinks != nullptr),
           product_(call.forward.options.productType), squares_(call.forward.problem.headDim),
           response_(call.forward.problem.headDim) {}
 
-    void load(const GradientHead& head) { head_ = &head; }
+    void load(const BackwardHead& head) { head_ = &head; }
 
     void loadRow(const RowBlock& block, uint64_t rowNumber, const std::vector<double>& q,
                  const std::vector<double>& dout, const std::vector<double>& o) {
@@ -143,11 +143,11 @@ private:
     // The most that rounding to the product type changes.
     double halfUlp(double x) const { return product_ == VKF_TYPE_F32 ? 0.0 : ulp(product_, x) / 2; }
 
-    const GradientCall& call_;
+    const BackwardCall& call_;
     GradientOutput errors_;
     bool on_;
     VkfType product_;
-    const GradientHead* head_ = nullptr;
+    const BackwardHead* head_ = nullptr;
     const double* q_ = nullptr; // of the row
     const double* dout_ = nullptr;
     uint32_t queryHead_ = 0;

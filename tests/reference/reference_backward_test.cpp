@@ -9,15 +9,15 @@
 #include <cmath>
 #include <vector>
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/masks.hpp"
 #include "support/reference.hpp"
 
 namespace {
 
+using vkf::test::BackwardCase;
+using vkf::test::BackwardInputs;
 using vkf::test::Data;
-using vkf::test::GradientCase;
-using vkf::test::GradientInputs;
 using vkf::test::Gradients;
 using vkf::test::Inputs;
 
@@ -26,25 +26,25 @@ struct Backward {
     VkfProblem forward;
     VkfBackwardProblem problem;
     Inputs inputs;
-    GradientInputs more;
+    BackwardInputs more;
 
-    Backward(const GradientCase& c, VkfType type) {
+    Backward(const BackwardCase& c, VkfType type) {
         vkf::test::Shape shape = c.shape;
         shape.type = type;
         forward = vkf::test::problemOf(shape);
         Data data;
         c.change(forward, data);
-        problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
         vkf::enable(problem, VKF_USE_DLSE, c.hasDlse);
         inputs = vkf::test::makeInputs(forward, data);
-        more = vkf::test::makeGradientInputs(problem);
+        more = vkf::test::makeBackwardInputs(problem);
     }
     Backward(const Backward&) = delete; // `problem` points at `forward`
     Backward& operator=(const Backward&) = delete;
     ~Backward() = default;
 
     Gradients run(VkfReferenceAlgorithm algorithm, uint32_t tileRows = 0, uint32_t tileKeys = 0) const {
-        return referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm, tileRows, tileKeys));
+        return referenceBackward(problem, inputs, more, vkf::test::referenceOptions(algorithm, tileRows, tileKeys));
     }
 };
 
@@ -130,8 +130,8 @@ void putOnGrid(std::vector<std::byte>& bytes) {
 
 } // namespace
 
-TEST_CASE("gradients are the central differences of the forward pass", "[reference_gradient]") {
-    for (const GradientCase& c : vkf::test::gradientCases()) {
+TEST_CASE("gradients are the central differences of the forward pass", "[reference_backward]") {
+    for (const BackwardCase& c : vkf::test::backwardCases()) {
         INFO(c.name);
         Backward b(c, VKF_TYPE_F32);
         for (auto* bytes : {&b.inputs.q, &b.inputs.k, &b.inputs.v, &b.inputs.bias}) {
@@ -154,9 +154,9 @@ TEST_CASE("gradients are the central differences of the forward pass", "[referen
     }
 }
 
-TEST_CASE("the tiled backward pass agrees with the direct one for every tile", "[reference_gradient]") {
+TEST_CASE("the tiled backward pass agrees with the direct one for every tile", "[reference_backward]") {
     constexpr uint32_t tiles[][2] = {{0, 0}, {1, 1}, {3, 7}, {2, 4}, {1000, 4096}, {4294967295U, 4294967295U}};
-    for (const GradientCase& c : vkf::test::gradientCases()) {
+    for (const BackwardCase& c : vkf::test::backwardCases()) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
             const Backward b(c, type);
             const Gradients direct = b.run(VKF_REFERENCE_DIRECT);
@@ -172,8 +172,8 @@ TEST_CASE("the tiled backward pass agrees with the direct one for every tile", "
     }
 }
 
-TEST_CASE("gradients are made from the given o and lse", "[reference_gradient]") {
-    for (const GradientCase& c : vkf::test::gradientCases()) {
+TEST_CASE("gradients are made from the given o and lse", "[reference_backward]") {
+    for (const BackwardCase& c : vkf::test::backwardCases()) {
         INFO(c.name);
         Backward b(c, VKF_TYPE_F16);
         const Gradients computed = b.run(VKF_REFERENCE_DIRECT);
@@ -183,7 +183,7 @@ TEST_CASE("gradients are made from the given o and lse", "[reference_gradient]")
         checkNear(b.run(VKF_REFERENCE_TILED), given, 1e-12);
     }
     // With an o of 0, delta is 0, and ds = p dp.
-    Backward b(vkf::test::gradientCases()[0], VKF_TYPE_F32);
+    Backward b(vkf::test::backwardCases()[0], VKF_TYPE_F32);
     vkf::test::computeForward(b.forward, b.inputs, VKF_TYPE_F32, &b.more);
     const Gradients right = b.run(VKF_REFERENCE_DIRECT);
     std::fill(b.more.o.begin(), b.more.o.end(), std::byte{0});
@@ -192,12 +192,12 @@ TEST_CASE("gradients are made from the given o and lse", "[reference_gradient]")
     CHECK(std::abs(without.dq[0] - right.dq[0]) > 1e-3);
 }
 
-TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[reference_gradient]") {
+TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[reference_backward]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 1, 2, 1, 0});
     p.scale = 1.0F;
-    const VkfBackwardProblem problem = vkf::test::gradientOf(p);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(p);
     Inputs inputs = vkf::test::makeInputs(p, {});
-    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     // q = 2, k = (0, ln 3 / 2): probabilities 1/4 and 3/4. v = (8, -4), so o = -1. dout = 3.
     const double k1 = std::log(3.0) / 2.0;
     vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), 0, 2.0);
@@ -208,7 +208,7 @@ TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[refe
     vkfStoreElement(VKF_TYPE_F32, more.dout.data(), 0, 3.0);
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32,
                                  VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS}) {
-        const Gradients g = referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm));
+        const Gradients g = referenceBackward(problem, inputs, more, vkf::test::referenceOptions(algorithm));
         // dp = (24, -12), delta = -3, ds = (27/4, -27/4).
         checkNear("dv", g.dv, {0.75, 2.25}, 1e-5);
         checkNear("dk", g.dk, {13.5, -13.5}, 1e-5);
@@ -216,7 +216,7 @@ TEST_CASE("one key, and two keys, give the gradients worked out by hand", "[refe
     }
 }
 
-TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "[reference_gradient]") {
+TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "[reference_backward]") {
     // Rows 0 to 2 see nothing. Keys 3 and 4 have no row.
     VkfProblem p = vkf::test::problemOf({1, 2, 1, 6, 5, 4, 0});
     p.use |= VKF_USE_CAUSAL;
@@ -224,9 +224,9 @@ TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "
     Data data;
     data.keyLengths = {3};
     const Inputs inputs = vkf::test::makeInputs(p, data); // keys that no row sees are NaN
-    VkfBackwardProblem problem = vkf::test::gradientOf(p);
+    VkfBackwardProblem problem = vkf::test::backwardOf(p);
     problem.use |= VKF_USE_DLSE;
-    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     vkf::test::computeForward(p, inputs, VKF_TYPE_F32, &more);
     constexpr size_t emptyRows = 3;
     for (size_t row = 0; row < 12; row++) {
@@ -245,7 +245,7 @@ TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "
     more.lse[closedRow] = INFINITY;
     vkfStoreElement(VKF_TYPE_F32, more.dout.data(), closedRow * 4, NAN);
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
-        const Gradients g = referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm));
+        const Gradients g = referenceBackward(problem, inputs, more, vkf::test::referenceOptions(algorithm));
         for (size_t i = 0; i < g.dq.size(); i++) {
             CHECK((g.dq[i] == 0.0) == (i / 4 % 6 < emptyRows || i / 4 == closedRow));
             CHECK(std::isfinite(g.dq[i]));
@@ -257,15 +257,15 @@ TEST_CASE("dropped keys and empty rows reach no gradient, whatever they hold", "
     }
 }
 
-TEST_CASE("numbers that are not finite reach the gradients that depend on them", "[reference_gradient]") {
+TEST_CASE("numbers that are not finite reach the gradients that depend on them", "[reference_backward]") {
     VkfProblem p = vkf::test::problemOf({1, 1, 1, 3, 3, 2, 0});
     p.use |= VKF_USE_CAUSAL;
-    const VkfBackwardProblem problem = vkf::test::gradientOf(p);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(p);
     Inputs inputs = vkf::test::makeInputs(p, {});
-    const GradientInputs more = vkf::test::makeGradientInputs(problem);
+    const BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     vkfStoreElement(VKF_TYPE_F32, inputs.v.data(), 2 * 2 + 1, NAN); // only row 2 sees the key
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
-        const Gradients g = referenceGradient(problem, inputs, more, vkf::test::referenceOptions(algorithm));
+        const Gradients g = referenceBackward(problem, inputs, more, vkf::test::referenceOptions(algorithm));
         for (size_t i = 0; i < g.dq.size(); i++) {
             CHECK(std::isnan(g.dq[i]) == (i / 2 == 2));
             CHECK(std::isnan(g.dk[i])); // row 2 sees all keys
@@ -274,11 +274,11 @@ TEST_CASE("numbers that are not finite reach the gradients that depend on them",
     }
 }
 
-TEST_CASE("the backward pass computes the selected rows and keys and no others", "[reference_gradient]") {
+TEST_CASE("the backward pass computes the selected rows and keys and no others", "[reference_backward]") {
     for (const char* name : {"grouped heads, value dim of its own", "causal", "packed", "mask of bytes"}) {
-        const auto& cases = vkf::test::gradientCases();
+        const auto& cases = vkf::test::backwardCases();
         const auto c = std::find_if(cases.begin(), cases.end(),
-                                    [&](const GradientCase& x) { return std::string(x.name) == name; });
+                                    [&](const BackwardCase& x) { return std::string(x.name) == name; });
         const Backward b(*c, VKF_TYPE_F32);
         const VkfTensorLayout q = vkf::layoutOf(b.forward, VKF_TENSOR_Q);
         const VkfTensorLayout k = vkf::layoutOf(b.forward, VKF_TENSOR_K);
@@ -286,10 +286,10 @@ TEST_CASE("the backward pass computes the selected rows and keys and no others",
         for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
             INFO(name << ", algorithm " << algorithm);
             VkfReferenceOptions options = vkf::test::referenceOptions(algorithm, 2, 3);
-            const Gradients all = referenceGradient(b.problem, b.inputs, b.more, options);
+            const Gradients all = referenceBackward(b.problem, b.inputs, b.more, options);
             options.rowBegin = 1;
             options.rowStride = 3;
-            const Gradients some = referenceGradient(b.problem, b.inputs, b.more, options);
+            const Gradients some = referenceBackward(b.problem, b.inputs, b.more, options);
             const auto check = [](const std::vector<double>& x, const std::vector<double>& y,
                                   const VkfTensorLayout& layout) {
                 for (size_t i = 0; i < x.size(); i++) {
@@ -304,20 +304,20 @@ TEST_CASE("the backward pass computes the selected rows and keys and no others",
     }
 }
 
-TEST_CASE("gradients do not depend on the number of threads", "[reference_gradient]") {
+TEST_CASE("gradients do not depend on the number of threads", "[reference_backward]") {
     VkfProblem p = vkf::test::problemOf({3, 4, 2, 20, 33, 8, 0});
     p.use |= VKF_USE_CAUSAL;
     vkf::enable(p, VKF_USE_SINKS | VKF_USE_BIAS);
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, false, false, false); // shared by all rows, heads and sequences
-    const VkfBackwardProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
+    const VkfBackwardProblem problem = vkf::test::backwardOf(p, vkf::test::allGradients(p));
     const Inputs inputs = vkf::test::makeInputs(p, {});
-    const GradientInputs more = vkf::test::makeGradientInputs(problem);
+    const BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     for (const auto algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED, VKF_REFERENCE_TILED_FP32}) {
         VkfReferenceOptions options = vkf::test::referenceOptions(algorithm);
         options.threads = 1;
-        const Gradients one = referenceGradient(problem, inputs, more, options);
+        const Gradients one = referenceBackward(problem, inputs, more, options);
         options.threads = 5;
-        const Gradients five = referenceGradient(problem, inputs, more, options);
+        const Gradients five = referenceBackward(problem, inputs, more, options);
         CHECK(one.dq == five.dq);
         CHECK(one.dk == five.dk);
         CHECK(one.dv == five.dv);
@@ -326,15 +326,15 @@ TEST_CASE("gradients do not depend on the number of threads", "[reference_gradie
     }
 }
 
-TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_gradient]") {
+TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_backward]") {
     VkfProblem p = vkf::test::problemOf({3, 2, 1, 9, 12, 8, 0});
     vkf::enable(p, VKF_USE_SINKS | VKF_USE_BIAS);
     p.bias = vkf::test::broadcast(p, VKF_TYPE_F32, true, true, true);
-    VkfBackwardProblem problem = vkf::test::gradientOf(p, vkf::test::allGradients(p));
+    VkfBackwardProblem problem = vkf::test::backwardOf(p, vkf::test::allGradients(p));
     problem.dq.type = VKF_TYPE_F16;
     problem.dk.type = VKF_TYPE_BF16;
     problem.dbiasType = VKF_TYPE_F16;
-    const Gradients g = referenceGradient(problem, vkf::test::makeInputs(p, {}), vkf::test::makeGradientInputs(problem),
+    const Gradients g = referenceBackward(problem, vkf::test::makeInputs(p, {}), vkf::test::makeBackwardInputs(problem),
                                           vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32));
     const auto check = [](VkfType type, const std::vector<double>& values) {
         for (const double x : values) {
@@ -350,19 +350,19 @@ TEST_CASE("the fp32 algorithm stores gradients in their types", "[reference_grad
     check(VKF_TYPE_F32, g.dsinks);
 }
 
-TEST_CASE("a wanted gradient may be left out, and the others do not change", "[reference_gradient]") {
-    const Backward b(vkf::test::gradientCases()[1], VKF_TYPE_F32);
+TEST_CASE("a wanted gradient may be left out, and the others do not change", "[reference_backward]") {
+    const Backward b(vkf::test::backwardCases()[1], VKF_TYPE_F32);
     const Gradients all = b.run(VKF_REFERENCE_TILED);
-    const VkfBackwardProblem onlyK = vkf::test::gradientOf(b.forward, VKF_GRADIENT_K);
+    const VkfBackwardProblem onlyK = vkf::test::backwardOf(b.forward, VKF_GRADIENT_K);
     VkfBackwardProblem k = onlyK;
     k.dq = k.dv = VkfTensor{};
-    const Gradients some = referenceGradient(k, b.inputs, b.more, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
+    const Gradients some = referenceBackward(k, b.inputs, b.more, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
     CHECK(some.dk == all.dk);
     CHECK(some.dq.empty());
 }
 
-TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
-    const Backward b(vkf::test::gradientCases()[0], VKF_TYPE_F32);
+TEST_CASE("the reference refuses bad backward calls", "[reference_backward]") {
+    const Backward b(vkf::test::backwardCases()[0], VKF_TYPE_F32);
     const VkfReferenceInputs inputs = b.inputs.reference();
     std::vector<double> memory(10000);
     const auto outputs = [&] {
@@ -381,15 +381,15 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
         void (*spoil)(Call&, double*);
         VkfResult result;
     } refusals[] = {
-        {"gradientInputs.dout is null", [](Call& c, double*) { c.more.dout = nullptr; }, VKF_ERROR_INVALID_ARGUMENT},
-        {"gradientInputs.dlse is null", [](Call& c, double*) { c.problem.use |= VKF_USE_DLSE; },
+        {"backwardInputs.dout is null", [](Call& c, double*) { c.more.dout = nullptr; }, VKF_ERROR_INVALID_ARGUMENT},
+        {"backwardInputs.dlse is null", [](Call& c, double*) { c.problem.use |= VKF_USE_DLSE; },
          VKF_ERROR_INVALID_ARGUMENT},
         {"options.algorithm is 4; the backward pass has 0 to 3",
          [](Call& c, double*) { c.options.algorithm = VKF_REFERENCE_BLOCK_SPARSE; }, VKF_ERROR_INVALID_ARGUMENT},
         {"dbias is not null, but gradients of the problem lacks its bit",
          [](Call& c, double* x) { c.outputs.dbias = x; }, VKF_ERROR_INVALID_ARGUMENT},
         {"dsinks is not null", [](Call& c, double* x) { c.outputs.dsinks = x; }, VKF_ERROR_INVALID_ARGUMENT},
-        {"structSize of gradientInputs", [](Call& c, double*) { c.more.structSize = 0; }, VKF_ERROR_STRUCT_SIZE},
+        {"structSize of backwardInputs", [](Call& c, double*) { c.more.structSize = 0; }, VKF_ERROR_STRUCT_SIZE},
         {"structSize of gradients", [](Call& c, double*) { c.outputs.structSize = 1; }, VKF_ERROR_STRUCT_SIZE},
         {"forward is null", [](Call& c, double*) { c.problem.forward = nullptr; }, VKF_ERROR_INVALID_ARGUMENT},
     };
@@ -411,9 +411,9 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
     CHECK(vkfReferenceBackward(&b.problem, &inputs, &more, nullptr, &wanted, nullptr) == VKF_SUCCESS);
     CHECK(memory[0] != 0.0);
 
-    const auto& cases = vkf::test::gradientCases();
+    const auto& cases = vkf::test::backwardCases();
     const auto biased = std::find_if(cases.begin(), cases.end(),
-                                     [](const GradientCase& c) { return std::string(c.name) == "bias with gaps"; });
+                                     [](const BackwardCase& c) { return std::string(c.name) == "bias with gaps"; });
     const Backward withBias(*biased, VKF_TYPE_F32);
     auto some = vkf::make<VkfReferenceOptions>();
     some.rowStride = 2;
@@ -425,14 +425,14 @@ TEST_CASE("the reference refuses bad backward calls", "[reference_gradient]") {
           VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("a ds past the largest fp16 keeps its exponent in the fp32 algorithm", "[reference_gradient]") {
-    Backward b(vkf::test::gradientCases()[0], VKF_TYPE_F32);
+TEST_CASE("a ds past the largest fp16 keeps its exponent in the fp32 algorithm", "[reference_backward]") {
+    Backward b(vkf::test::backwardCases()[0], VKF_TYPE_F32);
     std::transform(floatsOf(b.inputs.v), floatsOf(b.inputs.v) + b.inputs.v.size() / sizeof(float), floatsOf(b.inputs.v),
                    [](float x) { return x * 0x1p10F; });
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_TILED_FP32);
     options.productType = VKF_TYPE_F16;
     const auto run = [&](double magnitude) {
-        return referenceGradient(b.problem, b.inputs, vkf::test::makeGradientInputs(b.problem, 1, magnitude), options);
+        return referenceBackward(b.problem, b.inputs, vkf::test::makeBackwardInputs(b.problem, 1, magnitude), options);
     };
     Gradients small = run(1.0);
     for (double& x : small.dq) {

@@ -7,11 +7,11 @@
 
 #include "calls/object_context.hpp"
 #include "planning/backward/backward_plan.hpp"
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 
 // Immutable after creation, so that any number of threads may record it.
 struct VkfBackward_T : vkf::BackwardPlan {
     vkf::ObjectContext context;
-    vkf::CheckedGradient problem{};
+    vkf::CheckedBackward problem{};
     std::vector<VkPipeline> pipelines; // one for each phase
 };

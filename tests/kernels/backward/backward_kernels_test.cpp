@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "support/device.hpp"
 #include "support/lacking.hpp"
 #include "support/masks.hpp"
@@ -24,11 +24,11 @@
 
 namespace {
 
+using vkf::test::BackwardCase;
+using vkf::test::BackwardInputs;
+using vkf::test::BackwardOutcome;
 using vkf::test::Data;
 using vkf::test::fittedBackward;
-using vkf::test::GradientCase;
-using vkf::test::GradientInputs;
-using vkf::test::GradientOutcome;
 using vkf::test::Inputs;
 using vkf::test::leavesOut;
 using vkf::test::problemOf;
@@ -36,7 +36,7 @@ using vkf::test::testDevice;
 using vkf::test::Variation;
 
 // The variations of path scalar, which differ in shared memory for the backward pass.
-constexpr uint32_t gradientVariations[] = {0, 2};
+constexpr uint32_t backwardVariations[] = {0, 2};
 
 void check(const Variation& variation, VkfProblem forward, const Data& data, bool hasDlse) {
     if (leavesOut(deviceOf(variation), variation.path)) {
@@ -44,23 +44,23 @@ void check(const Variation& variation, VkfProblem forward, const Data& data, boo
     }
     forward = fittedBackward(deviceOf(variation), forward);
     apply(variation, forward);
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     vkf::enable(problem, VKF_USE_DLSE, hasDlse);
     const Inputs inputs = vkf::test::makeInputs(forward, data);
-    const GradientOutcome outcome =
-        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, data.seed));
+    const BackwardOutcome outcome =
+        runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem, data.seed));
     INFO(outcome.text());
     CHECK(outcome.passed());
 }
 
-std::span<const GradientCase> casesOfEveryFeature() {
-    return vkf::test::wholeSweeps() ? vkf::test::gradientCases() : vkf::test::combinedGradientCases();
+std::span<const BackwardCase> casesOfEveryFeature() {
+    return vkf::test::wholeSweeps() ? vkf::test::backwardCases() : vkf::test::combinedBackwardCases();
 }
 
 } // namespace
 
-TEST_CASE("the backward pass of every feature agrees with the reference", "[gradient]") {
-    for (const GradientCase& one : casesOfEveryFeature()) {
+TEST_CASE("the backward pass of every feature agrees with the reference", "[backward]") {
+    for (const BackwardCase& one : casesOfEveryFeature()) {
         for (const uint32_t number : vkf::test::inTurn({0, 2})) {
             const Variation& variation = vkf::test::variations[number];
             Data data;
@@ -72,9 +72,9 @@ TEST_CASE("the backward pass of every feature agrees with the reference", "[grad
     }
 }
 
-TEST_CASE("the backward pass of every feature on matrices agrees with the reference", "[gradient]") {
+TEST_CASE("the backward pass of every feature on matrices agrees with the reference", "[backward]") {
     uint32_t count = 0;
-    for (const GradientCase& one : casesOfEveryFeature()) {
+    for (const BackwardCase& one : casesOfEveryFeature()) {
         const VkfType type = count++ % 4 < 2 ? VKF_TYPE_F16 : VKF_TYPE_BF16;
         for (const uint32_t number : vkf::test::usually(4, 5)) {
             const Variation& variation = vkf::test::variations[number];
@@ -116,9 +116,9 @@ void checkEmptyRows(const Variation& variation, bool everyFifth) {
                             -std::numeric_limits<double>::infinity());
         }
     }
-    const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
-    const GradientOutcome outcome =
-        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
+    const BackwardOutcome outcome =
+        runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem));
     INFO((everyFifth ? "every fifth row, " : "one row, ") << outcome.text());
     CHECK(outcome.passed());
 }
@@ -127,7 +127,7 @@ void checkEmptyRows(const Variation& variation, bool everyFifth) {
 
 // Tiles of 64 rows and 64 keys lie inside, so that no mask makes them partial. With one empty row, full tiles of its
 // head lie before it, and those of other heads before and after it.
-TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", "[gradient]") {
+TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", "[backward]") {
     for (const std::vector<uint32_t>& numbers : {vkf::test::usually(4, 5), vkf::test::usually(0, 2)}) {
         for (const uint32_t number : numbers) {
             for (const bool everyFifth : {true, false}) {
@@ -137,29 +137,29 @@ TEST_CASE("rows whose bias is -infinity everywhere give nothing, NaN included", 
     }
 }
 
-TEST_CASE("the backward pass has the same bits on every run and for any steps", "[gradient]") {
+TEST_CASE("the backward pass has the same bits on every run and for any steps", "[backward]") {
     VkfProblem forward = fittedBackward(testDevice(), problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16}));
     forward.path = VKF_PATH_SCALAR;
     forward.use |= VKF_USE_CAUSAL;
     forward.dropout = {0.2F, 0, 7, {}};
     vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F16, false, true, true);
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-    GradientInputs more = vkf::test::makeGradientInputs(problem);
+    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
-    const GradientOutcome first = runGradientUnjudged(testDevice(), problem, inputs, more);
+    const BackwardOutcome first = runBackwardUnjudged(testDevice(), problem, inputs, more);
     CHECK(repeatsBits(testDevice(), problem, inputs, more, first));
     forward.maxStepOperations = 1;
-    const GradientOutcome stepped = runGradientUnjudged(testDevice(), problem, inputs, more, 1);
+    const BackwardOutcome stepped = runBackwardUnjudged(testDevice(), problem, inputs, more, 1);
     CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
     CHECK(stepped.outputs == first.outputs);
     forward.maxStepOperations = 3000000;
-    CHECK(runGradientUnjudged(testDevice(), problem, inputs, more, 3).outputs == first.outputs);
+    CHECK(runBackwardUnjudged(testDevice(), problem, inputs, more, 3).outputs == first.outputs);
 }
 
 // Tiles of keys that lie inside the sequence would be full if there were rows. The memory of q has no bytes then.
-TEST_CASE("without query heads dk and dv are zeros", "[gradient]") {
+TEST_CASE("without query heads dk and dv are zeros", "[backward]") {
     for (const uint32_t number : {0U, 2U, 4U, 5U}) {
         for (const bool packed : {false, true}) {
             if (packed && number != 0 && number != 4 && !vkf::test::wholeSweeps()) {
@@ -177,7 +177,7 @@ TEST_CASE("without query heads dk and dv are zeros", "[gradient]") {
     }
 }
 
-TEST_CASE("the backward pass on matrices has the same bits on every run and for any steps", "[gradient]") {
+TEST_CASE("the backward pass on matrices has the same bits on every run and for any steps", "[backward]") {
     for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         if (leavesOut(deviceOf(variation), variation.path)) {
@@ -186,25 +186,25 @@ TEST_CASE("the backward pass on matrices has the same bits on every run and for 
         VkfProblem forward = problemOf({2, 4, 2, 150, 203, 40, 24, VKF_TYPE_F16});
         apply(variation, forward);
         forward.use |= VKF_USE_CAUSAL;
-        const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         vkf::test::computeForward(forward, inputs, VKF_TYPE_F16, &more);
         vkf::host::Device& device = deviceOf(variation);
-        const GradientOutcome first = runGradientUnjudged(device, problem, inputs, more);
+        const BackwardOutcome first = runBackwardUnjudged(device, problem, inputs, more);
         CHECK(first.info.path == VKF_PATH_COOPMAT);
         CHECK(first.info.productType == VKF_TYPE_F16);
         CHECK(first.info.inputAlignment == 16);
         CHECK(repeatsBits(device, problem, inputs, more, first));
         forward.maxStepOperations = 1;
-        const GradientOutcome stepped = runGradientUnjudged(device, problem, inputs, more, 1);
+        const BackwardOutcome stepped = runBackwardUnjudged(device, problem, inputs, more, 1);
         CHECK(stepped.info.stepCount > 2 * first.info.stepCount);
         CHECK(stepped.outputs == first.outputs);
     }
 }
 
 // The tiles of the wider heads keep v or dout in shared memory, or write dk and dv in two phases.
-TEST_CASE("the backward pass on matrices takes every head dimension", "[gradient]") {
+TEST_CASE("the backward pass on matrices takes every head dimension", "[backward]") {
     const struct {
         vkf::test::Shape shape;
         bool hasDlse;
@@ -220,7 +220,7 @@ TEST_CASE("the backward pass on matrices takes every head dimension", "[gradient
     }
 }
 
-TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones", "[gradient]") {
+TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones", "[backward]") {
     for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
@@ -231,11 +231,11 @@ TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones",
             forward.use |= VKF_USE_CAUSAL;
             apply(variation, forward);
             forward.q.type = VKF_TYPE_F32;
-            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::backwardOf(forward);
             problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
             const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-            const GradientOutcome outcome =
-                runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem));
+            const BackwardOutcome outcome =
+                runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem));
             INFO(outcome.text());
             CHECK(outcome.passed());
         }
@@ -243,7 +243,7 @@ TEST_CASE("the backward pass on matrices takes fp32 tensors beside 16-bit ones",
 }
 
 // Rows of such a head dimension are not whole words of 16 bytes, so tiles arrive element by element.
-TEST_CASE("the backward pass on matrices takes odd head dimensions", "[gradient]") {
+TEST_CASE("the backward pass on matrices takes odd head dimensions", "[backward]") {
     for (const uint32_t number : vkf::test::usually(4, 5)) {
         const Variation& variation = vkf::test::variations[number];
         for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
@@ -267,13 +267,13 @@ void checkLargeGradients(const Variation& variation, bool causal) {
     vkf::enable(forward, VKF_USE_CAUSAL, causal);
     forward.scale = 1e-4F;
     apply(variation, forward);
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
     Data data;
     data.magnitude = 40.0;
     const Inputs inputs = vkf::test::makeInputs(forward, data);
-    const GradientOutcome outcome =
-        runGradient(deviceOf(variation), problem, inputs, vkf::test::makeGradientInputs(problem, 0, 10000.0));
+    const BackwardOutcome outcome =
+        runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem, 0, 10000.0));
     INFO((causal ? "causal, " : "full, ") << outcome.text());
     CHECK(outcome.passed());
     for (size_t i = 0; i < outcome.outputs.dq.size() / sizeof(float); i++) {
@@ -285,7 +285,7 @@ void checkLargeGradients(const Variation& variation, bool causal) {
 
 // dp is of the size of dout v here, which is past 65504 for most pairs. In the causal problem the first rows see few
 // keys and have large p. In the other one tiles are full, and p is about 1 / 64.
-TEST_CASE("a ds past the largest fp16 does not become infinite", "[gradient]") {
+TEST_CASE("a ds past the largest fp16 does not become infinite", "[backward]") {
     for (const uint32_t number : vkf::test::usually(4, 5)) {
         for (const bool causal : {false, true}) {
             checkLargeGradients(vkf::test::variations[number], causal);
@@ -296,7 +296,7 @@ TEST_CASE("a ds past the largest fp16 does not become infinite", "[gradient]") {
 // A tile on the diagonal is partial, others are full. With the first edit, the column of dout is infinite in dv of the
 // keys that the row sees. With the second one the scores of a key are -infinity, so that its p is 0 and its k makes one
 // column of dq NaN. With the last one whole rows of dq become NaN.
-TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gradient]") {
+TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[backward]") {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     constexpr uint32_t dim = 16;
@@ -304,24 +304,24 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
     const auto set = [&](std::vector<std::byte>& to, uint64_t row, uint64_t column, double x) {
         vkfStoreElement(type, to.data(), row * dim + column, x);
     };
-    const auto editDout = [&](Inputs&, GradientInputs& more) {
+    const auto editDout = [&](Inputs&, BackwardInputs& more) {
         set(more.dout, 70, 3, infinity);
         set(more.dout, 120, 5, nan);
     };
-    const auto editScores = [&](Inputs& inputs, GradientInputs&) {
+    const auto editScores = [&](Inputs& inputs, BackwardInputs&) {
         for (uint64_t row = 0; row < 200; row++) {
             set(inputs.q, row, 7, 0.5);
         }
         set(inputs.k, 95, 7, -infinity);
     };
-    const auto editKeys = [&](Inputs& inputs, GradientInputs&) {
+    const auto editKeys = [&](Inputs& inputs, BackwardInputs&) {
         set(inputs.v, 90, 2, infinity);
         if (!vkf::test::losesNan(testDevice())) {
             set(inputs.k, 95, 7, nan);
         }
     };
-    const auto editStates = [&](Inputs&, GradientInputs& more) { more.dlse[130] = std::bit_cast<float>(~0U); };
-    const std::function<void(Inputs&, GradientInputs&)> edits[] = {editDout, editScores, editKeys, editStates};
+    const auto editStates = [&](Inputs&, BackwardInputs& more) { more.dlse[130] = std::bit_cast<float>(~0U); };
+    const std::function<void(Inputs&, BackwardInputs&)> edits[] = {editDout, editScores, editKeys, editStates};
     const auto checkEdit = [&](const Variation& variation, size_t edit) {
         VkfProblem forward = problemOf({1, 2, 1, 100, 100, dim, 0, type});
         forward.use |= VKF_USE_CAUSAL;
@@ -332,11 +332,11 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
         forward = fittedBackward(deviceOf(variation), forward);
         type = forward.q.type;
         Inputs inputs = vkf::test::makeInputs(forward, Data{});
-        VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         problem.use |= VKF_USE_DLSE;
-        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         edits[edit](inputs, more);
-        const GradientOutcome outcome = runGradient(deviceOf(variation), problem, inputs, more);
+        const BackwardOutcome outcome = runBackward(deviceOf(variation), problem, inputs, more);
         INFO(variation.name << ", type " << vkfTypeName(type) << ", edit " << edit << ": " << outcome.text());
         CHECK(outcome.passed());
     };
@@ -351,19 +351,19 @@ TEST_CASE("infinity and NaN in visible rows and keys reach the gradients", "[gra
     }
 }
 
-TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]") {
+TEST_CASE("each gradient alone has the bits that it has among all", "[backward]") {
     VkfProblem forward = problemOf({1, 4, 2, 70, 90, 32, 0, VKF_TYPE_F32});
     forward.path = VKF_PATH_SCALAR;
     vkf::enable(forward, VKF_USE_SINKS);
-    const VkfBackwardProblem all = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    const VkfBackwardProblem all = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     const Inputs inputs = vkf::test::makeInputs(forward, Data{});
-    GradientInputs more = vkf::test::makeGradientInputs(all);
+    BackwardInputs more = vkf::test::makeBackwardInputs(all);
     vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
-    const vkf::test::GradientOutputs together = runGradientUnjudged(testDevice(), all, inputs, more).outputs;
+    const vkf::test::GradientOutputs together = runBackwardUnjudged(testDevice(), all, inputs, more).outputs;
     for (const VkfGradients one :
          std::initializer_list<VkfGradients>{VKF_GRADIENT_Q, VKF_GRADIENT_K, VKF_GRADIENT_V, VKF_GRADIENT_SINKS}) {
-        VkfBackwardProblem alone = vkf::test::gradientOf(forward, one);
-        const vkf::test::GradientOutputs outputs = runGradientUnjudged(testDevice(), alone, inputs, more).outputs;
+        VkfBackwardProblem alone = vkf::test::backwardOf(forward, one);
+        const vkf::test::GradientOutputs outputs = runBackwardUnjudged(testDevice(), alone, inputs, more).outputs;
         CHECK(outputs.dq == (one == VKF_GRADIENT_Q ? together.dq : std::vector<std::byte>{}));
         CHECK(outputs.dk == (one == VKF_GRADIENT_K ? together.dk : std::vector<std::byte>{}));
         CHECK(outputs.dv == (one == VKF_GRADIENT_V ? together.dv : std::vector<std::byte>{}));
@@ -371,8 +371,8 @@ TEST_CASE("each gradient alone has the bits that it has among all", "[gradient]"
     }
 }
 
-TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[gradient]") {
-    for (const uint32_t number : gradientVariations) {
+TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[backward]") {
+    for (const uint32_t number : backwardVariations) {
         if (number == 2 || vkf::test::wholeSweeps()) {
             check(vkf::test::variations[number], problemOf({1, 2, 1, 70, 67, 256, 256, VKF_TYPE_F32}), Data{}, true);
         }
@@ -382,25 +382,25 @@ TEST_CASE("wide heads have a backward pass in 16 KiB of shared memory too", "[gr
     }
 }
 
-TEST_CASE("the backward pass refuses in words", "[gradient]") {
+TEST_CASE("the backward pass refuses in words", "[backward]") {
     using Catch::Matchers::ContainsSubstring;
     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16, 0, VKF_TYPE_F32});
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     VkfMessage message{};
-    vkf::Backward gradient;
+    vkf::Backward backward;
     const VkfContext context = testDevice().context();
     forward.path = VKF_PATH_COOPMAT;
-    CHECK(vkfCreateBackward(context, &problem, gradient.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(vkfCreateBackward(context, &problem, backward.put(), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK(std::string(message.text) ==
           "the backward pass on path coopmat: k and v must both be f16 or both be bf16, as q unless q is f32");
     CHECK(vkfCheckBackwardSupport(context, &problem, &message) == VKF_ERROR_UNSUPPORTED);
     forward.path = VKF_PATH_AUTO;
-    CHECK(vkfCreateBackward(nullptr, &problem, gradient.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCreateBackward(nullptr, &problem, backward.put(), &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(vkfCreateBackward(context, &problem, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
     REQUIRE(vkfCheckBackwardSupport(context, &problem, &message) == VKF_SUCCESS);
-    REQUIRE(vkfCreateBackward(context, &problem, gradient.put(), &message) == VKF_SUCCESS);
+    REQUIRE(vkfCreateBackward(context, &problem, backward.put(), &message) == VKF_SUCCESS);
     auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, nullptr) == VKF_SUCCESS);
     CHECK(info.path == VKF_PATH_SCALAR);
     CHECK(info.operations == 2.5 * 8 * 8 * 2 * 32);
     CHECK(info.minimumBytes == 4 * (8 * 8 * 16 + 8));
@@ -417,7 +417,7 @@ TEST_CASE("the backward pass refuses in words", "[gradient]") {
     }
     const auto refused = [&](const char* text) {
         testDevice().submit([&](VkCommandBuffer commandBuffer) {
-            CHECK(vkfCmdBackward(commandBuffer, gradient.get(), &bindings, &message) != VKF_SUCCESS);
+            CHECK(vkfCmdBackward(commandBuffer, backward.get(), &bindings, &message) != VKF_SUCCESS);
         });
         CHECK_THAT(std::string(message.text), ContainsSubstring(text));
     };

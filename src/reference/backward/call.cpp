@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/gradient/call.hpp"
+#include "reference/backward/call.hpp"
 
 #include "problem/first_sizes.hpp"
 
@@ -13,24 +13,24 @@ VKF_FIRST_SIZE(VkfReferenceBackwardInputs, dlse);
 namespace vkf::reference {
 namespace {
 
-VkfResult checkMemory(const GradientCall& call, VkfMessage* message) {
+VkfResult checkMemory(const BackwardCall& call, VkfMessage* message) {
     if (call.forward.empty()) {
         return VKF_SUCCESS;
     }
     if (call.inputs.dout == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradientInputs.dout is null");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backwardInputs.dout is null");
     }
     if (has(call.problem, VKF_USE_DLSE) && call.inputs.dlse == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradientInputs.dlse is null");
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backwardInputs.dlse is null");
     }
     return VKF_SUCCESS;
 }
 
 } // namespace
 
-VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                            const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
-                            GradientCall* call, VkfMessage* message) {
+VkfResult checkBackwardCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                            const VkfReferenceBackwardInputs* backwardInputs, const VkfReferenceOptions* options,
+                            BackwardCall* call, VkfMessage* message) {
     if (const VkfResult result = vkfCheckBackward(problem, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -53,7 +53,7 @@ VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenc
                     static_cast<int>(checkedOptions.algorithm),
                     static_cast<int>(VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS));
     }
-    if (const VkfResult result = readVersioned(gradientInputs, &call->inputs, "gradientInputs", message);
+    if (const VkfResult result = readVersioned(backwardInputs, &call->inputs, "backwardInputs", message);
         result != VKF_SUCCESS) {
         return result;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/gradient/head.hpp"
+#include "reference/backward/head.hpp"
 
 #include <utility>
 
@@ -15,11 +15,11 @@ Call swappedCall(Call call) {
 
 } // namespace
 
-GradientHead::GradientHead(const GradientCall& call)
+BackwardHead::BackwardHead(const BackwardCall& call)
     : call_(call.forward), swapped_(swappedCall(call.forward)), scores_(makeKvHead(call_)),
       values_(makeKvHead(swapped_)) {}
 
-void GradientHead::load(uint32_t batch, uint32_t kvHead) {
+void BackwardHead::load(uint32_t batch, uint32_t kvHead) {
     const KeyRange keys = {0, maskOf(call_.problem, 0, call_.keyLength(batch)).keys};
     loadKeys(call_, batch, kvHead, keys, &scores_);
     loadKeys(swapped_, batch, kvHead, keys, &values_);

@@ -7,13 +7,13 @@
 #include <limits>
 #include <vector>
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/reference.hpp"
 
 namespace {
 
-using vkf::test::GradientCase;
-using vkf::test::GradientInputs;
+using vkf::test::BackwardCase;
+using vkf::test::BackwardInputs;
 using vkf::test::Gradients;
 using vkf::test::Inputs;
 
@@ -24,19 +24,19 @@ struct Judged {
     VkfProblem forward;
     VkfBackwardProblem problem{};
     Inputs inputs;
-    GradientInputs more;
+    BackwardInputs more;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
     std::vector<std::byte> dq, dk, dv, dbias;
     std::vector<float> dsinks;
 
     // `spread` puts gaps between the rows of the gradients.
-    Judged(const GradientCase& c, VkfType type, VkfType productType = VKF_TYPE_F32, bool spread = false) {
+    Judged(const BackwardCase& c, VkfType type, VkfType productType = VKF_TYPE_F32, bool spread = false) {
         vkf::test::Shape shape = c.shape;
         shape.type = type;
         forward = vkf::test::problemOf(shape);
         vkf::test::Data data;
         c.change(forward, data);
-        problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
         vkf::enable(problem, VKF_USE_DLSE, c.hasDlse);
         problem.dbiasType = (problem.gradients & VKF_GRADIENT_BIAS) != 0 ? type : VKF_TYPE_F32;
         if (spread) {
@@ -47,7 +47,7 @@ struct Judged {
             }
         }
         inputs = vkf::test::makeInputs(forward, data);
-        more = vkf::test::makeGradientInputs(problem);
+        more = vkf::test::makeBackwardInputs(problem);
         options.productType = productType;
         vkf::test::computeForward(forward, inputs, productType, &more);
         store();
@@ -61,7 +61,7 @@ struct Judged {
         VkfReferenceOptions asKernel = options;
         asKernel.algorithm = VKF_REFERENCE_TILED_FP32;
         asKernel.tileKeys = 4;
-        const Gradients g = referenceGradient(problem, inputs, more, asKernel);
+        const Gradients g = referenceBackward(problem, inputs, more, asKernel);
         storeTensor(VKF_BACKWARD_DQ, g.dq, &dq);
         storeTensor(VKF_BACKWARD_DK, g.dk, &dk);
         storeTensor(VKF_BACKWARD_DV, g.dv, &dv);
@@ -97,7 +97,7 @@ struct Judged {
 
     VkfBackwardVerdict verdict() const {
         const VkfReferenceInputs memory = inputs.reference();
-        const VkfReferenceBackwardInputs memoryOfGradient = more.reference();
+        const VkfReferenceBackwardInputs backwardMemory = more.reference();
         auto outputs = vkf::make<VkfBackwardOutputs>();
         outputs.dq = dq.data();
         outputs.dk = dk.data();
@@ -107,7 +107,7 @@ struct Judged {
         auto v = vkf::make<VkfBackwardVerdict>();
         VkfMessage message{};
         const VkfResult result =
-            vkfReferenceVerifyBackward(&problem, &memory, &memoryOfGradient, &options, &outputs, &v, &message);
+            vkfReferenceVerifyBackward(&problem, &memory, &backwardMemory, &options, &outputs, &v, &message);
         INFO(message.text);
         REQUIRE(result == VKF_SUCCESS);
         return v;
@@ -194,15 +194,15 @@ struct OtherKernel {
     }
 };
 
-const GradientCase larger = {"larger", {2, 4, 2, 40, 60, 32}, [](VkfProblem& p, vkf::test::Data&) {
+const BackwardCase larger = {"larger", {2, 4, 2, 40, 60, 32}, [](VkfProblem& p, vkf::test::Data&) {
                                  p.use |= VKF_USE_CAUSAL;
                                  vkf::enable(p, VKF_USE_SINKS);
                              }};
 
 } // namespace
 
-TEST_CASE("the verdict accepts the gradients of the fp32 algorithm", "[reference_gradient]") {
-    for (const GradientCase& c : vkf::test::gradientCases()) {
+TEST_CASE("the verdict accepts the gradients of the fp32 algorithm", "[reference_backward]") {
+    for (const BackwardCase& c : vkf::test::backwardCases()) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
             for (const VkfType productType : {VKF_TYPE_F32, type}) {
                 INFO(c.name << ", " << vkfTypeName(type) << ", products " << vkfTypeName(productType));
@@ -218,13 +218,13 @@ TEST_CASE("the verdict accepts the gradients of the fp32 algorithm", "[reference
     }
 }
 
-TEST_CASE("the verdict accepts fp32 gradients that are added up in another order", "[reference_gradient]") {
+TEST_CASE("the verdict accepts fp32 gradients that are added up in another order", "[reference_backward]") {
     const vkf::test::Shape shapes[] = {{1, 1, 1, 1, 1, 1},    {1, 1, 1, 1, 1, 64},     {1, 1, 1, 1, 2, 4},
                                        {1, 1, 1, 2, 2, 8},    {1, 1, 1, 1, 70, 16},    {1, 1, 1, 5, 9, 40},
                                        {1, 1, 1, 40, 90, 64}, {1, 1, 1, 100, 100, 128}};
     for (const vkf::test::Shape& shape : shapes) {
         for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
-            const GradientCase c = {"causal", shape, [](VkfProblem& p, vkf::test::Data&) { p.use |= VKF_USE_CAUSAL; }};
+            const BackwardCase c = {"causal", shape, [](VkfProblem& p, vkf::test::Data&) { p.use |= VKF_USE_CAUSAL; }};
             Judged judged(c, type, type);
             OtherKernel{judged}.store(&judged);
             const VkfBackwardVerdict verdict = judged.verdict();
@@ -238,7 +238,7 @@ TEST_CASE("the verdict accepts fp32 gradients that are added up in another order
     }
 }
 
-TEST_CASE("bounds of gradients are small beside the gradients", "[reference_gradient]") {
+TEST_CASE("bounds of gradients are small beside the gradients", "[reference_backward]") {
     const struct {
         VkfType type;
         VkfType productType;
@@ -255,7 +255,7 @@ TEST_CASE("bounds of gradients are small beside the gradients", "[reference_grad
     }
 }
 
-TEST_CASE("a bound without the kernel's own o and lse allows for their roundings", "[reference_gradient]") {
+TEST_CASE("a bound without the kernel's own o and lse allows for their roundings", "[reference_backward]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
         INFO(vkfTypeName(type));
         Judged judged(larger, type, type);
@@ -268,9 +268,9 @@ TEST_CASE("a bound without the kernel's own o and lse allows for their roundings
     }
 }
 
-TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradient]") {
+TEST_CASE("the verdict notices planted errors in gradients", "[reference_backward]") {
     for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
-        for (const GradientCase& c : vkf::test::gradientCases()) {
+        for (const BackwardCase& c : vkf::test::backwardCases()) {
             INFO(c.name << ", " << vkfTypeName(type));
             if (c.shape.B == 0 || c.shape.H == 0 || c.shape.Nq == 0 || c.shape.Nk == 0) {
                 continue;
@@ -309,7 +309,7 @@ TEST_CASE("the verdict notices planted errors in gradients", "[reference_gradien
     }
 }
 
-TEST_CASE("the verdict notices a wrong formula", "[reference_gradient]") {
+TEST_CASE("the verdict notices a wrong formula", "[reference_backward]") {
     const struct {
         const char* name;
         void (*change)(Judged&);
@@ -321,7 +321,7 @@ TEST_CASE("the verdict notices a wrong formula", "[reference_gradient]") {
         {"another sink", [](Judged& j) { j.inputs.sinks[0] += 0.1F; }},
         {"products in bf16", [](Judged& j) { j.options.productType = VKF_TYPE_BF16; }},
     };
-    const GradientCase all = {"all",
+    const BackwardCase all = {"all",
                               {1, 2, 1, 20, 30, 16},
                               [](VkfProblem& p, vkf::test::Data&) {
                                   p.scale = 0.2F;
@@ -336,7 +336,7 @@ TEST_CASE("the verdict notices a wrong formula", "[reference_gradient]") {
         CHECK(judged.verdict().passed == 1);
         const VkfProblem forward = judged.forward;
         const Inputs inputs = judged.inputs;
-        const GradientInputs more = judged.more;
+        const BackwardInputs more = judged.more;
         error.change(judged);
         judged.store();
         judged.forward = forward;
@@ -347,7 +347,7 @@ TEST_CASE("the verdict notices a wrong formula", "[reference_gradient]") {
     }
 }
 
-TEST_CASE("the verdict notices gradients with narrower products", "[reference_gradient]") {
+TEST_CASE("the verdict notices gradients with narrower products", "[reference_backward]") {
     for (const VkfType narrow : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         Judged judged(larger, VKF_TYPE_F32);
         judged.options.productType = narrow;
@@ -361,9 +361,9 @@ TEST_CASE("the verdict notices gradients with narrower products", "[reference_gr
     }
 }
 
-TEST_CASE("gradients of rows and keys without partner must be exactly 0", "[reference_gradient]") {
+TEST_CASE("gradients of rows and keys without partner must be exactly 0", "[reference_backward]") {
     // Rows 0 to 4 of 9 see nothing of 4 keys; dv of a key past a length of 2 has no row.
-    const GradientCase c = {"empty rows", {1, 1, 1, 9, 4, 4}, [](VkfProblem& p, vkf::test::Data& data) {
+    const BackwardCase c = {"empty rows", {1, 1, 1, 9, 4, 4}, [](VkfProblem& p, vkf::test::Data& data) {
                                 p.use |= VKF_USE_CAUSAL;
                                 vkf::enable(p, VKF_USE_KEY_LENGTHS);
                                 data.keyLengths = {2};
@@ -381,8 +381,8 @@ TEST_CASE("gradients of rows and keys without partner must be exactly 0", "[refe
     }
 }
 
-TEST_CASE("the verdict on gradients follows strides and names the worst element", "[reference_gradient]") {
-    Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32, VKF_TYPE_F32, true);
+TEST_CASE("the verdict on gradients follows strides and names the worst element", "[reference_backward]") {
+    Judged judged(vkf::test::backwardCases()[0], VKF_TYPE_F32, VKF_TYPE_F32, true);
     CHECK(judged.verdict().passed == 1);
     constexpr uint64_t element = ((1 * 2 + 1) * 9 + 4) * 5 + 2; // of dk
     judged.add(VKF_BACKWARD_DK, element, 77.0);
@@ -393,8 +393,8 @@ TEST_CASE("the verdict on gradients follows strides and names the worst element"
     CHECK(std::abs(verdict.dk.worstValue - verdict.dk.worstReference - 77.0) < 1e-4);
 }
 
-TEST_CASE("the verdict looks at the selected rows and keys only", "[reference_gradient]") {
-    Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32);
+TEST_CASE("the verdict looks at the selected rows and keys only", "[reference_backward]") {
+    Judged judged(vkf::test::backwardCases()[0], VKF_TYPE_F32);
     judged.add(VKF_BACKWARD_DQ, 4 * 5, 77.0); // row 4
     judged.add(VKF_BACKWARD_DV, 5 * 5, 77.0); // key 5
     judged.options.rowStride = 3;             // 0, 3, 6
@@ -406,8 +406,8 @@ TEST_CASE("the verdict looks at the selected rows and keys only", "[reference_gr
     CHECK(judged.verdict().dv.error > 70.0);
 }
 
-TEST_CASE("a gradient beyond fp16 is judged by the largest fp16", "[reference_gradient]") {
-    const GradientCase c = {"one pair", {1, 1, 1, 1, 1, 1}, [](VkfProblem&, vkf::test::Data&) {}};
+TEST_CASE("a gradient beyond fp16 is judged by the largest fp16", "[reference_backward]") {
+    const BackwardCase c = {"one pair", {1, 1, 1, 1, 1, 1}, [](VkfProblem&, vkf::test::Data&) {}};
     Judged judged(c, VKF_TYPE_F32);
     judged.problem.dv.type = VKF_TYPE_F16;
     vkfStoreElement(VKF_TYPE_F32, judged.more.dout.data(), 0, 1e6); // dv is dout
@@ -418,8 +418,8 @@ TEST_CASE("a gradient beyond fp16 is judged by the largest fp16", "[reference_gr
     CHECK(judged.verdict().passed == 0);
 }
 
-TEST_CASE("the verdict on gradients refuses bad calls", "[reference_gradient]") {
-    const Judged judged(vkf::test::gradientCases()[0], VKF_TYPE_F32);
+TEST_CASE("the verdict on gradients refuses bad calls", "[reference_backward]") {
+    const Judged judged(vkf::test::backwardCases()[0], VKF_TYPE_F32);
     const VkfReferenceInputs inputs = judged.inputs.reference();
     const VkfReferenceBackwardInputs more = judged.more.reference();
     auto outputs = vkf::make<VkfBackwardOutputs>();

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 
 namespace vkf::test {
 
@@ -21,7 +21,7 @@ struct GradientOutputs {
     bool operator==(const GradientOutputs&) const = default;
 };
 
-struct GradientOutcome {
+struct BackwardOutcome {
     VkfBackwardVerdict verdict{};
     VkfBackwardInfo info{};
     GradientOutputs outputs;
@@ -33,17 +33,17 @@ struct GradientOutcome {
 
 // Runs the backward pass on the device, without a verdict. `more` must have o and lse. Each `stepsAtOnce` steps are one
 // submission; 0 = all of them. All bytes of scratch memory are `scratchByte` before.
-GradientOutcome runGradientUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                                    const GradientInputs& more, uint32_t stepsAtOnce = 0,
+BackwardOutcome runBackwardUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
+                                    const BackwardInputs& more, uint32_t stepsAtOnce = 0,
                                     std::byte scratchByte = std::byte{0xff});
 
 // Whether other runs give the bits of the first one: one run, or 100 in a whole sweep.
 bool repeatsBits(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                 const GradientInputs& more, const GradientOutcome& first);
+                 const BackwardInputs& more, const BackwardOutcome& first);
 
 // Computes o and lse by the reference, runs the backward pass on the device, and compares it with the fp64 reference.
 // Throws host::Error if the library refuses.
-GradientOutcome runGradient(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
-                            GradientInputs more, uint32_t stepsAtOnce = 0);
+BackwardOutcome runBackward(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
+                            BackwardInputs more, uint32_t stepsAtOnce = 0);
 
 } // namespace vkf::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "calls/gradient.hpp"
+#include "calls/backward.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,18 +18,18 @@
 namespace vkf {
 namespace {
 
-VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, CheckedGradient* checked,
-                  BackwardPlan* gradient, VkfMessage* message) {
+VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, CheckedBackward* checked,
+                  BackwardPlan* backward, VkfMessage* message) {
     if (context == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "context is null");
     }
-    const VkfResult result = checkGradient(problem, checked, message);
-    return result == VKF_SUCCESS ? makeBackwardPlan(context->tunedDevice(), *checked, gradient, message) : result;
+    const VkfResult result = checkBackward(problem, checked, message);
+    return result == VKF_SUCCESS ? makeBackwardPlan(context->tunedDevice(), *checked, backward, message) : result;
 }
 
-VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
+VkfResult createBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* backward,
                          VkfMessage* message) {
-    if (gradient == nullptr) {
+    if (backward == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     std::unique_ptr<VkfBackward_T> created(new VkfBackward_T{{}, context, {}, {}});
@@ -41,7 +41,7 @@ VkfResult createGradient(VkfContext context, const VkfBackwardProblem* problem, 
         result != VKF_SUCCESS) {
         return result;
     }
-    *gradient = created.release();
+    *backward = created.release();
     return VKF_SUCCESS;
 }
 
@@ -57,17 +57,17 @@ VkfResult resolveEach(Resolver* resolver, std::initializer_list<RequiredBinding>
 }
 
 // The checked addresses of a backward call.
-struct GradientAddresses {
+struct BackwardAddresses {
     Addresses call;
     shared::BackwardTable table{};
 };
 
-VkfResult resolveInputs(const VkfBackward_T& gradient, const VkfBindings& call, const VkfBackwardBindings& bindings,
+VkfResult resolveInputs(const VkfBackward_T& backward, const VkfBindings& call, const VkfBackwardBindings& bindings,
                         Resolver* resolver, Addresses* to) {
-    const CheckedProblem& forward = gradient.problem.forward;
+    const CheckedProblem& forward = backward.problem.forward;
     const auto tensor = [&](const char* name, const VkfBinding& binding, Operand operand,
                             const VkfTensorLayout& layout) {
-        const uint64_t alignment = operand == Operand::o ? 1 : gradient.inputAlignment;
+        const uint64_t alignment = operand == Operand::o ? 1 : backward.inputAlignment;
         return RequiredBinding{name,
                                &binding,
                                &to->at(operand),
@@ -76,18 +76,18 @@ VkfResult resolveInputs(const VkfBackward_T& gradient, const VkfBindings& call, 
                                Access::read,
                                isDense(layout)};
     };
-    const uint64_t dlseBytes = arrayBytes(gradient.problem, VKF_ARRAY_DLSE);
+    const uint64_t dlseBytes = arrayBytes(backward.problem, VKF_ARRAY_DLSE);
     return resolveEach(resolver,
                        {tensor("q", call.q, Operand::q, forward.layout(VKF_TENSOR_Q)),
                         tensor("k", call.k, Operand::k, forward.layout(VKF_TENSOR_K)),
                         tensor("v", call.v, Operand::v, forward.layout(VKF_TENSOR_V)),
                         tensor("o", call.o, Operand::o, forward.layout(VKF_TENSOR_O)),
-                        tensor("dout", bindings.dout, Operand::dout, gradient.problem.layout(VKF_BACKWARD_DOUT)),
+                        tensor("dout", bindings.dout, Operand::dout, backward.problem.layout(VKF_BACKWARD_DOUT)),
                         {"dlse", &bindings.dlse, &to->at(Operand::dlse), dlseBytes, sizeof(float)}});
 }
 
 // Refuses memory that is bound for a gradient that the problem does not want, and for dlse without its bit.
-VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfBackwardBindings& bindings, VkfMessage* message) {
+VkfResult refuseUnwanted(const CheckedBackward& problem, const VkfBackwardBindings& bindings, VkfMessage* message) {
     const struct {
         const char* name;
         const VkfBinding& binding;
@@ -109,9 +109,9 @@ VkfResult refuseUnwanted(const CheckedGradient& problem, const VkfBackwardBindin
     return VKF_SUCCESS;
 }
 
-VkfResult resolveOutputs(const VkfBackward_T& gradient, const VkfBackwardBindings& bindings, Resolver* resolver,
+VkfResult resolveOutputs(const VkfBackward_T& backward, const VkfBackwardBindings& bindings, Resolver* resolver,
                          shared::BackwardTable* table) {
-    const CheckedGradient& problem = gradient.problem;
+    const CheckedBackward& problem = backward.problem;
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkDeviceAddress* address,
                             VkfGradientBits wanted, VkfBackwardRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
@@ -133,10 +133,10 @@ VkfResult resolveOutputs(const VkfBackward_T& gradient, const VkfBackwardBinding
                                    sizeof(float), Access::write}});
 }
 
-VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& binding, Resolver* resolver,
-                         GradientAddresses* to, VkfMessage* message) {
+VkfResult resolveScratch(const VkfBackward_T& backward, const VkfBinding& binding, Resolver* resolver,
+                         BackwardAddresses* to, VkfMessage* message) {
     VkDeviceAddress& scratch = to->call.at(Operand::scratch);
-    const RequiredBinding required{"scratch",        &binding,     &scratch, gradient.scratch.bytes(),
+    const RequiredBinding required{"scratch",        &binding,     &scratch, backward.scratch.bytes(),
                                    scratchAlignment, Access::write};
     if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
         return result;
@@ -144,43 +144,43 @@ VkfResult resolveScratch(const VkfBackward_T& gradient, const VkfBinding& bindin
     if (binding.size == 0) {
         return fail(message, VKF_ERROR_BINDING_TOO_SMALL,
                     "the size of scratch is 0; the backward pass needs %llu bytes",
-                    static_cast<unsigned long long>(gradient.scratch.bytes()));
+                    static_cast<unsigned long long>(backward.scratch.bytes()));
     }
-    const auto at = [&](ScratchRange range) { return scratch + gradient.scratch.offset(range); };
+    const auto at = [&](ScratchRange range) { return scratch + backward.scratch.offset(range); };
     to->call.at(Operand::scratchState) = at(ScratchRange::rowState);
     to->call.tableAddress = at(ScratchRange::table);
     to->call.table.tile_sequences = at(ScratchRange::rowSequences);
-    to->call.table.tile_count = gradient.tileSequences.count;
+    to->call.table.tile_count = backward.tileSequences.count;
     to->table.row_state = at(ScratchRange::rowState);
     to->table.ds = at(ScratchRange::storedDs);
     to->table.p = at(ScratchRange::storedP);
     to->table.dq_sums = at(ScratchRange::partialSums);
     to->table.key_tile_sequences = at(ScratchRange::keyTileSequences);
-    to->table.key_tile_count = gradient.keyTileSequences.count;
+    to->table.key_tile_count = backward.keyTileSequences.count;
     return VKF_SUCCESS;
 }
 
-VkfResult resolveAll(const VkfBackward_T& gradient, const VkfBackwardBindings& bindings, GradientAddresses* to,
+VkfResult resolveAll(const VkfBackward_T& backward, const VkfBackwardBindings& bindings, BackwardAddresses* to,
                      VkfMessage* message) {
     VkfBindings call{};
-    Resolver resolver(*gradient.context, message);
-    to->table = gradient.table;
+    Resolver resolver(*backward.context, message);
+    to->table = backward.table;
     VkfResult result = readVersioned(bindings.forward, &call, "forward", message);
     if (result == VKF_SUCCESS) {
-        result = refuseUnwanted(gradient.problem, bindings, message);
+        result = refuseUnwanted(backward.problem, bindings, message);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveInputs(gradient, call, bindings, &resolver, &to->call);
+        result = resolveInputs(backward, call, bindings, &resolver, &to->call);
     }
     if (result == VKF_SUCCESS) {
         result =
-            resolveOptional(&resolver, gradient.problem.forward.given, call, InputsOf::gradient, &to->call, message);
+            resolveOptional(&resolver, backward.problem.forward.given, call, InputsOf::backward, &to->call, message);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveOutputs(gradient, bindings, &resolver, &to->table);
+        result = resolveOutputs(backward, bindings, &resolver, &to->table);
     }
     if (result == VKF_SUCCESS) {
-        result = resolveScratch(gradient, bindings.scratch, &resolver, to, message);
+        result = resolveScratch(backward, bindings.scratch, &resolver, to, message);
     }
     if (result == VKF_SUCCESS) {
         result = resolver.checkOutputs();
@@ -191,19 +191,19 @@ VkfResult resolveAll(const VkfBackward_T& gradient, const VkfBackwardBindings& b
     return result;
 }
 
-void recordPhase(const VkfBackward_T& gradient, const Recorder& recorder, size_t index,
-                 const GradientAddresses& addresses, uint32_t first, uint32_t last) {
-    const Phase& phase = gradient.phases[index];
-    const VkfProblem& p = gradient.problem.forward.given;
+void recordPhase(const VkfBackward_T& backward, const Recorder& recorder, size_t index,
+                 const BackwardAddresses& addresses, uint32_t first, uint32_t last) {
+    const Phase& phase = backward.phases[index];
+    const VkfProblem& p = backward.problem.forward.given;
     const bool ofKeys = phase.operands[0] == Operand::keyStarts;
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
         recorder.table(index, wordsOf(addresses.table), addresses.call.tableAddress);
         break;
     case Kernel::listSequences:
-        recorder.once(index, ofKeys ? sequenceList(p, gradient.keyTileSequences, addresses.call.table.key_starts,
+        recorder.once(index, ofKeys ? sequenceList(p, backward.keyTileSequences, addresses.call.table.key_starts,
                                                    p.keys, addresses.table.key_tile_sequences)
-                                    : sequenceList(p, gradient.tileSequences, addresses.call.table.row_starts,
+                                    : sequenceList(p, backward.tileSequences, addresses.call.table.row_starts,
                                                    p.queryRows, addresses.call.table.tile_sequences));
         break;
     default:
@@ -212,52 +212,52 @@ void recordPhase(const VkfBackward_T& gradient, const Recorder& recorder, size_t
     }
 }
 
-constexpr Recording<VkfBackward_T, VkfBackwardBindings, GradientAddresses> recording = {"backward", "backward pass",
+constexpr Recording<VkfBackward_T, VkfBackwardBindings, BackwardAddresses> recording = {"backward", "backward pass",
                                                                                         resolveAll, recordPhase};
 
 // Computes VkfBackwardInfo::minimumBytes.
-double minimumBytes(const CheckedGradient& gradient) {
-    const VkfProblem& p = gradient.forward.given;
+double minimumBytes(const CheckedBackward& backward) {
+    const VkfProblem& p = backward.forward.given;
     const auto bytes = [](const VkfTensorLayout& layout) {
         return 1.0 * layout.batch * layout.heads * layout.rows *
                static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     };
-    double sum = bytes(gradient.layout(VKF_BACKWARD_DOUT));
-    for (const VkfTensorLayout& layout : gradient.forward.layouts) {
+    double sum = bytes(backward.layout(VKF_BACKWARD_DOUT));
+    for (const VkfTensorLayout& layout : backward.forward.layouts) {
         sum += bytes(layout);
     }
-    sum += gradient.wants(VKF_GRADIENT_Q) ? bytes(gradient.layout(VKF_BACKWARD_DQ)) : 0.0;
-    sum += gradient.wants(VKF_GRADIENT_K) ? bytes(gradient.layout(VKF_BACKWARD_DK)) : 0.0;
-    sum += gradient.wants(VKF_GRADIENT_V) ? bytes(gradient.layout(VKF_BACKWARD_DV)) : 0.0;
+    sum += backward.wants(VKF_GRADIENT_Q) ? bytes(backward.layout(VKF_BACKWARD_DQ)) : 0.0;
+    sum += backward.wants(VKF_GRADIENT_K) ? bytes(backward.layout(VKF_BACKWARD_DK)) : 0.0;
+    sum += backward.wants(VKF_GRADIENT_V) ? bytes(backward.layout(VKF_BACKWARD_DV)) : 0.0;
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
-    return sum + (has(gradient.given, VKF_USE_DLSE) ? 8.0 : 4.0) * rows;
+    return sum + (has(backward.given, VKF_USE_DLSE) ? 8.0 : 4.0) * rows;
 }
 
-VkfBackwardInfo gradientInfo(const VkfBackward_T& gradient) {
-    const CheckedGradient& problem = gradient.problem;
+VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
+    const CheckedBackward& problem = backward.problem;
     const VkfProblem& p = problem.forward.given;
     VkfBackwardInfo info{};
     info.structSize = sizeof info;
-    info.path = gradient.path;
-    info.stepCount = gradient.steps();
-    info.scratchBytes = gradient.scratch.bytes();
+    info.path = backward.path;
+    info.stepCount = backward.steps();
+    info.scratchBytes = backward.scratch.bytes();
     info.scratchAlignment = scratchAlignment;
     for (const VkfTensorLayout* layout : {&problem.forward.layout(VKF_TENSOR_Q), &problem.forward.layout(VKF_TENSOR_K),
                                           &problem.forward.layout(VKF_TENSOR_V), &problem.layout(VKF_BACKWARD_DOUT)}) {
         info.inputAlignment = std::max(info.inputAlignment, elementAlignment(layout->type));
     }
-    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, gradient.inputAlignment);
-    info.productType = gradient.productType;
-    info.workgroupSize = gradient.tile.workgroupSize;
-    info.sharedMemoryBytes = gradient.tile.sharedBytes;
-    info.tuned = gradient.tuned ? 1 : 0;
-    info.bandKeys = gradient.bandKeys();
+    info.inputAlignment = std::max<VkDeviceSize>(info.inputAlignment, backward.inputAlignment);
+    info.productType = backward.productType;
+    info.workgroupSize = backward.tile.workgroupSize;
+    info.sharedMemoryBytes = backward.tile.sharedBytes;
+    info.tuned = backward.tuned ? 1 : 0;
+    info.bandKeys = backward.bandKeys();
     constexpr double backward = 2.5; // five products instead of two
     info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(problem);
-    std::snprintf(info.rowTile, sizeof info.rowTile, "%s", gradient.rowTileText.c_str());
-    std::snprintf(info.keyTile, sizeof info.keyTile, "%s", gradient.keyTileText.c_str());
+    std::snprintf(info.rowTile, sizeof info.rowTile, "%s", backward.rowTileText.c_str());
+    std::snprintf(info.keyTile, sizeof info.keyTile, "%s", backward.keyTileText.c_str());
     Line line(info.description, sizeof info.description);
     line.add("backward %s: ", vkfPathName(info.path));
     describeProblem(problem.forward, &line);
@@ -272,33 +272,33 @@ VkfBackwardInfo gradientInfo(const VkfBackward_T& gradient) {
 
 VkfResult vkfCheckBackwardSupport(VkfContext context, const VkfBackwardProblem* problem, VkfMessage* message) {
     return vkf::guarded(message, [&] {
-        vkf::CheckedGradient checked{};
-        vkf::BackwardPlan gradient;
-        return vkf::planFor(context, problem, &checked, &gradient, message);
+        vkf::CheckedBackward checked{};
+        vkf::BackwardPlan backward;
+        return vkf::planFor(context, problem, &checked, &backward, message);
     });
 }
 
-VkfResult vkfCreateBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* gradient,
+VkfResult vkfCreateBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* backward,
                             VkfMessage* message) {
-    return vkf::guarded(message, [&] { return vkf::createGradient(context, problem, gradient, message); });
+    return vkf::guarded(message, [&] { return vkf::createBackward(context, problem, backward, message); });
 }
 
-void vkfDestroyBackward(VkfBackward gradient) { delete gradient; }
+void vkfDestroyBackward(VkfBackward backward) { delete backward; }
 
-VkfResult vkfGetBackwardInfo(VkfBackward gradient, VkfBackwardInfo* info, VkfMessage* message) {
-    if (gradient == nullptr) {
+VkfResult vkfGetBackwardInfo(VkfBackward backward, VkfBackwardInfo* info, VkfMessage* message) {
+    if (backward == nullptr) {
         return vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
-    return vkf::writeVersioned(vkf::gradientInfo(*gradient), info, "info", message);
+    return vkf::writeVersioned(vkf::backwardInfo(*backward), info, "info", message);
 }
 
-VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward gradient, const VkfBackwardBindings* bindings,
+VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward backward, const VkfBackwardBindings* bindings,
                          VkfMessage* message) {
-    return vkfCmdBackwardSteps(commandBuffer, gradient, bindings, 0, gradient == nullptr ? 0 : gradient->steps(),
+    return vkfCmdBackwardSteps(commandBuffer, backward, bindings, 0, backward == nullptr ? 0 : backward->steps(),
                                message);
 }
 
-VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward gradient, const VkfBackwardBindings* bindings,
+VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward backward, const VkfBackwardBindings* bindings,
                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    return vkf::recordSteps(vkf::recording, commandBuffer, gradient, bindings, firstStep, stepCount, message);
+    return vkf::recordSteps(vkf::recording, commandBuffer, backward, bindings, firstStep, stepCount, message);
 }

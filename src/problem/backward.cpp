@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
 }
 
 // Refuses a gradient whose input the forward problem lacks.
-VkfResult checkWanted(const CheckedGradient& c, VkfMessage* message) {
+VkfResult checkWanted(const CheckedBackward& c, VkfMessage* message) {
     const struct {
         VkfGradientBits gradient;
         VkfUseBits array;
@@ -84,7 +84,7 @@ VkfResult checkWanted(const CheckedGradient& c, VkfMessage* message) {
 }
 
 // Refuses descriptions of gradients that are not wanted.
-VkfResult checkDescriptions(const CheckedGradient& c, VkfMessage* message) {
+VkfResult checkDescriptions(const CheckedBackward& c, VkfMessage* message) {
     const VkfBackwardProblem& p = c.given;
     const struct {
         VkfGradientBits gradient;
@@ -105,7 +105,7 @@ VkfResult checkDescriptions(const CheckedGradient& c, VkfMessage* message) {
 }
 
 // Fills in the layouts of all tensors. They have the shapes of o, q, k and v.
-VkfResult layOutGradients(CheckedGradient* c, VkfMessage* message) {
+VkfResult layOutGradients(CheckedBackward* c, VkfMessage* message) {
     const VkfBackwardProblem& p = c->given;
     const struct {
         const char* name;
@@ -138,7 +138,7 @@ VkfResult layOutGradients(CheckedGradient* c, VkfMessage* message) {
 
 // Checks type and strides of dbias, and fills in biasElements. A dimension with a stride of 0 is shared and adds no
 // elements. In the order of the strides, each other dimension must step over all elements of those before it.
-VkfResult layOutBias(CheckedGradient* c, VkfMessage* message) {
+VkfResult layOutBias(CheckedBackward* c, VkfMessage* message) {
     if (!c->wants(VKF_GRADIENT_BIAS)) {
         return VKF_SUCCESS;
     }
@@ -180,8 +180,8 @@ VkfResult layOutBias(CheckedGradient* c, VkfMessage* message) {
 
 } // namespace
 
-VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* checked, VkfMessage* message) {
-    CheckedGradient c{};
+VkfResult checkBackward(const VkfBackwardProblem* problem, CheckedBackward* checked, VkfMessage* message) {
+    CheckedBackward c{};
     VkfBackwardProblem& p = c.given;
     VkfResult result = readVersioned(problem, &p, "problem", message);
     if (result == VKF_SUCCESS && p.forward == nullptr) {
@@ -215,15 +215,15 @@ VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* chec
     return VKF_SUCCESS;
 }
 
-uint64_t arrayBytes(const CheckedGradient& gradient, VkfArray array) {
-    const VkfProblem& p = gradient.forward.given;
+uint64_t arrayBytes(const CheckedBackward& backward, VkfArray array) {
+    const VkfProblem& p = backward.forward.given;
     switch (array) {
     case VKF_ARRAY_DLSE:
-        return has(gradient.given, VKF_USE_DLSE) ? bytesOf(arrayTable[VKF_ARRAY_LSE], p) : 0;
+        return has(backward.given, VKF_USE_DLSE) ? bytesOf(arrayTable[VKF_ARRAY_LSE], p) : 0;
     case VKF_ARRAY_DBIAS:
-        return gradient.biasElements * vkfTypeBytes(gradient.given.dbiasType);
+        return backward.biasElements * vkfTypeBytes(backward.given.dbiasType);
     case VKF_ARRAY_DSINKS:
-        return gradient.wants(VKF_GRADIENT_SINKS) ? p.queryHeads * sizeof(float) : 0;
+        return backward.wants(VKF_GRADIENT_SINKS) ? p.queryHeads * sizeof(float) : 0;
     default:
         return 0;
     }
@@ -232,14 +232,14 @@ uint64_t arrayBytes(const CheckedGradient& gradient, VkfArray array) {
 } // namespace vkf
 
 VkfResult vkfCheckBackward(const VkfBackwardProblem* problem, VkfMessage* message) {
-    vkf::CheckedGradient checked{};
-    return vkf::checkGradient(problem, &checked, message);
+    vkf::CheckedBackward checked{};
+    return vkf::checkBackward(problem, &checked, message);
 }
 
 VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, VkfBackwardRole role, VkfTensorLayout* layout,
                                      VkfMessage* message) {
-    vkf::CheckedGradient checked{};
-    if (const VkfResult result = vkf::checkGradient(problem, &checked, message); result != VKF_SUCCESS) {
+    vkf::CheckedBackward checked{};
+    if (const VkfResult result = vkf::checkBackward(problem, &checked, message); result != VKF_SUCCESS) {
         return result;
     }
     if (role < VKF_BACKWARD_DOUT || role > VKF_BACKWARD_DV) {
@@ -249,6 +249,6 @@ VkfResult vkfGetBackwardTensorLayout(const VkfBackwardProblem* problem, VkfBackw
 }
 
 uint64_t vkfGetBackwardArrayBytes(const VkfBackwardProblem* problem, VkfArray array) {
-    vkf::CheckedGradient checked{};
-    return vkf::checkGradient(problem, &checked, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(checked, array) : 0;
+    vkf::CheckedBackward checked{};
+    return vkf::checkBackward(problem, &checked, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(checked, array) : 0;
 }

@@ -10,7 +10,7 @@
 
 namespace vkf::reference {
 
-struct GradientCall {
+struct BackwardCall {
     Call forward; // selects all rows
     VkfBackwardProblem problem;
     std::array<VkfTensorLayout, 4> layouts;
@@ -84,7 +84,7 @@ private:
 // Calls visit(KeyRange) for the keys of a range that the call needs with one row: all of them if dq of the row is
 // selected, else the keys that are selected. `firstKey` is the first key of the sequence among all packed keys.
 template <typename Visit>
-void forEachWanted(const GradientCall& call, KeyRange keys, uint32_t firstKey, bool rowSelected, const Visit& visit) {
+void forEachWanted(const BackwardCall& call, KeyRange keys, uint32_t firstKey, bool rowSelected, const Visit& visit) {
     if (rowSelected || call.selectsAll()) {
         visit(keys);
         return;
@@ -97,8 +97,8 @@ void forEachWanted(const GradientCall& call, KeyRange keys, uint32_t firstKey, b
 }
 
 // Checks a call, and fills *call on success. `options` may be null. Does not compute o and lse.
-VkfResult checkGradientCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                            const VkfReferenceBackwardInputs* gradientInputs, const VkfReferenceOptions* options,
-                            GradientCall* call, VkfMessage* message);
+VkfResult checkBackwardCall(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
+                            const VkfReferenceBackwardInputs* backwardInputs, const VkfReferenceOptions* options,
+                            BackwardCall* call, VkfMessage* message);
 
 } // namespace vkf::reference

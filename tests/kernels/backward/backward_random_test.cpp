@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "kernels/random_problems.hpp"
 #include "support/device.hpp"
 #include "support/lacking.hpp"
@@ -42,8 +42,8 @@ void chooseMatrixTypes(Dice& dice, const Variation& variation, VkfProblem& p) {
 }
 
 // Types, strides and the gradients that are wanted. The bias can have strides that no gradient of it has.
-VkfBackwardProblem randomGradient(Dice& dice, const VkfProblem& forward) {
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+VkfBackwardProblem randomBackward(Dice& dice, const VkfProblem& forward) {
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     const auto type = [&dice] { return static_cast<VkfType>(dice.below(3)); };
     const uint32_t valueDim = forward.valueDim != 0 ? forward.valueDim : forward.headDim;
     const auto describe = [&](VkfTensor& tensor, uint32_t heads, uint32_t rows, uint32_t dim) {
@@ -80,7 +80,7 @@ VkfBackwardProblem randomGradient(Dice& dice, const VkfProblem& forward) {
 }
 
 // Gives fp32 tensors to a backward pass on a device without 16-bit storage.
-void fitGradient(const vkf::host::Device& device, VkfBackwardProblem& problem) {
+void fitBackward(const vkf::host::Device& device, VkfBackwardProblem& problem) {
     if (vkf::test::lacksStorage16(device)) {
         problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = problem.dbiasType = VKF_TYPE_F32;
     }
@@ -108,17 +108,17 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
         chooseMatrixTypes(dice, variation, forward);
         apply(variation, forward);
         forward = vkf::test::fittedBackward(deviceOf(variation), forward);
-        VkfBackwardProblem problem = randomGradient(dice, forward);
-        fitGradient(deviceOf(variation), problem);
+        VkfBackwardProblem problem = randomBackward(dice, forward);
+        fitBackward(deviceOf(variation), problem);
         if (variation.path == VKF_PATH_COOPMAT && problem.dout.type != VKF_TYPE_F32) {
             problem.dout.type = forward.k.type;
         }
         const uint32_t stepsAtOnce = dice.below(3);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(forward) << " gradients "
                      << problem.gradients);
-        const vkf::test::GradientOutcome outcome =
-            runGradient(deviceOf(variation), problem, makeInputs(forward, data),
-                        vkf::test::makeGradientInputs(problem, seed), stepsAtOnce);
+        const vkf::test::BackwardOutcome outcome =
+            runBackward(deviceOf(variation), problem, makeInputs(forward, data),
+                        vkf::test::makeBackwardInputs(problem, seed), stepsAtOnce);
         INFO(outcome.text());
         CHECK(outcome.passed());
     }
@@ -126,12 +126,12 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
 
 } // namespace
 
-TEST_CASE("random backward passes agree with the reference", "[gradient_random]") {
+TEST_CASE("random backward passes agree with the reference", "[backward_random]") {
     runSeeds(vkf::test::variations[0], 1, vkf::test::wholeSweeps() ? 200 : 4);
     runSeeds(vkf::test::variations[2], 1000, vkf::test::wholeSweeps() ? 200 : 2);
 }
 
-TEST_CASE("random backward passes on matrices agree with the reference", "[gradient_random]") {
+TEST_CASE("random backward passes on matrices agree with the reference", "[backward_random]") {
     runSeeds(vkf::test::variations[4], 2000, vkf::test::wholeSweeps() ? 200 : 4);
     runSeeds(vkf::test::variations[5], 3000, vkf::test::wholeSweeps() ? 200 : 1);
 }

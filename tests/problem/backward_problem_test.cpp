@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "problem/gradient.hpp"
-#include "reference/gradient_cases.hpp"
+#include "problem/backward.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/masks.hpp"
 
 namespace {
@@ -112,7 +112,7 @@ TEST_CASE("vkfCheckBackward refuses bad problems and says why", "[problem]") {
     for (const Refusal& refusal : refusals) {
         INFO(refusal.name);
         VkfProblem forward = forwardProblem();
-        VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+        VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         CHECK(vkfCheckBackward(&problem, nullptr) == VKF_SUCCESS);
         refusal.spoil(forward, problem);
         VkfMessage message{};
@@ -128,7 +128,7 @@ TEST_CASE("vkfCheckBackward refuses bad problems and says why", "[problem]") {
 
 TEST_CASE("gradients have the shapes of their tensors", "[problem]") {
     const VkfProblem forward = forwardProblem();
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     problem.dk = {VKF_TYPE_F16, 0, 5000, 64, 200, {}};
     const VkfTensorRole shapes[] = {VKF_TENSOR_O, VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V};
     for (const VkfBackwardRole role : {VKF_BACKWARD_DOUT, VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV}) {
@@ -154,11 +154,11 @@ TEST_CASE("gradients have the shapes of their tensors", "[problem]") {
     CHECK(vkfGetBackwardTensorLayout(&problem, VKF_BACKWARD_DQ, nullptr, nullptr) == VKF_ERROR_INVALID_ARGUMENT);
 }
 
-TEST_CASE("a checked gradient problem is a copy with its defaults", "[problem]") {
+TEST_CASE("a checked backward problem is a copy with its defaults", "[problem]") {
     VkfProblem forward = forwardProblem();
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
-    vkf::CheckedGradient checked{};
-    REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
+    vkf::CheckedBackward checked{};
+    REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
     forward.headDim = 0;
     CHECK(checked.forward.given.headDim == 64);
     CHECK(checked.forward.given.scale == 0.125F);
@@ -173,7 +173,7 @@ TEST_CASE("packed gradients have a batch of 1, whose stride is ignored", "[probl
     VkfProblem forward = forwardProblem();
     vkf::test::Data data;
     vkf::test::setPacked(forward, data, {3, 4}, {5, 6});
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     problem.dq = {VKF_TYPE_F32, 0, 7, 64, 4 * 64, {}};
     const VkfTensorLayout dq = vkf::layoutOf(problem, VKF_BACKWARD_DQ);
     CHECK((dq.batch == 1 && dq.rows == 7 && dq.batchStride == 0 && dq.rowStride == 256));
@@ -221,7 +221,7 @@ TEST_CASE("dbias lies like the bias, unless elements overlap", "[problem]") {
         INFO(side.name);
         VkfProblem forward = forwardProblem();
         side.change(forward);
-        VkfBackwardProblem problem = vkf::test::gradientOf(forward, VKF_GRADIENT_BIAS);
+        VkfBackwardProblem problem = vkf::test::backwardOf(forward, VKF_GRADIENT_BIAS);
         problem.dq = problem.dk = problem.dv = VkfTensor{};
         problem.dbiasType = VKF_TYPE_BF16;
         VkfMessage message{};

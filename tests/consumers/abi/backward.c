@@ -26,7 +26,7 @@ VkfProblem smallForward(void) {
     return problem;
 }
 
-VkfBackwardProblem smallGradient(const VkfProblem* forward) {
+VkfBackwardProblem smallBackward(const VkfProblem* forward) {
     const VkfBackwardProblem problem = {.structSize = sizeof problem, .forward = forward};
     return problem;
 }
@@ -36,7 +36,7 @@ VkfReferenceInputs smallInputs(void) {
     return inputs;
 }
 
-VkfReferenceBackwardInputs smallGradientInputs(void) {
+VkfReferenceBackwardInputs smallBackwardInputs(void) {
     const VkfReferenceBackwardInputs inputs = {.structSize = sizeof inputs, .dout = dout};
     return inputs;
 }
@@ -54,11 +54,11 @@ static void printGradient(const char* name, const double* gradient, float* round
 static void judge(const char* whose, const VkfBackwardProblem* problem, const float* dq, const float* dk,
                   const float* dv) {
     const VkfReferenceInputs inputs = smallInputs();
-    const VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
+    const VkfReferenceBackwardInputs backwardInputs = smallBackwardInputs();
     const VkfBackwardOutputs outputs = {.structSize = sizeof outputs, .dq = dq, .dk = dk, .dv = dv};
     VkfMessage message;
     VkfBackwardVerdict* verdict = poisonedOutput(sizeof *verdict);
-    checkVkflash(vkfReferenceVerifyBackward(problem, &inputs, &gradientInputs, NULL, &outputs, verdict, &message),
+    checkVkflash(vkfReferenceVerifyBackward(problem, &inputs, &backwardInputs, NULL, &outputs, verdict, &message),
                  &message);
     checkOutput(verdict, sizeof *verdict);
     require(verdict->passed == 1, "the reference finds gradients wrong");
@@ -68,13 +68,13 @@ static void judge(const char* whose, const VkfBackwardProblem* problem, const fl
 
 void backward(void) {
     const VkfProblem forward = smallForward();
-    const VkfBackwardProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallBackward(&forward);
     const VkfReferenceInputs inputs = smallInputs();
-    const VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
+    const VkfReferenceBackwardInputs backwardInputs = smallBackwardInputs();
     double dq[rows * dim], dk[rows * dim], dv[rows * dim];
     const VkfReferenceGradients gradients = {.structSize = sizeof gradients, .dq = dq, .dk = dk, .dv = dv};
     VkfMessage message;
-    checkVkflash(vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, &message), &message);
+    checkVkflash(vkfReferenceBackward(&problem, &inputs, &backwardInputs, NULL, &gradients, &message), &message);
 
     float roundedDq[rows * dim], roundedDk[rows * dim], roundedDv[rows * dim];
     printGradient("dq", dq, roundedDq);
@@ -83,12 +83,12 @@ void backward(void) {
     judge("reference", &problem, roundedDq, roundedDk, roundedDv);
 }
 
-static VkfBackwardInfo* printInfo(VkfBackward gradient) {
+static VkfBackwardInfo* printInfo(VkfBackward backward) {
     VkfMessage message;
     VkfBackwardInfo* info = poisonedOutput(sizeof *info);
-    checkVkflash(vkfGetBackwardInfo(gradient, info, &message), &message);
+    checkVkflash(vkfGetBackwardInfo(backward, info, &message), &message);
     checkOutput(info, sizeof *info);
-    printf("gradient %s, tiles %s and %s, %g operations\n", info->description, info->rowTile, info->keyTile,
+    printf("backward pass %s, tiles %s and %s, %g operations\n", info->description, info->rowTile, info->keyTile,
            info->operations);
     return info;
 }
@@ -96,7 +96,7 @@ static VkfBackwardInfo* printInfo(VkfBackward gradient) {
 /* Computes o and lse on the CPU, and the gradients from them on the device. */
 void backwardOnDevice(const Gpu* gpu, VkfContext context) {
     const VkfProblem forward = smallForward();
-    const VkfBackwardProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallBackward(&forward);
     const VkfReferenceInputs inputs = smallInputs();
     double exactO[rows * dim], exactLse[rows];
     float outputO[rows * dim], outputLse[rows];
@@ -109,9 +109,9 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
         outputLse[i] = (float)exactLse[i];
     }
 
-    VkfBackward gradient = NULL;
-    checkVkflash(vkfCreateBackward(context, &problem, &gradient, &message), &message);
-    const VkfBackwardInfo* info = printInfo(gradient);
+    VkfBackward backward = NULL;
+    checkVkflash(vkfCreateBackward(context, &problem, &backward, &message), &message);
+    const VkfBackwardInfo* info = printInfo(backward);
     Array arrays[] = {arrayOf(gpu, q, sizeof q),
                       arrayOf(gpu, k, sizeof k),
                       arrayOf(gpu, v, sizeof v),
@@ -137,7 +137,7 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
                                           .dv = bindingOf(&dv),
                                           .scratch = bindingOf(&scratch)};
     beginCommands(gpu);
-    checkVkflash(vkfCmdBackward(gpu->commandBuffer, gradient, &bindings, &message), &message);
+    checkVkflash(vkfCmdBackward(gpu->commandBuffer, backward, &bindings, &message), &message);
     barrierAfterCompute(gpu);
     submitCommands(gpu);
     judge("device", &problem, dq.data, dk.data, dv.data);
@@ -149,5 +149,5 @@ void backwardOnDevice(const Gpu* gpu, VkfContext context) {
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         destroyArray(gpu, written[i]);
     }
-    vkfDestroyBackward(gradient);
+    vkfDestroyBackward(backward);
 }

@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "reference/gradient/algorithm.hpp"
-#include "reference/gradient/errors.hpp"
-#include "reference/gradient/head.hpp"
+#include "reference/backward/algorithm.hpp"
+#include "reference/backward/errors.hpp"
+#include "reference/backward/head.hpp"
 #include "reference/row_scores.hpp"
 
 namespace vkf::reference {
@@ -25,9 +25,9 @@ double dot(const Fp64Row& a, const Fp64Row& b, uint32_t count) {
     return sum;
 }
 
-class DirectGradient final : public GradientAlgorithm {
+class DirectBackward final : public BackwardAlgorithm {
 public:
-    DirectGradient(const GradientCall& call, const GradientOutput& output, const GradientOutput& errors)
+    DirectBackward(const BackwardCall& call, const GradientOutput& output, const GradientOutput& errors)
         : call_(call), output_(output), head_(call), scores_(call.forward), d_(call.forward.problem.headDim),
           dv_(call.layout(VKF_BACKWARD_DV).dim), s_(call.forward.problem.keys), slopes_(s_.size()), dp_(s_.size()),
           dq_(padded(d_)), dout_(dv_), o_(dv_), errors_(call, errors) {}
@@ -116,9 +116,9 @@ private:
         errors_.addToKey(number);
     }
 
-    const GradientCall& call_;
+    const BackwardCall& call_;
     GradientOutput output_;
-    GradientHead head_;
+    BackwardHead head_;
     RowScores scores_;
     uint32_t d_;  // columns of dq and dk
     uint32_t dv_; // columns of dv and dout
@@ -135,9 +135,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<GradientAlgorithm> makeDirectGradient(const GradientCall& call, const GradientOutput& output,
+std::unique_ptr<BackwardAlgorithm> makeDirectBackward(const BackwardCall& call, const GradientOutput& output,
                                                       const GradientOutput& errors) {
-    return std::make_unique<DirectGradient>(call, output, errors);
+    return std::make_unique<DirectBackward>(call, output, errors);
 }
 
 } // namespace vkf::reference

@@ -43,14 +43,14 @@ void requireLayout(const VkfBackwardProblem& problem, VkfBackwardRole role) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    static Memory<VkfBackwardProblem> gradient;
+    static Memory<VkfBackwardProblem> backward;
     static Memory<VkfProblem> forward;
-    gradient = {};
+    backward = {};
     forward = {};
-    const size_t first = std::min(size, sizeof(gradient.known));
-    fill(gradient, data, first);
+    const size_t first = std::min(size, sizeof(backward.known));
+    fill(backward, data, first);
     fill(forward, data + first, size - first);
-    VkfBackwardProblem& problem = gradient.known;
+    VkfBackwardProblem& problem = backward.known;
     problem.forward = &forward.known;
 
     VkfMessage message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CheckedGradient: a checked gradient problem with its defaults filled in.
+// CheckedBackward: a checked backward problem with its defaults filled in.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 namespace vkf {
 
 // Indexed by VkfBackwardRole.
-using GradientLayouts = std::array<VkfTensorLayout, 4>;
+using BackwardLayouts = std::array<VkfTensorLayout, 4>;
 
-struct CheckedGradient {
+struct CheckedBackward {
     VkfBackwardProblem given; // with defaults filled in: `gradients` is not 0; `problem` is null, `forward` replaces it
     CheckedProblem forward;   // a copy of the problem of the forward call
-    GradientLayouts layouts;  // dense for gradients that are not wanted
+    BackwardLayouts layouts;  // dense for gradients that are not wanted
     // Elements of dbias, from the first one to one past the last one that is written. 0 without VKF_GRADIENT_BIAS.
     uint64_t biasElements;
 
@@ -27,9 +27,9 @@ struct CheckedGradient {
 };
 
 // Returns the bytes of dlse, dbias or dsinks. 0 for other arrays, and without the array.
-uint64_t arrayBytes(const CheckedGradient& gradient, VkfArray array);
+uint64_t arrayBytes(const CheckedBackward& backward, VkfArray array);
 
 // Checks everything that needs no device. Fills *checked on success.
-VkfResult checkGradient(const VkfBackwardProblem* problem, CheckedGradient* checked, VkfMessage* message);
+VkfResult checkBackward(const VkfBackwardProblem* problem, CheckedBackward* checked, VkfMessage* message);
 
 } // namespace vkf
