@@ -46,7 +46,7 @@ Operand operandOf(VkfArray array) {
 }
 
 // Returns where `addresses` has the address of an optional input.
-VkDeviceAddress* placeOf(const ArrayRow& row, Addresses* addresses) {
+VkDeviceAddress* addressOf(const ArrayRow& row, Addresses* addresses) {
     switch (row.passedIn) {
     case PassedIn::operand:
         return &addresses->at(operandOf(row.array));
@@ -77,7 +77,7 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         const bool dense = row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK;
         const RequiredBinding required{row.name,
                                        &binding,
-                                       placeOf(row, addresses),
+                                       addressOf(row, addresses),
                                        bytesOf(row, p),
                                        row.alignment,
                                        written ? Access::write : Access::read,

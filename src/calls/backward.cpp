@@ -94,7 +94,7 @@ VkfResult refuseUnwanted(const CheckedBackward& problem, const VkfBackwardBindin
         bool wanted;
         const char* lacks;
     } optional[] = {
-        {"dlse", bindings.dlse, has(problem.given, VKF_USE_DLSE), "use of the backward problem lacks VKF_USE_DLSE"},
+        {"dlse", bindings.dlse, has(problem.fields, VKF_USE_DLSE), "use of the backward problem lacks VKF_USE_DLSE"},
         {"dq", bindings.dq, problem.wants(VKF_GRADIENT_Q), "gradients lacks VKF_GRADIENT_Q"},
         {"dk", bindings.dk, problem.wants(VKF_GRADIENT_K), "gradients lacks VKF_GRADIENT_K"},
         {"dv", bindings.dv, problem.wants(VKF_GRADIENT_V), "gradients lacks VKF_GRADIENT_V"},
@@ -123,7 +123,7 @@ VkfResult resolveOutputs(const VkfBackward_T& backward, const VkfBackwardBinding
                                Access::write,
                                isDense(layout)};
     };
-    const uint64_t biasElementBytes = vkfTypeBytes(problem.given.dbiasType);
+    const uint64_t biasElementBytes = vkfTypeBytes(problem.fields.dbiasType);
     return resolveEach(resolver, {tensor("dq", bindings.dq, &table->dq.address, VKF_GRADIENT_Q, VKF_BACKWARD_DQ),
                                   tensor("dk", bindings.dk, &table->dk.address, VKF_GRADIENT_K, VKF_BACKWARD_DK),
                                   tensor("dv", bindings.dv, &table->dv.address, VKF_GRADIENT_V, VKF_BACKWARD_DV),
@@ -174,7 +174,7 @@ VkfResult resolveAll(const VkfBackward_T& backward, const VkfBackwardBindings& b
     }
     if (result == VKF_SUCCESS) {
         result =
-            resolveOptional(&resolver, backward.problem.forward.given, call, InputsOf::backward, &to->call, message);
+            resolveOptional(&resolver, backward.problem.forward.fields, call, InputsOf::backward, &to->call, message);
     }
     if (result == VKF_SUCCESS) {
         result = resolveOutputs(backward, bindings, &resolver, &to->table);
@@ -194,7 +194,7 @@ VkfResult resolveAll(const VkfBackward_T& backward, const VkfBackwardBindings& b
 void recordPhase(const VkfBackward_T& backward, const Recorder& recorder, size_t index,
                  const BackwardAddresses& addresses, uint32_t first, uint32_t last) {
     const Phase& phase = backward.phases[index];
-    const VkfProblem& p = backward.problem.forward.given;
+    const VkfProblem& p = backward.problem.forward.fields;
     const bool ofKeys = phase.operands[0] == Operand::keyStarts;
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
@@ -217,7 +217,7 @@ constexpr Recording<VkfBackward_T, VkfBackwardBindings, BackwardAddresses> recor
 
 // Computes VkfBackwardInfo::minimumBytes.
 double minimumBytes(const CheckedBackward& backward) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     const auto bytes = [](const VkfTensorLayout& layout) {
         return 1.0 * layout.batch * layout.heads * layout.rows *
                static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
@@ -230,12 +230,12 @@ double minimumBytes(const CheckedBackward& backward) {
     sum += backward.wants(VKF_GRADIENT_K) ? bytes(backward.layout(VKF_BACKWARD_DK)) : 0.0;
     sum += backward.wants(VKF_GRADIENT_V) ? bytes(backward.layout(VKF_BACKWARD_DV)) : 0.0;
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;
-    return sum + (has(backward.given, VKF_USE_DLSE) ? 8.0 : 4.0) * rows;
+    return sum + (has(backward.fields, VKF_USE_DLSE) ? 8.0 : 4.0) * rows;
 }
 
 VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     const CheckedBackward& problem = backward.problem;
-    const VkfProblem& p = problem.forward.given;
+    const VkfProblem& p = problem.forward.fields;
     VkfBackwardInfo info{};
     info.structSize = sizeof info;
     info.path = backward.path;
@@ -252,8 +252,8 @@ VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     info.sharedMemoryBytes = backward.tile.sharedBytes;
     info.tuned = backward.tuned ? 1 : 0;
     info.bandKeys = backward.bandKeys();
-    constexpr double backward = 2.5; // five products instead of two
-    info.operations = backward * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
+    constexpr double productsRatio = 2.5; // five products instead of two
+    info.operations = productsRatio * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);
     info.minimumBytes = minimumBytes(problem);
     std::snprintf(info.rowTile, sizeof info.rowTile, "%s", backward.rowTileText.c_str());
@@ -261,8 +261,8 @@ VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     Line line(info.description, sizeof info.description);
     line.add("backward %s: ", vkfPathName(info.path));
     describeProblem(problem.forward, &line);
-    line.add("; dout %s%s, %u threads, %u B shared, %u step%s%s", vkfTypeName(problem.given.dout.type),
-             has(problem.given, VKF_USE_DLSE) ? ", dlse" : "", info.workgroupSize, info.sharedMemoryBytes,
+    line.add("; dout %s%s, %u threads, %u B shared, %u step%s%s", vkfTypeName(problem.fields.dout.type),
+             has(problem.fields, VKF_USE_DLSE) ? ", dlse" : "", info.workgroupSize, info.sharedMemoryBytes,
              info.stepCount, info.stepCount == 1 ? "" : "s", info.tuned != 0 ? ", tuned" : "");
     return info;
 }

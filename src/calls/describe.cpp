@@ -7,7 +7,7 @@ namespace vkf {
 namespace {
 
 void describeMasks(const CheckedProblem& problem, Line* line) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (has(p, VKF_USE_CAUSAL)) {
         line->add(", causal");
     }
@@ -71,7 +71,7 @@ void describeStrides(const CheckedProblem& problem, Line* line) {
 } // namespace
 
 void describeProblem(const CheckedProblem& problem, Line* line) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     line->add("%sB=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s", problem.empty ? "empty, " : "", p.batch,
               has(p, VKF_USE_CU_SEQLENS) ? " packed" : "", p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim,
               p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type));

@@ -5,7 +5,7 @@ namespace vkf {
 namespace {
 
 VkfResult planOn(const TunedDevice& device, const CheckedProblem& problem, VkfPath path, VkfMessage* message) {
-    VkfProblem asked = problem.given;
+    VkfProblem asked = problem.fields;
     asked.path = path;
     CheckedProblem checked{};
     AttentionPlan plan;
@@ -14,9 +14,9 @@ VkfResult planOn(const TunedDevice& device, const CheckedProblem& problem, VkfPa
 }
 
 VkfResult planOn(const TunedDevice& device, const CheckedBackward& backward, VkfPath path, VkfMessage* message) {
-    VkfProblem forward = backward.forward.given;
+    VkfProblem forward = backward.forward.fields;
     forward.path = path;
-    VkfBackwardProblem asked = backward.given;
+    VkfBackwardProblem asked = backward.fields;
     asked.forward = &forward;
     CheckedBackward checked{};
     BackwardPlan plan;

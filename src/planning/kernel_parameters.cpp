@@ -21,10 +21,10 @@ constexpr double log2e = 1.4426950408889634;
 
 // Packs what up to four bits of an element or lane number add to row and column, one byte for each bit.
 template <size_t count>
-uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
+uint32_t packPositions(const std::array<MatrixLayout::Position, count>& positions, size_t first, size_t end) {
     uint32_t packed = 0;
     for (size_t i = first; i < end; i++) {
-        packed |= (places[i].row | places[i].column << 4) << 8 * (i - first);
+        packed |= (positions[i].row | positions[i].column << 4) << 8 * (i - first);
     }
     return packed;
 }
@@ -36,9 +36,9 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_MATRIX_DEPTH] = layout.depth;
     c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = layout.fragmentRowElements();
     c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
-    c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
-    c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
-    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
+    c[VKF_ID_ELEMENT_BASIS] = packPositions(layout.elementBits, 0, 4);
+    c[VKF_ID_LANE_BASIS] = packPositions(layout.laneBits, 0, 4);
+    c[VKF_ID_LANE_BASIS_HIGH] = packPositions(layout.laneBits, 4, 6);
 }
 
 // Where the kernels read which probabilities dropout leaves out of o: VKF_DROPOUT_*.
@@ -78,7 +78,7 @@ int32_t windowReach(int64_t keys, int32_t unlimited) {
 
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
                               uint32_t shift) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     shared::CallParams params{};
     for (size_t i = 0; i < strides.size(); i++) {
         params.row_stride[i] = static_cast<uint32_t>(strides[i].row);
@@ -130,7 +130,7 @@ void setOptionalInputs(uint64_t address, shared::CallParams* params) {
 }
 
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const ByteStrides o = byteStrides(problem.layout(VKF_TENSOR_O));
     shared::SplitMergeParams params{};
     params.o_batch_stride = o.batch;
@@ -257,7 +257,7 @@ Constants tileConstants(const BackwardSumTile& tile) {
 }
 
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     Constants c = ofTile;
     c[VKF_ID_HEAD_DIM] = p.headDim;
     c[VKF_ID_VALUE_DIM] = p.valueDim;
@@ -311,7 +311,7 @@ void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
 }
 
 Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift) {
-    const VkfBackwardProblem& g = backward.given;
+    const VkfBackwardProblem& g = backward.fields;
     Constants c = constantsOf(backward.forward, ofTile, shift);
     setExtraSlotToTable(backward.forward, c);
     c[VKF_ID_LSE] = 0;

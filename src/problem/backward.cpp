@@ -30,7 +30,7 @@ VkfResult checkFields(const VkfBackwardProblem& p, VkfMessage* message) {
 
 // Refuses forward problems that this version cannot differentiate.
 VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
-    const VkfProblem& p = forward.given;
+    const VkfProblem& p = forward.fields;
     if (!has(p, VKF_USE_LSE)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                     "use of the forward problem lacks VKF_USE_LSE, which the backward pass needs");
@@ -75,7 +75,7 @@ VkfResult checkWanted(const CheckedBackward& c, VkfMessage* message) {
     } companions[] = {{VKF_GRADIENT_BIAS, VKF_USE_BIAS, "VKF_GRADIENT_BIAS"},
                       {VKF_GRADIENT_SINKS, VKF_USE_SINKS, "VKF_GRADIENT_SINKS"}};
     for (const auto& companion : companions) {
-        if (c.wants(companion.gradient) && !has(c.forward.given, companion.array)) {
+        if (c.wants(companion.gradient) && !has(c.forward.fields, companion.array)) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "gradients has %s, but use lacks %s", companion.name,
                         vkfUseString(companion.array));
         }
@@ -85,7 +85,7 @@ VkfResult checkWanted(const CheckedBackward& c, VkfMessage* message) {
 
 // Refuses descriptions of gradients that are not wanted.
 VkfResult checkDescriptions(const CheckedBackward& c, VkfMessage* message) {
-    const VkfBackwardProblem& p = c.given;
+    const VkfBackwardProblem& p = c.fields;
     const struct {
         VkfGradientBits gradient;
         bool zero;
@@ -106,7 +106,7 @@ VkfResult checkDescriptions(const CheckedBackward& c, VkfMessage* message) {
 
 // Fills in the layouts of all tensors. They have the shapes of o, q, k and v.
 VkfResult layOutGradients(CheckedBackward* c, VkfMessage* message) {
-    const VkfBackwardProblem& p = c->given;
+    const VkfBackwardProblem& p = c->fields;
     const struct {
         const char* name;
         const VkfTensor& tensor;
@@ -129,7 +129,7 @@ VkfResult layOutGradients(CheckedBackward* c, VkfMessage* message) {
             result != VKF_SUCCESS) {
             return result;
         }
-        if (has(c->forward.given, VKF_USE_CU_SEQLENS)) {
+        if (has(c->forward.fields, VKF_USE_CU_SEQLENS)) {
             layout.batchStride = 0; // ignored: it leads nowhere
         }
     }
@@ -142,8 +142,8 @@ VkfResult layOutBias(CheckedBackward* c, VkfMessage* message) {
     if (!c->wants(VKF_GRADIENT_BIAS)) {
         return VKF_SUCCESS;
     }
-    const VkfProblem& p = c->forward.given;
-    const VkfType type = c->given.dbiasType;
+    const VkfProblem& p = c->forward.fields;
+    const VkfType type = c->fields.dbiasType;
     if (vkfTypeBytes(type) == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbiasType is %d (%s); this version takes f32, f16, bf16", type,
                     vkfTypeName(type));
@@ -182,7 +182,7 @@ VkfResult layOutBias(CheckedBackward* c, VkfMessage* message) {
 
 VkfResult checkBackward(const VkfBackwardProblem* problem, CheckedBackward* checked, VkfMessage* message) {
     CheckedBackward c{};
-    VkfBackwardProblem& p = c.given;
+    VkfBackwardProblem& p = c.fields;
     VkfResult result = readVersioned(problem, &p, "problem", message);
     if (result == VKF_SUCCESS && p.forward == nullptr) {
         result = fail(message, VKF_ERROR_INVALID_ARGUMENT, "forward is null");
@@ -216,12 +216,12 @@ VkfResult checkBackward(const VkfBackwardProblem* problem, CheckedBackward* chec
 }
 
 uint64_t arrayBytes(const CheckedBackward& backward, VkfArray array) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     switch (array) {
     case VKF_ARRAY_DLSE:
-        return has(backward.given, VKF_USE_DLSE) ? bytesOf(arrayTable[VKF_ARRAY_LSE], p) : 0;
+        return has(backward.fields, VKF_USE_DLSE) ? bytesOf(arrayTable[VKF_ARRAY_LSE], p) : 0;
     case VKF_ARRAY_DBIAS:
-        return backward.biasElements * vkfTypeBytes(backward.given.dbiasType);
+        return backward.biasElements * vkfTypeBytes(backward.fields.dbiasType);
     case VKF_ARRAY_DSINKS:
         return backward.wants(VKF_GRADIENT_SINKS) ? p.queryHeads * sizeof(float) : 0;
     default:

@@ -49,10 +49,10 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     const vkf::BackwardPlan all = made(caps, vkf::test::backwardOf(forward, vkf::test::allGradients(forward)));
     CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
                                         Kernel::backwardScalar, Kernel::backwardScalar, Kernel::backwardSinks});
-    // Only the first gradient waits for the phases before it.
-    const std::vector<bool> joins = {false, true, false, true, true, true};
-    for (size_t i = 0; i < joins.size(); i++) {
-        CHECK(all.phases[i].joins == joins[i]);
+    // Only the first gradient has a barrier before it.
+    const std::vector<bool> barriers = {true, false, true, false, false, false};
+    for (size_t i = 0; i < barriers.size(); i++) {
+        CHECK(all.phases[i].barrierBefore == barriers[i]);
     }
     const vkf::Phase& rows = all.phases[2];
     const vkf::Phase& keys = all.phases[3];
@@ -222,10 +222,10 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK(store.items == one.passes * heads * (one.bandKeys / 128));
         CHECK(dq.passes == one.passes);
         CHECK(dq.items == one.passes * heads * 8192 / 128);
-        CHECK(dq.alternates);
+        CHECK(dq.interleaved);
         CHECK(again.variant.constants[VKF_ID_FALLBACK] == 1);
-        CHECK_FALSE(again.joins);
-        CHECK_FALSE(again.alternates);
+        CHECK(again.barrierBefore);
+        CHECK_FALSE(again.interleaved);
     }
     // By default a pass has whole heads, if it has several.
     const struct {

@@ -160,9 +160,9 @@ TEST_CASE("a checked backward problem is a copy with its defaults", "[problem]")
     vkf::CheckedBackward checked{};
     REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
     forward.headDim = 0;
-    CHECK(checked.forward.given.headDim == 64);
-    CHECK(checked.forward.given.scale == 0.125F);
-    CHECK(checked.given.forward == nullptr);
+    CHECK(checked.forward.fields.headDim == 64);
+    CHECK(checked.forward.fields.scale == 0.125F);
+    CHECK(checked.fields.forward == nullptr);
     CHECK((checked.wants(VKF_GRADIENT_Q) && checked.wants(VKF_GRADIENT_K) && checked.wants(VKF_GRADIENT_V)));
     CHECK((!checked.wants(VKF_GRADIENT_BIAS) && !checked.wants(VKF_GRADIENT_SINKS)));
     CHECK(checked.layout(VKF_BACKWARD_DV).dim == 32);

@@ -147,7 +147,7 @@ TEST_CASE("element layouts of tuning data are read as they were written, and are
     CHECK(data.entries.size() == 1);
     REQUIRE(data.matrixLayouts.size() == 2);
     const VkfMatrixLayout expected =
-        vkf::test::givenLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
+        vkf::test::applicationLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
     CHECK(std::memcmp(&data.matrixLayouts[0], &expected, sizeof expected) == 0);
     CHECK(data.matrixLayouts[1].type == VKF_TYPE_BF16);
     // Layouts of other devices, and those that kernels cannot use, are left out.

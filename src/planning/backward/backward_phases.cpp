@@ -8,18 +8,18 @@
 namespace vkf {
 namespace {
 
-// Adds phases of a group to all phases. The first of them joins the phase before it if `joins`; the others join it.
-void addTogether(std::vector<Phase>&& group, bool joins, std::vector<Phase>* all) {
-    for (Phase& phase : group) {
-        phase.joins = joins;
-        joins = true;
+// Adds phases that run at the same time: a barrier stands before the first of them at most.
+void addConcurrent(std::vector<Phase>&& concurrent, bool barrierBefore, std::vector<Phase>* all) {
+    for (Phase& phase : concurrent) {
+        phase.barrierBefore = barrierBefore;
+        barrierBefore = false;
         all->push_back(std::move(phase));
     }
 }
 
-void addJoined(std::optional<Phase>&& phase, std::vector<Phase>* all) {
+void addWithoutBarrier(std::optional<Phase>&& phase, std::vector<Phase>* all) {
     if (phase) {
-        phase->joins = true;
+        phase->barrierBefore = false;
         all->push_back(std::move(*phase));
     }
 }
@@ -32,15 +32,15 @@ std::vector<Phase> inOrder(BackwardPhases&& phases) {
         all.push_back(*phases.table);
     }
     // These do not read the table.
-    addJoined(std::move(phases.keySequences), &all);
-    addJoined(std::move(phases.rowSequences), &all);
-    addJoined(std::move(phases.rowState), &all);
+    addWithoutBarrier(std::move(phases.keySequences), &all);
+    addWithoutBarrier(std::move(phases.rowSequences), &all);
+    addWithoutBarrier(std::move(phases.rowState), &all);
     const bool hasBands = !phases.bands.empty();
     all.insert(all.end(), phases.bands.begin(), phases.bands.end());
     const bool hasPairs = !phases.pairs.empty();
-    addTogether(std::move(phases.pairs), hasBands, &all); // dv, while the last dq is made
-    addTogether(std::move(phases.fallback), false, &all);
-    addTogether(std::move(phases.others), hasBands || hasPairs, &all);
+    addConcurrent(std::move(phases.pairs), !hasBands, &all); // dv, while the last dq is made
+    addConcurrent(std::move(phases.fallback), true, &all);
+    addConcurrent(std::move(phases.others), !hasBands && !hasPairs, &all);
     return all;
 }
 
@@ -93,7 +93,7 @@ VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool write
 }
 
 VkfResult BackwardPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
-    const VkfProblem& p = forward().given;
+    const VkfProblem& p = forward().fields;
     return workgroupSize != 0
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED,

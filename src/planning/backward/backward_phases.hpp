@@ -27,7 +27,7 @@ struct BackwardPhases {
     bool writeGradients() const { return !bands.empty() || !pairs.empty() || !others.empty(); }
 };
 
-// The phases in the order in which they run, with what each of them waits for.
+// The phases in the order in which they run, with the barriers between them.
 std::vector<Phase> inOrder(BackwardPhases&& phases);
 
 // Makes single phases of a backward pass from the decision.

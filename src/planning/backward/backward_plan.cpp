@@ -32,7 +32,7 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 
 // Fills in the table of the call, all but addresses.
 void fillTable(const CheckedBackward& backward, BackwardPlan* plan) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     shared::BackwardTable& table = plan->table;
     table.dq = stridesOf(backward.layout(VKF_BACKWARD_DQ));
     table.dk = stridesOf(backward.layout(VKF_BACKWARD_DK));
@@ -40,7 +40,7 @@ void fillTable(const CheckedBackward& backward, BackwardPlan* plan) {
     table.kv_heads = p.kvHeads;
     table.scale = p.scale;
     if (backward.biasElements != 0) {
-        const uint64_t bytes = vkfTypeBytes(backward.given.dbiasType);
+        const uint64_t bytes = vkfTypeBytes(backward.fields.dbiasType);
         table.dbias = {0, p.bias.batchStride * bytes, p.bias.headStride * bytes, p.bias.rowStride * bytes};
         table.bias_sequences = differing(p.bias.batchStride, p.bias.sequences, p.batch);
         table.bias_heads = differing(p.bias.headStride, p.bias.heads, p.queryHeads);
@@ -52,7 +52,7 @@ void fillTable(const CheckedBackward& backward, BackwardPlan* plan) {
 VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                      VkfMessage* message) {
     const CheckedProblem& forward = builder.forward();
-    const VkfProblem& p = forward.given;
+    const VkfProblem& p = forward.fields;
     if (const VkfResult result = checkRowCount(forward, 1, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -144,7 +144,7 @@ VkfResult buildBias(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Bac
     if (!builder.decision().bias) {
         return VKF_SUCCESS;
     }
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     const BackwardTile& tile = *builder.decision().bias;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
@@ -169,7 +169,7 @@ VkfResult buildSinks(const BackwardPhaseBuilder& builder, BackwardPlan* /*plan*/
     if (!builder.decision().sinks) {
         return VKF_SUCCESS;
     }
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
     return builder.make(Kernel::backwardSinks, constants, {{{}, {}, {}, {Operand::scratchState, {}, "scratch"}}},
@@ -211,7 +211,7 @@ VkfResult build(const Caps& caps, const CheckedBackward& backward, BackwardPlan*
         plan->scratch = {};
         return VKF_SUCCESS;
     }
-    buildPreparation(backward.forward.given, plan, &phases);
+    buildPreparation(backward.forward.fields, plan, &phases);
     plan->phases = inOrder(std::move(phases));
     return checkStepCount(plan->phases, message);
 }

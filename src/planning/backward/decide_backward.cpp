@@ -21,7 +21,7 @@ bool writesDk(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_K, VKF_B
 bool writesDv(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
 BackwardTileProblem problemOf(const CheckedBackward& backward, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     const bool keys = owner == BackwardOwner::keys;
     return {owner,
             p.headDim,
@@ -38,7 +38,7 @@ BackwardTileProblem problemOf(const CheckedBackward& backward, BackwardOwner own
 
 // Why the device cannot do the backward pass on cooperative matrices, or null.
 const char* whyNoMatrices(const Caps& caps, const CheckedBackward& backward) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     const VkfType type = matrixType(p);
     // The forward pass takes block types, which have no backward pass.
     if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
@@ -82,7 +82,7 @@ PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backw
     if (const char* whyNot = whyNoMatrices(device.caps, backward); whyNot != nullptr) {
         return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path coopmat: %s", whyNot)};
     }
-    if (!hasMatrixTiles(device, backward, device.caps.matrixOf(matrixType(backward.forward.given)))) {
+    if (!hasMatrixTiles(device, backward, device.caps.matrixOf(matrixType(backward.forward.fields)))) {
         return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "no tile of the backward pass on path coopmat fits the device"};
     }
     return {VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "matrix units multiply faster than plain arithmetic"};
@@ -90,7 +90,7 @@ PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backw
 
 // The path that the problem asks for, or AUTO takes. Sets its verdicts.
 VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, PathVerdicts* verdicts) {
-    if (const VkfPath asked = backward.forward.given.path; asked != VKF_PATH_AUTO) {
+    if (const VkfPath asked = backward.forward.fields.path; asked != VKF_PATH_AUTO) {
         *verdicts = askedFor(asked, paths);
         return asked;
     }
@@ -113,7 +113,7 @@ VkfResult decidePath(const TunedDevice& device, const CheckedBackward& backward,
     if (const char* const whyNot = whyNoMatrices(device.caps, backward); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    decision->productType = matrixType(backward.forward.given);
+    decision->productType = matrixType(backward.forward.fields);
     decision->matrix = device.caps.matrixOf(decision->productType);
     return VKF_SUCCESS;
 }
@@ -139,7 +139,7 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedBackward& backwar
             chooseBackwardMatrixTile(device, decision->matrix, problemOf(backward, BackwardOwner::rows, true, false));
     }
     if (dk || dv) {
-        const bool packed = has(backward.forward.given, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
+        const bool packed = has(backward.forward.fields, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
         decision->coopmat.keys =
             chooseKeyMatrixTiles(device, decision->matrix, problemOf(backward, BackwardOwner::keys, dk, dv), packed);
     }
@@ -151,7 +151,7 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedBackward& backwar
 constexpr uint32_t widestFused = 128;
 
 BandChoice bandTiles(const TunedDevice& device, const CheckedBackward& backward, const BackwardDecision& decision) {
-    const VkfProblem& p = backward.forward.given;
+    const VkfProblem& p = backward.forward.fields;
     BandChoice tiles{{}, decision.coopmat.keys[0], {}, {}, {}};
     const auto sum = [&](BackwardOwner owner, uint32_t dim) {
         return chooseBackwardSumTile(device.caps, decision.matrix, owner, dim, tiles.store.keys());
@@ -264,7 +264,7 @@ void showTiles(const CheckedBackward& backward, BackwardDecision* decision) {
 bool needsStorage16(const CheckedBackward& g) {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
     return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
-           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
+           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.fields.dbiasType != VKF_TYPE_F32;
 }
 
 VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision,
@@ -288,7 +288,7 @@ VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backw
     if (backward.biasElements != 0) {
         made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));
     }
-    made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.given.queryHeads != 0;
+    made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.fields.queryHeads != 0;
     showTiles(backward, &made);
     *decision = std::move(made);
     return VKF_SUCCESS;

@@ -24,7 +24,7 @@ struct AttentionPhases {
     std::optional<Phase> probabilities;  // makes them from lse
 };
 
-// The phases in the order in which they run, with what each of them waits for.
+// The phases in the order in which they run, with the barriers between them.
 std::vector<Phase> inOrder(AttentionPhases&& phases);
 
 // Each adds phases of one purpose, and reserves the scratch memory that they bring.

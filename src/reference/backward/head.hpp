@@ -16,7 +16,7 @@ public:
     void load(uint32_t batch, uint32_t kvHead);
 
     const KvHead& scores() const { return scores_; } // for dotKeys with q
-    const KvHead& values() const { return values_; } // k and v have changed places: dotKeys with dout, addValue of k
+    const KvHead& values() const { return values_; } // k and v are swapped: dotKeys with dout, addValue of k
 
     // Row of k or of v.
     const float* k(int64_t key) const { return &values_.v[static_cast<size_t>(key) * values_.columns]; }

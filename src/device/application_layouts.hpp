@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Element layouts that the application gives (VkfMatrixLayout). The library checks what it can check without the
+// Element layouts from the application (VkfMatrixLayout). The library checks what it can check without the
 // device. Only the application can test whether a layout is the device's own.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace vkf {
 // Checks a layout as vkfCheckMatrixLayout says. Fills *layout, unless null, if kernels can use the layout.
 VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, VkfMessage* message);
 
-// Puts the given layouts in the place of the library's own, as VkfContextCreateInfo::matrixLayouts says. Fails for a
+// Replaces the library's layouts by those of the application, as VkfContextCreateInfo::matrixLayouts says. Fails for a
 // layout that no device can have, and for a shape that this device lacks.
 VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> given, Caps* caps, VkfMessage* message);
 

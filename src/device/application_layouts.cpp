@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/given_layouts.hpp"
+#include "device/application_layouts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace vkf {
 namespace {
 
-using Place = MatrixLayout::Place;
+using Position = MatrixLayout::Position;
 
 // One of the three matrices of a product.
 struct Matrix {
@@ -24,9 +24,9 @@ struct Matrix {
     uint32_t lanes;
 
     uint32_t elements() const { return rows * columns / lanes; } // of an invocation
-    Place placeOf(uint32_t element, uint32_t lane) const {
-        Place sum{0, 0};
-        for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS; bit++) {
+    Position positionOf(uint32_t element, uint32_t lane) const {
+        Position sum{0, 0};
+        for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
             for (const auto& [number, bits] :
                  {std::pair{element, layout.elementBits}, std::pair{lane, layout.laneBits}}) {
                 sum.row += (number >> bit & 1) * bits[bit].row;
@@ -43,7 +43,7 @@ std::array<Matrix, 3> matricesOf(const VkfMatrixLayout& given) {
              {"right", given.right, given.depth, given.columns, given.lanes}}};
 }
 
-bool isZero(const VkfMatrixPlace& place) { return place.row == 0 && place.column == 0; }
+bool isZero(const VkfMatrixPosition& position) { return position.row == 0 && position.column == 0; }
 
 VkfResult checkSizes(const VkfMatrixLayout& given, VkfMessage* message) {
     if (given.type != VKF_TYPE_F16 && given.type != VKF_TYPE_BF16) {
@@ -64,17 +64,17 @@ VkfResult checkSizes(const VkfMatrixLayout& given, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Refuses places of bits that no number of an element or a lane has.
+// Refuses positions of bits that no number of an element or a lane has.
 VkfResult checkBits(const Matrix& matrix, VkfMessage* message) {
     const struct {
         const char* name;
-        const VkfMatrixPlace* bits;
+        const VkfMatrixPosition* bits;
         uint32_t count; // of the numbers
         const char* what;
     } lists[] = {{"elementBits", matrix.layout.elementBits, matrix.elements(), "elements in an invocation"},
                  {"laneBits", matrix.layout.laneBits, matrix.lanes, "lanes"}};
     for (const auto& list : lists) {
-        for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS; bit++) {
+        for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
             if (list.count >> bit <= 1 && !isZero(list.bits[bit])) {
                 return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s: %s[%u] is not 0, but there are %u %s",
                             matrix.name, list.name, bit, list.count, list.what);
@@ -84,8 +84,8 @@ VkfResult checkBits(const Matrix& matrix, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Refuses a layout in which two elements share a place, or an element has a place outside of the matrix. The bits of
-// other layouts all add a power of two of rows or of columns, because other sums do not reach each place once.
+// Refuses a layout in which two elements share a position, or an element has a position outside of the matrix. The bits
+// of other layouts all add a power of two of rows or of columns, because other sums do not reach each position once.
 VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
     constexpr uint32_t nobody = UINT32_MAX;
     const uint32_t elements = matrix.elements();
@@ -93,18 +93,18 @@ VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
     for (uint32_t number = 0; number < owners.size(); number++) {
         const uint32_t element = number % elements;
         const uint32_t lane = number / elements;
-        const Place place = matrix.placeOf(element, lane);
-        if (place.row >= matrix.rows || place.column >= matrix.columns) {
+        const Position position = matrix.positionOf(element, lane);
+        if (position.row >= matrix.rows || position.column >= matrix.columns) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                         "%s: element %u of lane %u is at row %u, column %u, outside of a matrix of %ux%u", matrix.name,
-                        element, lane, place.row, place.column, matrix.rows, matrix.columns);
+                        element, lane, position.row, position.column, matrix.rows, matrix.columns);
         }
-        uint32_t& owner = owners[size_t{place.row} * matrix.columns + place.column];
+        uint32_t& owner = owners[size_t{position.row} * matrix.columns + position.column];
         if (owner != nobody) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                         "%s: not a permutation: element %u of lane %u and element %u of lane %u are both at row %u, "
                         "column %u",
-                        matrix.name, owner % elements, owner / elements, element, lane, place.row, place.column);
+                        matrix.name, owner % elements, owner / elements, element, lane, position.row, position.column);
         }
         owner = number;
     }
@@ -115,16 +115,17 @@ VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
 bool hasFragmentRows(const VkfElementLayout& layout) {
     uint32_t lastColumn = 0;
     bool rows = false;
-    return std::all_of(std::begin(layout.elementBits), std::end(layout.elementBits), [&](const VkfMatrixPlace& place) {
-        rows = rows || place.row != 0;
-        const bool inOrder = place.column == 0 || (!rows && place.column > lastColumn);
-        lastColumn = std::max<uint32_t>(lastColumn, place.column);
-        return inOrder;
-    });
+    return std::all_of(std::begin(layout.elementBits), std::end(layout.elementBits),
+                       [&](const VkfMatrixPosition& position) {
+                           rows = rows || position.row != 0;
+                           const bool inOrder = position.column == 0 || (!rows && position.column > lastColumn);
+                           lastColumn = std::max<uint32_t>(lastColumn, position.column);
+                           return inOrder;
+                       });
 }
 
 bool isAlike(const VkfElementLayout& a, const VkfElementLayout& b, bool transposed) {
-    const auto same = [transposed](const VkfMatrixPlace& x, const VkfMatrixPlace& y) {
+    const auto same = [transposed](const VkfMatrixPosition& x, const VkfMatrixPosition& y) {
         return transposed ? x.row == y.column && x.column == y.row : x.row == y.row && x.column == y.column;
     };
     return std::equal(std::begin(a.elementBits), std::end(a.elementBits), std::begin(b.elementBits), same) &&
@@ -143,9 +144,9 @@ VkfResult checkForm(const VkfMatrixLayout& given, VkfMessage* message) {
 }
 
 template <size_t count>
-void copyPlaces(const VkfMatrixPlace (&from)[VKF_MATRIX_PLACE_BITS], std::array<Place, count>* to) {
-    std::transform(from, from + count, to->begin(), [](const VkfMatrixPlace& place) {
-        return Place{place.row, place.column};
+void copyPositions(const VkfMatrixPosition (&from)[VKF_MATRIX_POSITION_BITS], std::array<Position, count>* to) {
+    std::transform(from, from + count, to->begin(), [](const VkfMatrixPosition& position) {
+        return Position{position.row, position.column};
     });
 }
 
@@ -158,8 +159,8 @@ bool isNarrowed(const VkfMatrixLayout& full, const VkfMatrixLayout& narrow) {
         for (uint32_t lane = 0; lane < full.lanes; lane++) {
             uint32_t next = 0;
             for (uint32_t element = 0; element < wide.elements(); element++) {
-                const Place place = wide.placeOf(element, lane);
-                if (place.column < narrow.columns && narrowMatrices[i].placeOf(next++, lane) != place) {
+                const Position position = wide.positionOf(element, lane);
+                if (position.column < narrow.columns && narrowMatrices[i].positionOf(next++, lane) != position) {
                     return false;
                 }
             }
@@ -173,8 +174,8 @@ bool isOfShape(const VkfMatrixLayout& given, const MatrixShape& shape) {
            shape.depth == given.depth;
 }
 
-// Chooses among the given layouts of a type: the largest one that kernels can use, and the narrowest shape beside it.
-// Changes nothing if no layout is about the type.
+// Chooses among the application's layouts of a type: the largest one that kernels can use, and the narrowest shape
+// beside it. Changes nothing if no layout is about the type.
 void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUse* use) {
     MatrixLayout best;
     const VkfMatrixLayout* full = nullptr;
@@ -182,7 +183,7 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUs
         if (one.type != type || one.columns != one.depth) {
             continue;
         }
-        use->given = true;
+        use->fromApplication = true;
         MatrixLayout layout;
         if (readMatrixLayout(one, &layout, nullptr) == VKF_SUCCESS && &larger(best, layout) == &layout) {
             best = layout;
@@ -196,7 +197,7 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUs
             best.narrowColumns = one.columns;
         }
     }
-    if (use->given) {
+    if (use->fromApplication) {
         use->known = best;
     }
 }
@@ -213,8 +214,8 @@ VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, V
     if (result == VKF_SUCCESS && layout != nullptr) {
         *layout = {
             given.rows, given.columns, given.depth, given.lanes, {}, {}, false, isAlike(given.left, given.right, true)};
-        copyPlaces(given.result.elementBits, &layout->elementBits);
-        copyPlaces(given.result.laneBits, &layout->laneBits);
+        copyPositions(given.result.elementBits, &layout->elementBits);
+        copyPositions(given.result.laneBits, &layout->laneBits);
     }
     return result;
 }

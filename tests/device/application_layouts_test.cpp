@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "device/application_layouts.hpp"
 #include "device/caps.hpp"
-#include "device/given_layouts.hpp"
 #include "support/described_device.hpp"
 
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-using vkf::test::givenLayout;
+using vkf::test::applicationLayout;
 using vkf::test::narrowLayout;
 
 const vkf::MatrixLayout nvidia = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
@@ -51,7 +51,7 @@ struct Change {
 
 TEST_CASE("element layouts of the table are accepted and come back as they are", "[planning]") {
     for (const vkf::MatrixLayout& known : {nvidia, llvmpipe}) {
-        const VkfMatrixLayout given = givenLayout(VKF_TYPE_F16, known);
+        const VkfMatrixLayout given = applicationLayout(VKF_TYPE_F16, known);
         VkfMessage message{};
         vkf::MatrixLayout read;
         const VkfResult result = vkf::readMatrixLayout(given, &read, &message);
@@ -92,7 +92,7 @@ TEST_CASE("element layouts that no device can have are refused by matrix and ele
          [](Layout& l) {
              l.left.laneBits[7] = {8, 0};
          }},
-        // Two bits for one place, and a place outside.
+        // Two bits for one position, and a position outside.
         {"right: not a permutation: element 1 of lane 0 and element 0 of lane 1", invalid,
          [](Layout& l) { l.right.laneBits[0] = l.right.elementBits[0]; }},
         {"left: element 1 of lane 0 is at row 0, column 16, outside of a matrix of 16x16", invalid,
@@ -106,7 +106,7 @@ TEST_CASE("element layouts that no device can have are refused by matrix and ele
     };
     for (const Change& one : changes) {
         INFO(one.words);
-        VkfMatrixLayout given = givenLayout(VKF_TYPE_F16, nvidia);
+        VkfMatrixLayout given = applicationLayout(VKF_TYPE_F16, nvidia);
         one.change(given);
         VkfMessage message{};
         CHECK(vkfCheckMatrixLayout(&given, &message) == one.result);
@@ -114,10 +114,10 @@ TEST_CASE("element layouts that no device can have are refused by matrix and ele
         // A context refuses it too, and keeps nothing of it.
         vkf::Caps caps = unknownDriver();
         std::string words;
-        CHECK(use({givenLayout(VKF_TYPE_F16, nvidia), given}, &caps, &words) == invalid);
+        CHECK(use({applicationLayout(VKF_TYPE_F16, nvidia), given}, &caps, &words) == invalid);
         CHECK_THAT(words, ContainsSubstring("matrixLayouts[1]: ") && ContainsSubstring(one.words));
         CHECK(caps.f16Matrix.known.rows == 0);
-        CHECK_FALSE(caps.f16Matrix.given);
+        CHECK_FALSE(caps.f16Matrix.fromApplication);
     }
     VkfMessage message{};
     CHECK(vkfCheckMatrixLayout(nullptr, &message) == invalid);
@@ -145,24 +145,24 @@ TEST_CASE("scores pass through shared memory in layouts of another form", "[plan
     };
     for (const Change& one : changes) {
         INFO(one.words);
-        VkfMatrixLayout given = givenLayout(VKF_TYPE_F16, nvidia);
+        VkfMatrixLayout given = applicationLayout(VKF_TYPE_F16, nvidia);
         one.change(given);
         VkfMessage message{};
         CHECK(vkfCheckMatrixLayout(&given, &message) == one.result);
         CHECK_THAT(std::string(message.text), ContainsSubstring(one.words));
-        // Also where the table knows another layout: the given one was tested.
+        // Also where the table knows another layout: that of the application was tested.
         vkf::Caps caps = unknownDriver();
         caps.f16Matrix.known = nvidia;
         caps.matrixShapes.push_back({given.type, given.rows, given.columns, given.depth});
         caps.subgroupSize = given.lanes;
         CHECK(use({given}, &caps) == VKF_SUCCESS);
-        CHECK(caps.f16Matrix.given);
+        CHECK(caps.f16Matrix.fromApplication);
         CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     }
 }
 
-TEST_CASE("a given layout takes the place of none, and narrow shapes go with it", "[planning]") {
-    const VkfMatrixLayout full = givenLayout(VKF_TYPE_F16, nvidia);
+TEST_CASE("a layout of the application serves where the library has none, and narrow shapes go with it", "[planning]") {
+    const VkfMatrixLayout full = applicationLayout(VKF_TYPE_F16, nvidia);
     const VkfMatrixLayout narrow = narrowLayout(VKF_TYPE_F16);
     CHECK(vkfCheckMatrixLayout(&narrow, nullptr) == VKF_SUCCESS);
     vkf::MatrixLayout withoutNarrow = nvidia;
@@ -174,8 +174,8 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK(use({full}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutNarrow);
-    CHECK(caps.f16Matrix.given);
-    CHECK_FALSE(caps.bf16Matrix.given);
+    CHECK(caps.f16Matrix.fromApplication);
+    CHECK_FALSE(caps.bf16Matrix.fromApplication);
 
     for (const std::vector<VkfMatrixLayout>& both : {std::vector{full, narrow}, std::vector{narrow, full}}) {
         caps = unknownDriver();
@@ -187,20 +187,20 @@ TEST_CASE("a given layout takes the place of none, and narrow shapes go with it"
     caps = unknownDriver();
     CHECK(use({narrow}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
-    CHECK_FALSE(caps.f16Matrix.given);
+    CHECK_FALSE(caps.f16Matrix.fromApplication);
     VkfMatrixLayout other = narrow;
     std::swap(other.right.laneBits[0], other.right.laneBits[1]);
     CHECK(vkfCheckMatrixLayout(&other, nullptr) == VKF_SUCCESS);
     CHECK(use({full, other}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutNarrow);
 
-    // The quirk counts more than a given layout.
+    // The quirk counts more than a layout of the application.
     caps.quirks |= VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
 }
 
-TEST_CASE("among given layouts the largest that kernels can use is taken", "[planning]") {
-    VkfMatrixLayout small = givenLayout(VKF_TYPE_F16, nvidia);
+TEST_CASE("among an application's layouts the largest that kernels can use is taken", "[planning]") {
+    VkfMatrixLayout small = applicationLayout(VKF_TYPE_F16, nvidia);
     small.columns = small.depth = 8; // 16x8x8
     small.result.elementBits[1] = {8, 0};
     small.result.elementBits[2] = {0, 0};
@@ -211,7 +211,7 @@ TEST_CASE("among given layouts the largest that kernels can use is taken", "[pla
     const VkfResult result = vkfCheckMatrixLayout(&small, &message);
     INFO(message.text);
     REQUIRE(result == VKF_SUCCESS);
-    const VkfMatrixLayout large = givenLayout(VKF_TYPE_F16, nvidia);
+    const VkfMatrixLayout large = applicationLayout(VKF_TYPE_F16, nvidia);
     VkfMatrixLayout unusable = large;
     std::swap(unusable.left.laneBits[0], unusable.left.laneBits[2]);
     const std::pair<std::vector<VkfMatrixLayout>, uint32_t> lists[] = {
@@ -226,11 +226,11 @@ TEST_CASE("among given layouts the largest that kernels can use is taken", "[pla
 TEST_CASE("a layout of a shape that the device lacks is refused", "[planning]") {
     vkf::Caps caps = unknownDriver();
     std::string words;
-    CHECK(use({givenLayout(VKF_TYPE_BF16, nvidia)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(use({applicationLayout(VKF_TYPE_BF16, nvidia)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK_THAT(words, ContainsSubstring("matrixLayouts[0]: this device multiplies no bf16 matrices of 16x16x16"));
-    CHECK(use({givenLayout(VKF_TYPE_F16, llvmpipe)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(use({applicationLayout(VKF_TYPE_F16, llvmpipe)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK_THAT(words, ContainsSubstring("no f16 matrices of 8x8x8 in subgroups of 8"));
     caps.subgroupSize = 64;
-    CHECK(use({givenLayout(VKF_TYPE_F16, nvidia)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(use({applicationLayout(VKF_TYPE_F16, nvidia)}, &caps, &words) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK_THAT(words, ContainsSubstring("in subgroups of 32"));
 }
