@@ -2,6 +2,7 @@
 #include "calls/describe.hpp"
 
 #include "calls/binding.hpp"
+#include "problem/arrays.hpp"
 
 namespace vkf {
 namespace {
@@ -44,8 +45,10 @@ void describeTerms(const VkfProblem& p, Line* line) {
     if (has(p, VKF_USE_BIAS)) {
         line->add(", %s bias%s", vkfTypeName(p.bias.type), has(p, VKF_USE_BIAS_FACTORS) ? " with factors" : "");
     }
-    if (has(p, VKF_USE_SINKS)) {
-        line->add(", sinks");
+    for (const ArrayRow& row : arrayTable) {
+        if (row.described != nullptr && has(p, row.bit)) {
+            line->add(", %s", row.described);
+        }
     }
     if (p.dropout.probability > 0.0F) {
         line->add(", dropout %g", static_cast<double>(p.dropout.probability));

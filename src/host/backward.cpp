@@ -126,7 +126,7 @@ void Backward::State::createBuffers() {
     lse = createBuffer(device, vkfGetArrayBytes(&forward, VKF_ARRAY_LSE));
     dout = createBuffer(device, tensorBytes(layoutOf(problem, VKF_BACKWARD_DOUT)));
     dlse = createBuffer(device, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DLSE));
-    for (const OptionalTensor& row : optionalTensors) {
+    for (const OptionalTensor& row : optionalTensors()) {
         optional.push_back(createBuffer(device, row.input != nullptr ? row.bytes(forward) : 0));
     }
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -137,8 +137,8 @@ void Backward::State::createBuffers() {
 }
 
 void Backward::State::bindAll() {
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        call.*optionalTensors[i].binding = optional[i].binding();
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        call.*optionalTensors()[i].binding = optional[i].binding();
     }
     call.q = q.binding();
     call.k = k.binding();
@@ -175,8 +175,8 @@ void Backward::upload(const HostTensors& tensors, const HostGradients& gradients
     uploadAll(s.device, s.lse, tensors.lse, "lse");
     uploadAll(s.device, s.dout, gradients.dout, "dout");
     uploadAll(s.device, s.dlse, gradients.dlse, "dlse");
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        const OptionalTensor& row = optionalTensors[i];
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        const OptionalTensor& row = optionalTensors()[i];
         if (s.optional[i].size() > 0) {
             uploadAll(s.device, s.optional[i], row.input(tensors), row.name);
         }

@@ -267,9 +267,12 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
     c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
     c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
-    c[VKF_ID_KEY_LENGTHS] = has(p, VKF_USE_KEY_LENGTHS) ? 1 : 0;
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
-    c[VKF_ID_LSE] = has(p, VKF_USE_LSE) ? 1 : 0;
+    for (const ArrayRow& row : arrayTable) {
+        if (row.constant != noConstant) {
+            c[row.constant] = has(p, row.bit) ? 1 : 0;
+        }
+    }
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
@@ -285,17 +288,13 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
         c[VKF_ID_PAGES] = std::max(p.paging.pages, 1U);
     }
-    c[VKF_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
     c[VKF_ID_ALIBI] = !has(p, VKF_USE_ALIBI)         ? VKF_ALIBI_NONE
                       : has(p, VKF_USE_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
                                                      : VKF_ALIBI_USUAL;
     c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
-    c[VKF_ID_BIAS_FACTORS] = has(p, VKF_USE_BIAS_FACTORS) ? 1 : 0;
     c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
-    c[VKF_ID_DOCUMENTS] = has(p, VKF_USE_DOCUMENT_IDS) ? 1 : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
-    c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_USE_CU_SEQLENS) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
     c[VKF_ID_EXTRA_SLOT] = extraSlot(p);

@@ -54,13 +54,17 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
         bool asked;
         const char* name;
     } features[] = {
-        {has(p, VKF_USE_BLOCK_TABLE), "paging"},
         {isBlockType(p.k.type), "k of a block type"},
         {isBlockType(p.v.type), "v of a block type"},
     };
     for (const auto& feature : features) {
         if (feature.asked) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "%s in the backward pass is not in this version", feature.name);
+        }
+    }
+    for (const ArrayRow& row : arrayTable) {
+        if (!row.backward && has(p, row.bit)) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s in the backward pass is not in this version", row.name);
         }
     }
     return VKF_SUCCESS;

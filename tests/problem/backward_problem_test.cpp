@@ -57,7 +57,7 @@ const Refusal refusals[] = {
     {"a value dimension over the limit", [](VkfProblem& p, VkfBackwardProblem&) { p.valueDim = 300; },
      VKF_ERROR_UNSUPPORTED, "valueDim 300 is over the limit of 256 of the backward pass"},
     {"pages", [](VkfProblem& p, VkfBackwardProblem&) { vkf::test::setPages(p, 4, 1); }, VKF_ERROR_UNSUPPORTED,
-     "paging in the backward pass is not in this version"},
+     "blockTable in the backward pass is not in this version"},
     {"k of a block type", [](VkfProblem& p, VkfBackwardProblem&) { p.k.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
      "k of a block type in the backward pass is not"},
     {"v of a block type", [](VkfProblem& p, VkfBackwardProblem&) { p.v.type = VKF_TYPE_Q4_0; }, VKF_ERROR_UNSUPPORTED,
