@@ -193,9 +193,9 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_FORCE_INT32 = 0x7fffffff
 } VkfArray;
 
-/* The optional inputs of attention, for tables. VKF_ATTENTION_INPUTS(F) is F(NAME, member) for each of them:
- * VKF_ARRAY_NAME is the array, and `member` its member of VkfBindings, VkfReferenceInputs and vkf::host::HostTensors.
- */
+/* The optional inputs of attention, for tables of them. VKF_ATTENTION_INPUTS(F) is F(PROBABILITY_ROWS, probabilityRows)
+ * and so on. These are the name after VKF_ARRAY_, and the name of the member of VkfBindings, VkfReferenceInputs and
+ * vkf::host::HostTensors. */
 #define VKF_ATTENTION_INPUTS(F)                                                                                        \
     F(PROBABILITY_ROWS, probabilityRows)                                                                               \
     F(KEY_LENGTHS, keyLengths)                                                                                         \
