@@ -16,7 +16,7 @@ namespace vkf {
 
 struct BackwardPhases {
     std::optional<Phase> table;        // writes the table of the call
-    std::optional<Phase> keySequences; // lists the sequences of slots of keys
+    std::optional<Phase> keySequences; // lists the sequence of each tile of keys
     std::optional<Phase> rowSequences; // and of rows
     std::optional<Phase> rowState;     // writes lse and delta of each row
     std::vector<Phase> bands;          // store ds, or p and ds, and sum over them, in turns

@@ -176,7 +176,7 @@ VkfResult buildSinks(const BackwardPhaseBuilder& builder, BackwardPlan* /*plan*/
                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 
-// Makes the phase that lists the sequences of slots, if there are tileSequences.
+// Makes the phase that lists the sequence of each tile, if there are tileSequences.
 std::optional<Phase> makeSequenceList(const VkfProblem& p, const TileSequences& tileSequences, Operand starts,
                                       ScratchRange range, Scratch* scratch) {
     if (tileSequences.count == 0) {

@@ -14,7 +14,7 @@ namespace vkf {
 
 struct AttentionPhases {
     std::optional<Phase> table;          // writes the table of optional inputs
-    std::optional<Phase> sequences;      // lists the sequences of slots
+    std::optional<Phase> sequences;      // lists the sequence of each tile
     std::optional<Phase> dequantizeKeys; // converts k and v of block types
     std::optional<Phase> tileMap;        // makes the map of tiles
     std::optional<Phase> tileOrder;      // puts its tiles of rows in order
