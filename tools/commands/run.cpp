@@ -56,7 +56,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const Vk
     if (has(problem, VKF_USE_CU_SEQLENS) && inCache)
         failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
                   "other types",
-                  options.inputs.cuSeqlensQ);
+                  options.inputs.of("--cu-seqlens-q"));
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     enable(problem, VKF_USE_LSE, !options.outputs.lse.empty());
