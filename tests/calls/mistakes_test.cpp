@@ -169,10 +169,10 @@ TEST_CASE("merges and backward passes refuse outputs that overlap", "[record]") 
 
     VkfProblem forward = vkf::test::problemOf({1, heads, heads, rows, rows, dim});
     vkf::enable(forward, VKF_USE_LSE);
-    auto backward = vkf::make<VkfBackwardProblem>();
-    backward.forward = &forward;
+    auto backwardProblem = vkf::make<VkfBackwardProblem>();
+    backwardProblem.forward = &forward;
     vkf::Backward backward;
-    REQUIRE(vkfCreateBackward(context.get(), &backward, backward.put(), nullptr) == VKF_SUCCESS);
+    REQUIRE(vkfCreateBackward(context.get(), &backwardProblem, backward.put(), nullptr) == VKF_SUCCESS);
     auto call = vkf::make<VkfBindings>();
     auto bindings = vkf::make<VkfBackwardBindings>();
     bindings.forward = &call;
