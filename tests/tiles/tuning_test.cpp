@@ -43,7 +43,7 @@ const std::string matrix =
 const std::string backwardTile = "subgroups=6 ownedTiles=1 steps=3 stages=2 depthSubgroups=2";
 
 // An entry for a kernel of the backward pass: dq, dk, dv or dk-dv.
-std::string backward(const std::string& kernel, const std::string& tile = backwardTile) {
+std::string backwardEntry(const std::string& kernel, const std::string& tile = backwardTile) {
     return "coopmat-" + kernel + " type=f16 masked=no headDim=64 valueDim=64" + anySize + tile + "\n";
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(vkf::tileText(entries[1].coopmat) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
     CHECK(entriesOf("vkflash tuning 1").empty());
     const std::vector<vkf::TuningEntry> backward =
-        entriesOf(head + backward("dq") + backward("dk") + backward("dv") + backward("dk-dv"));
+        entriesOf(head + backwardEntry("dq") + backwardEntry("dk") + backwardEntry("dv") + backwardEntry("dk-dv"));
     REQUIRE(backward.size() == 4);
     CHECK(backward[0].kernel == vkf::TunedKernel::dq);
     CHECK(backward[3].kernel == vkf::TunedKernel::dkAndDv);
@@ -185,11 +185,12 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
         {head + "decode type=f16", "line 3: starts with decode, not with device, matrix or the name of an entry"},
         {head + "scalar-dq type=f16", "line 3: starts with scalar-dq, not with device"},
-        {head + with(backward("dq"), " steps=3", ""), "line 3: steps is missing"},
-        {head + with(backward("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
-        {head + with(backward("dv"), "stages=2", "stages=3"), "line 3: stages=3: takes a whole number from 1 to 2"},
-        {head + with(backward("dk"), "stages=2", "splits=2 stages=2"), "line 3: splits is not a field here"},
-        {head + with(backward("dk-dv"), "subgroups=6", "subgroups=5"),
+        {head + with(backwardEntry("dq"), " steps=3", ""), "line 3: steps is missing"},
+        {head + with(backwardEntry("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
+        {head + with(backwardEntry("dv"), "stages=2", "stages=3"),
+         "line 3: stages=3: takes a whole number from 1 to 2"},
+        {head + with(backwardEntry("dk"), "stages=2", "splits=2 stages=2"), "line 3: splits is not a field here"},
+        {head + with(backwardEntry("dk-dv"), "subgroups=6", "subgroups=5"),
          "line 3: depthSubgroups=2: must divide subgroups"},
         {head + "\n\n\x01\x02", "line 5: starts with ??"},
         {entry("type=f32", "type=f64"), "line 3: type=f64: takes f32, f16 or bf16"},
@@ -302,19 +303,19 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
     const vkf::BackwardPlan builtIn = backwardPlan(tunedBy(head + matrix), problem);
     CHECK_FALSE(builtIn.tuned);
-    const vkf::BackwardPlan rows = backwardPlan(tunedBy(head + backward("dq")), problem);
+    const vkf::BackwardPlan rows = backwardPlan(tunedBy(head + backwardEntry("dq")), problem);
     CHECK(rows.tuned);
     CHECK(rows.rowTileText == backwardTile);
     CHECK(rows.keyTileText == builtIn.keyTileText);
-    const vkf::BackwardPlan keys = backwardPlan(tunedBy(head + backward("dk-dv")), problem);
+    const vkf::BackwardPlan keys = backwardPlan(tunedBy(head + backwardEntry("dk-dv")), problem);
     CHECK(keys.tuned);
     CHECK(keys.rowTileText == builtIn.rowTileText);
     CHECK(keys.keyTileText == backwardTile);
     // Entries of both kernels divide what the library would put into one kernel.
     const std::string one = "subgroups=2 ownedTiles=1 steps=1 stages=1 depthSubgroups=1";
-    const Tuned both = tunedBy(head + backward("dk") + backward("dv", one));
+    const Tuned both = tunedBy(head + backwardEntry("dk") + backwardEntry("dv", one));
     CHECK(backwardPlan(both, problem).keyTileText == backwardTile + "; " + one);
-    CHECK(backwardPlan(tunedBy(head + backward("dk")), problem).keyTileText == builtIn.keyTileText);
+    CHECK(backwardPlan(tunedBy(head + backwardEntry("dk")), problem).keyTileText == builtIn.keyTileText);
     CHECK(backwardPlan(both, problem, VKF_GRADIENT_K).keyTileText == backwardTile);
     CHECK(backwardPlan(both, problem, VKF_GRADIENT_V).keyTileText == one);
     // Another class, and a tile that does not fit.
@@ -322,10 +323,10 @@ TEST_CASE("entries of the backward pass decide about the tiles of its kernels", 
                                    std::pair{"masked=no", "masked=yes"}, std::pair{"subgroups=6", "subgroups=34"},
                                    std::pair{"ownedTiles=1", "ownedTiles=4"}, std::pair{"steps=3", "steps=8"}}) {
         INFO(to);
-        CHECK_FALSE(backwardPlan(tunedBy(head + with(backward("dk-dv"), from, to)), problem).tuned);
+        CHECK_FALSE(backwardPlan(tunedBy(head + with(backwardEntry("dk-dv"), from, to)), problem).tuned);
     }
     // The forward pass has its own entries.
-    CHECK_FALSE(planOf(tunedBy(head + backward("dq")), problem).tuned);
+    CHECK_FALSE(planOf(tunedBy(head + backwardEntry("dq")), problem).tuned);
     // Packed sequences have one list of tile sequences, so both kernels own the same keys.
     vkf::enable(problem, VKF_USE_CU_SEQLENS);
     CHECK(backwardPlan(both, problem).keyTileText == backwardTile + "; " + backwardTile);
