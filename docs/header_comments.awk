@@ -218,7 +218,7 @@ function takeComment(at, column,    line, isBehindCode) {
     return at + 1
 }
 
-# Prints lines that are no documentation.
+# Prints lines that are not documentation.
 function printPlain(first, end) {
     for (; first < end; first++) { print source[first] }
 }

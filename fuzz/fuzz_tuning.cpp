@@ -52,7 +52,7 @@ void requireMatrix(const vkf::TunedDevice& device, const vkf::TileProblem& probl
     require(plan.tile.keys() > 0 && plan.splits >= 1 && plan.splits <= VKF_MAX_SPLITS);
 }
 
-void requireGradient(const vkf::TunedDevice& device, const vkf::TuningEntry& entry, const vkf::TileProblem& problem) {
+void requireBackward(const vkf::TunedDevice& device, const vkf::TuningEntry& entry, const vkf::TileProblem& problem) {
     const vkf::MatrixLayout layout = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
     const bool rows = entry.kernel == vkf::TunedKernel::dq;
     const vkf::BackwardMatrixTile tile = vkf::chooseBackwardMatrixTile(
@@ -92,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             entry.keys.least,    entry.masked,         entry.path,       entry.type};
         require(vkf::isAbout(entry, entry.kernel, problem));
         if (entry.kernel != vkf::TunedKernel::attention) {
-            requireGradient(device, entry, problem);
+            requireBackward(device, entry, problem);
             continue;
         }
         entry.path == VKF_PATH_SCALAR ? requireScalar(device, problem) : requireMatrix(device, problem);

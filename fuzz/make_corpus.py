@@ -44,7 +44,7 @@ def problem(rows, keys, dim, head_type, **fields):
     return shape + tensor * 4 + scores + window + struct.pack("<II", 0, 0)
 
 
-def gradient(forward, **fields):
+def backward(forward, **fields):
     """A VkfBackwardProblem on a 64-bit machine, and the problem behind it."""
     head = struct.pack("<QQII", 0, 0, fields.get("gradients", 0), fields.get("use", 0))
     tensor = struct.pack("<iIQQQQQ", fields.get("type", 0), 0, 0, fields.get("head_stride", 0),
@@ -124,16 +124,16 @@ SEEDS = {
         "longest_reach": problem(1, 0, 1, 0, head_stride=0x1555555555555555, row_stride=1),
         "long": problem(16, 16, 16, 1) + bytes(900),
     },
-    "gradient": {
-        "plain": gradient(problem(128, 128, 64, 1)),
-        "causal": gradient(problem(7, 97, 40, 0, use=USE_LSE | USE_CAUSAL, alignment=1), type=1, use=USE_DLSE),
-        "sinks": gradient(problem(16, 16, 16, 1, use=USE_LSE | USE_SINKS), gradients=0x17),
-        "bias": gradient(problem(16, 16, 16, 1), gradients=8, bias_type=2),
-        "no_keys": gradient(problem(5, 0, 8, 0)),
-        "no_lse": gradient(problem(5, 5, 8, 0, use=0)),
-        "path_decode": gradient(problem(5, 5, 8, 0, path=4)),
-        "longest_reach": gradient(problem(1, 0, 1, 0), head_stride=0x1555555555555555, row_stride=1),
-        "long": gradient(problem(16, 16, 16, 1) + bytes(900)),
+    "backward": {
+        "plain": backward(problem(128, 128, 64, 1)),
+        "causal": backward(problem(7, 97, 40, 0, use=USE_LSE | USE_CAUSAL, alignment=1), type=1, use=USE_DLSE),
+        "sinks": backward(problem(16, 16, 16, 1, use=USE_LSE | USE_SINKS), gradients=0x17),
+        "bias": backward(problem(16, 16, 16, 1), gradients=8, bias_type=2),
+        "no_keys": backward(problem(5, 0, 8, 0)),
+        "no_lse": backward(problem(5, 5, 8, 0, use=0)),
+        "path_decode": backward(problem(5, 5, 8, 0, path=4)),
+        "longest_reach": backward(problem(1, 0, 1, 0), head_stride=0x1555555555555555, row_stride=1),
+        "long": backward(problem(16, 16, 16, 1) + bytes(900)),
     },
     "command_line": {
         "info": command("info"),

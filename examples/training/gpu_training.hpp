@@ -78,12 +78,12 @@ public:
         backward.dout = backward.dq = backward.dk = backward.dv = problem.q;
         VkfMessage message{};
         check(vkfCreatePlan(context_.get(), &problem, plan_.put(), &message), message);
-        check(vkfCreateBackward(context_.get(), &backward, gradient_.put(), &message), message);
+        check(vkfCreateBackward(context_.get(), &backward, backward_.put(), &message), message);
         auto planInfo = vkf::make<VkfPlanInfo>();
-        auto gradientInfo = vkf::make<VkfBackwardInfo>();
+        auto backwardInfo = vkf::make<VkfBackwardInfo>();
         check(vkfGetPlanInfo(plan_.get(), &planInfo, &message), message);
-        check(vkfGetBackwardInfo(gradient_.get(), &gradientInfo, &message), message);
-        scratch_ = allocate(1, static_cast<uint32_t>(std::max(planInfo.scratchBytes, gradientInfo.scratchBytes) / 4));
+        check(vkfGetBackwardInfo(backward_.get(), &backwardInfo, &message), message);
+        scratch_ = allocate(1, static_cast<uint32_t>(std::max(planInfo.scratchBytes, backwardInfo.scratchBytes) / 4));
         step_ = gpu_.record([this](VkCommandBuffer commands) { recordStep(commands); });
     }
 
@@ -142,7 +142,7 @@ private:
         gradients.dv = dV_.binding;
         gradients.scratch = scratch_.binding; // the forward call is over
         recordBarrier(commands);
-        check(vkfCmdBackward(commands, gradient_.get(), &gradients, &message), message);
+        check(vkfCmdBackward(commands, backward_.get(), &gradients, &message), message);
         constexpr auto down = static_cast<float>(rate); // all gradients are computed before the first weight changes
         recordProduct(commands, o_.transposed(), scores_, weights_[toScores], down);
         recordProduct(commands, asked_.transposed(), dQ_, weights_[toQ], down);
@@ -154,7 +154,7 @@ private:
     ComputeKernel product_, loss_;
     vkf::Context context_;
     vkf::Plan plan_;
-    vkf::Backward gradient_;
+    vkf::Backward backward_;
     Matrix scratch_{}, asked_{}, pairs_{}, q_{}, k_{}, v_{}, o_{}, lse_{}, scores_{}, dO_{}, dQ_{}, dK_{}, dV_{},
         answers_{}, losses_{};
     std::array<Matrix, weightCount> weights_{};

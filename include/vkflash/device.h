@@ -205,7 +205,7 @@ typedef struct VkfContextCreateInfo {
      *   several, the library uses the largest shape that kernels can use.
      * - A shape with fewer columns than that one, and the same rows and depth, makes path decode faster. It must be
      *   laid out like the large shape without the columns that it lacks. Otherwise the library ignores it.
-     * - Where kernels can use no given layout of a type, scores pass through shared memory, without an
+     * - If kernels can use none of the layouts of a type, scores pass through shared memory, without an
      *   error. VkfMatrixInfo (inspect.h) shows it, and vkfCheckMatrixLayout has the reason. */
     const VkfMatrixLayout* matrixLayouts;
     /* Number of matrixLayouts. 0 = none: the library uses the layouts that it knows. */

@@ -45,7 +45,7 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
     /* Rules of AUTO, in the order in which it follows them: */
-    VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads of so many columns */
+    VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads over 256 columns */
     VKF_RULE_FEW_ROWS = 3,     /* decode, which is the fastest for few query rows */
     VKF_RULE_CROWDED = 4,      /* coopmat instead of decode: many packed rows meet many keys */
     VKF_RULE_MANY_ROWS = 5,    /* not decode: more query rows than it is the fastest for */
@@ -75,7 +75,7 @@ typedef struct VkfPathVerdict {
  * VKF_RULE_UNSUPPORTED, also where AUTO took another path before it looked at this one. The caller sets structSize.
  * Allocates host memory. The context of the plan must still exist.
  *
- * Errors: VKF_ERROR_INVALID_ARGUMENT (null, VKF_PATH_AUTO, or a value that is no VkfPath), VKF_ERROR_STRUCT_SIZE,
+ * Errors: VKF_ERROR_INVALID_ARGUMENT (null, VKF_PATH_AUTO, or a value that is not a VkfPath), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */
 VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
 

@@ -46,13 +46,13 @@ extern "C" {
 
 /* Rows and columns that one bit adds. One number is 0, and the other one is a power of two. Both are 0 for a bit that
  * no element number or lane number has. */
-typedef struct VkfMatrixPlace {
+typedef struct VkfMatrixPosition {
     uint16_t row;    /* rows */
     uint16_t column; /* columns */
-} VkfMatrixPlace;
+} VkfMatrixPosition;
 
 /* Number of bits of an element number or lane number that an element layout has room for. */
-#define VKF_MATRIX_PLACE_BITS 8
+#define VKF_MATRIX_POSITION_BITS 8
 
 /* The element layout of one matrix. It is linear in the bits of two numbers: the number of the invocation in its
  * subgroup, the lane; and the number of the element in the invocation, as GLSL and SPIR-V index it. The row of an
@@ -64,8 +64,8 @@ typedef struct VkfMatrixPlace {
  *     laneBits       {0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}
  *     element 5 of lane 13    5 = 4 + 1 and 13 = 8 + 4 + 1, so row 8 + 2 + 1 = 11 and column 1 + 2 = 3 */
 typedef struct VkfElementLayout {
-    VkfMatrixPlace elementBits[VKF_MATRIX_PLACE_BITS]; /* of the element's number, bit 0 first */
-    VkfMatrixPlace laneBits[VKF_MATRIX_PLACE_BITS];    /* of the lane's number, bit 0 first */
+    VkfMatrixPosition elementBits[VKF_MATRIX_POSITION_BITS]; /* of the element's number, bit 0 first */
+    VkfMatrixPosition laneBits[VKF_MATRIX_POSITION_BITS];    /* of the lane's number, bit 0 first */
 } VkfElementLayout;
 
 /* A shape of cooperative matrices with the scope of a subgroup, and its element layouts. */

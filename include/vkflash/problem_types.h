@@ -193,6 +193,28 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_FORCE_INT32 = 0x7fffffff
 } VkfArray;
 
+/* The optional inputs of attention, for tables of them. VKF_ATTENTION_INPUTS(F) is F(PROBABILITY_ROWS, probabilityRows)
+ * and so on. These are the name after VKF_ARRAY_, and the name of the member of VkfBindings, VkfReferenceInputs and
+ * vkf::host::HostTensors. */
+#define VKF_ATTENTION_INPUTS(F)                                                                                        \
+    F(PROBABILITY_ROWS, probabilityRows)                                                                               \
+    F(KEY_LENGTHS, keyLengths)                                                                                         \
+    F(BLOCK_MASK, blockMask)                                                                                           \
+    F(BLOCK_TABLE, blockTable)                                                                                         \
+    F(SINKS, sinks)                                                                                                    \
+    F(ALIBI_SLOPES, alibiSlopes)                                                                                       \
+    F(BIAS, bias)                                                                                                      \
+    F(MASK, mask)                                                                                                      \
+    F(DOCUMENT_IDS, documentIds)                                                                                       \
+    F(CU_SEQLENS_Q, cuSeqlensQ)                                                                                        \
+    F(CU_SEQLENS_K, cuSeqlensK)                                                                                        \
+    F(DROPOUT_MASK, dropoutMask)                                                                                       \
+    F(DROPOUT_SEED, dropoutSeed)                                                                                       \
+    F(BIAS_FACTORS, biasFactors)
+
+/* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
+#define VKF_ATTENTION_OUTPUTS(F) F(LSE, lse) F(PROBABILITIES, probabilities)
+
 /* Storage type of the elements of a tensor, a bias or a mask.
  *
  *     use                                   types

@@ -217,7 +217,7 @@ typedef struct VkfReferenceGradients {
  *
  * Errors: those at the top of this file. A problem that vkfCheckBackward refuses is refused with the same code. */
 VKF_API VkfResult vkfReferenceBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                                       const VkfReferenceBackwardInputs* gradientInputs,
+                                       const VkfReferenceBackwardInputs* backwardInputs,
                                        const VkfReferenceOptions* options, const VkfReferenceGradients* gradients,
                                        VkfMessage* message);
 
@@ -462,7 +462,7 @@ typedef struct VkfBackwardVerdict {
 /* Compares the gradients of a kernel with the reference. Fills *verdict; the caller sets its structSize. The call
  * succeeds even if a gradient does not pass.
  *
- * - gradientInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
+ * - backwardInputs: should have the o and lse that the kernel took. If they are NULL, the bound allows for the
  *   roundings of another o and lse.
  * - options: as for vkfReferenceBackward. tileKeys and productType should be those of the plan. `algorithm` is ignored.
  * - outputs: an output that is not NULL must have its bit in VkfBackwardProblem::gradients. With a rowStride over 1,
@@ -472,7 +472,7 @@ typedef struct VkfBackwardVerdict {
  *
  * Errors: those of vkfReferenceBackward. */
 VKF_API VkfResult vkfReferenceVerifyBackward(const VkfBackwardProblem* problem, const VkfReferenceInputs* inputs,
-                                             const VkfReferenceBackwardInputs* gradientInputs,
+                                             const VkfReferenceBackwardInputs* backwardInputs,
                                              const VkfReferenceOptions* options, const VkfBackwardOutputs* outputs,
                                              VkfBackwardVerdict* verdict, VkfMessage* message);
 

@@ -8,13 +8,13 @@
 
 #include "common/compilers.glsl"
 
-// What dropout needs of a line: the generator key or the mask.
-RowDropout lineDropout(const uint line, const uint index) {
+// What dropout needs of a query row: the generator key or the mask.
+RowDropout laneRowDropout(const uint lane_row, const uint index) {
     if (HAS_DROPOUT && OWNS_KEYS) {
         uvec4 words = row_dropouts[HAS_DROPOUT && OWNS_KEYS ? index : 0];
         return RowDropout(words.xy, BroadcastRow(words.xy, words.z), present.keys - 1);
     }
-    return own_dropout[HAS_DROPOUT && !OWNS_KEYS ? line : 0];
+    return own_dropout[HAS_DROPOUT && !OWNS_KEYS ? lane_row : 0];
 }
 
 // `full`: every row of the tile sees all of its keys. In other tiles, p and ds of a dropped pair become 0.
@@ -23,10 +23,10 @@ void computeGradients(const uint step, const bool full) {
     uint owned = ownedFirst() + position.x;
     uint visited = step * STEP + position.y;
     uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
-    UNROLL for (uint line = 0; line < LINES; line++) {
-        uint row_index = OWNS_KEYS ? visited + visitedStep(line) : owned + ownedStep(line);
+    UNROLL for (uint lane_row = 0; lane_row < LANE_QUERY_ROWS; lane_row++) {
+        uint row_index = OWNS_KEYS ? visited + visitedStep(lane_row) : owned + ownedStep(lane_row);
         uint i = present.row_begin + row_index;
-        vec2 state = own_state[OWNS_KEYS ? 0 : line];
+        vec2 state = own_state[OWNS_KEYS ? 0 : lane_row];
         if (OWNS_KEYS) {
             state = row_states[OWNS_KEYS ? present_rows + row_index : 0];
         }
@@ -38,11 +38,11 @@ void computeGradients(const uint step, const bool full) {
         }
         RowMasks masks = rowMasks(present, present.head, i);
         RowTerms terms = rowTerms(present, present.head, slope, i, first_key);
-        RowDropout dropout = lineDropout(line, present_rows + row_index);
+        RowDropout dropout = laneRowDropout(lane_row, present_rows + row_index);
         bool empty = state.x == PLUS_INFINITY;
-        UNROLL for (uint pair = 0; pair < LINE_PAIRS; pair++) {
-            const uint matrix = VKF_PAIR_MATRIX(line, pair);
-            const uint e = VKF_PAIR_ELEMENT(line, pair);
+        UNROLL for (uint pair = 0; pair < LANE_ROW_PAIRS; pair++) {
+            const uint matrix = VKF_PAIR_MATRIX(lane_row, pair);
+            const uint e = VKF_PAIR_ELEMENT(lane_row, pair);
             const uint key_step = OWNS_KEYS ? ownedStep(pair) : visitedStep(pair);
             uint j = first_key + key_step;
             float capped = finalScore(PAIR(matrix, e));

@@ -3,8 +3,8 @@
 // The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
 // matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
 //
-// Matrices of pairs have what is owned as rows and what is visited as columns. An invocation has the pairs in lines. A
-// line is a query row: all of its pairs share lse, delta, masks and score terms.
+// Matrices of pairs have what is owned as rows and what is visited as columns. All pairs of a query
+// row share lse, delta, masks and score terms.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
 
@@ -54,34 +54,33 @@ const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_CO
 const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;            // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
 
-// Lines of an invocation in a step, and pairs of a line. If rows are owned, a line is a fragment row
-// (matrix/matrix_layout.glsl). If rows are visited, a line is a column.
-const uint COLUMN_LINES = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
-const uint ROW_LINES = OWNED_TILES * FRAGMENT_ROWS;
-const uint LINES = OWNS_KEYS ? COLUMN_LINES : ROW_LINES;
-const uint LINE_PAIRS = OWNS_KEYS ? ROW_LINES : COLUMN_LINES;
+// Pairs of an invocation in a step: owned rows or keys, in fragment rows (matrix/matrix_layout.glsl), times visited
+// ones, in columns. In other words, query rows times pairs of each.
+const uint LANE_VISITED = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
+const uint LANE_OWNED = OWNED_TILES * FRAGMENT_ROWS;
+const uint LANE_QUERY_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;
+const uint LANE_ROW_PAIRS = OWNS_KEYS ? LANE_OWNED : LANE_VISITED;
 
 // The matrix of scores of a pair, and the element of that matrix.
-uint matrixOf(const uint row_line, const uint column_line) {
-    return row_line / FRAGMENT_ROWS * STEP_TILES + column_line / FRAGMENT_ROW_ELEMENTS;
+uint matrixOf(const uint owned_index, const uint visited_index) {
+    return owned_index / FRAGMENT_ROWS * STEP_TILES + visited_index / FRAGMENT_ROW_ELEMENTS;
 }
 
-uint elementOf(const uint row_line, const uint column_line) {
-    return row_line % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + column_line % FRAGMENT_ROW_ELEMENTS;
+uint elementOf(const uint owned_index, const uint visited_index) {
+    return owned_index % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + visited_index % FRAGMENT_ROW_ELEMENTS;
 }
 
-#define VKF_PAIR_MATRIX(line, pair) (OWNS_KEYS ? matrixOf(pair, line) : matrixOf(line, pair))
-#define VKF_PAIR_ELEMENT(line, pair) (OWNS_KEYS ? elementOf(pair, line) : elementOf(line, pair))
+#define VKF_PAIR_MATRIX(lane_row, pair) (OWNS_KEYS ? matrixOf(pair, lane_row) : matrixOf(lane_row, pair))
+#define VKF_PAIR_ELEMENT(lane_row, pair) (OWNS_KEYS ? elementOf(pair, lane_row) : elementOf(lane_row, pair))
 
-// Owned rows or keys from the lane's first one to a fragment row line, and visited ones from the lane's first one to a
-// column line.
-uint ownedStep(const uint row_line) {
-    return row_line / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(row_line % FRAGMENT_ROWS);
+// Owned rows or keys from the lane's first one to number `owned_index`, and visited ones likewise.
+uint ownedStep(const uint owned_index) {
+    return owned_index / FRAGMENT_ROWS * MATRIX_ROWS + fragmentRow(owned_index % FRAGMENT_ROWS);
 }
 
-uint visitedStep(const uint column_line) {
-    return column_line / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS +
-           elementPosition(column_line % FRAGMENT_ROW_ELEMENTS).y;
+uint visitedStep(const uint visited_index) {
+    return visited_index / FRAGMENT_ROW_ELEMENTS * MATRIX_COLUMNS +
+           elementPosition(visited_index % FRAGMENT_ROW_ELEMENTS).y;
 }
 
 uint thread, subgroup, lane;

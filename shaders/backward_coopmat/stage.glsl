@@ -88,12 +88,12 @@ void loadOwned() {
 void loadOwnedRows() {
     uvec2 states = VKF_BACKWARD_TABLE.row_state;
     uint first = item.row_begin + ownedFirst() + lanePosition(lane).x;
-    UNROLL for (uint line = 0; line < (OWNS_KEYS ? 0 : LINES); line++) {
-        uint row = first + ownedStep(line);
+    UNROLL for (uint lane_row = 0; lane_row < (OWNS_KEYS ? 0 : LANE_QUERY_ROWS); lane_row++) {
+        uint row = first + ownedStep(lane_row);
         vec2 state = loadRowState(states, item, min(row, SEQUENCE_ROWS(item) - 1));
-        own_state[line] = row < SEQUENCE_ROWS(item) ? state : vec2(PLUS_INFINITY, 0.0);
+        own_state[lane_row] = row < SEQUENCE_ROWS(item) ? state : vec2(PLUS_INFINITY, 0.0);
         if (HAS_DROPOUT) {
-            own_dropout[HAS_DROPOUT ? line : 0] = rowDropout(item, item.head, row);
+            own_dropout[HAS_DROPOUT ? lane_row : 0] = rowDropout(item, item.head, row);
         }
     }
 }

@@ -230,14 +230,14 @@ void storeStaged(const uvec2 row, const uint type, const uint dim, const uint be
 
 void main() {
     uint tensor = gl_WorkGroupID.y;
-    uint slot = gl_LocalInvocationIndex / LANES;
+    uint group = gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
-    uint number = VKF_ROW_OF_ITEM(gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x, ROWS, slot);
+    uint number = VKF_ROW_OF_ITEM(gl_WorkGroupID.z * VKF_APPEND_GROUPS + gl_WorkGroupID.x, ROWS, group);
     bool exists = number < params.row_count;
     uint head = number / params.rows;
     uvec3 coordinates = uvec3(head / HEADS, head % HEADS, number % params.rows);
     uint dim = tensor == 0 ? DIM_0 : DIM_1;
-    uint begin = slot * STAGED;
+    uint begin = group * STAGED;
     uint position = 0;
     if (exists) {
         int length = int(Word(add64(params.lengths, multiply64(coordinates.x, 4))).value);

@@ -11,32 +11,19 @@
 namespace vkf {
 namespace {
 
-// Where VkfBindings has the binding of an optional input.
-struct InputBinding {
-    VkfArray array;
-    VkfBinding VkfBindings::*binding;
-};
-// Indexed by VkfArray.
-constexpr std::array<InputBinding, arrayCount> inputBindings = {{
-    {VKF_ARRAY_LSE, &VkfBindings::lse},
-    {VKF_ARRAY_PROBABILITIES, &VkfBindings::probabilities},
-    {VKF_ARRAY_PROBABILITY_ROWS, &VkfBindings::probabilityRows},
-    {VKF_ARRAY_KEY_LENGTHS, &VkfBindings::keyLengths},
-    {VKF_ARRAY_BLOCK_MASK, &VkfBindings::blockMask},
-    {VKF_ARRAY_BLOCK_TABLE, &VkfBindings::blockTable},
-    {VKF_ARRAY_SINKS, &VkfBindings::sinks},
-    {VKF_ARRAY_ALIBI_SLOPES, &VkfBindings::alibiSlopes},
-    {VKF_ARRAY_BIAS, &VkfBindings::bias},
-    {VKF_ARRAY_MASK, &VkfBindings::mask},
-    {VKF_ARRAY_DOCUMENT_IDS, &VkfBindings::documentIds},
-    {VKF_ARRAY_CU_SEQLENS_Q, &VkfBindings::cuSeqlensQ},
-    {VKF_ARRAY_CU_SEQLENS_K, &VkfBindings::cuSeqlensK},
-    {VKF_ARRAY_DROPOUT_MASK, &VkfBindings::dropoutMask},
-    {VKF_ARRAY_DROPOUT_SEED, &VkfBindings::dropoutSeed},
-    {VKF_ARRAY_BIAS_FACTORS, &VkfBindings::biasFactors},
-}};
-static_assert(std::is_sorted(inputBindings.begin(), inputBindings.end(),
-                             [](const InputBinding& a, const InputBinding& b) { return a.array <= b.array; }));
+// Returns the member of VkfBindings that binds an array of attention.
+VkfBinding VkfBindings::*bindingOf(VkfArray array) {
+#define VKF_MEMBER_CASE(NAME, member)                                                                                  \
+    case VKF_ARRAY_##NAME:                                                                                             \
+        return &VkfBindings::member;
+    switch (array) {
+        VKF_ATTENTION_INPUTS(VKF_MEMBER_CASE)
+        VKF_ATTENTION_OUTPUTS(VKF_MEMBER_CASE)
+    default:
+        return nullptr;
+    }
+#undef VKF_MEMBER_CASE
+}
 
 // `array` must be one that is passed in PassedIn::operand.
 Operand operandOf(VkfArray array) {
@@ -46,7 +33,7 @@ Operand operandOf(VkfArray array) {
 }
 
 // Returns where `addresses` has the address of an optional input.
-VkDeviceAddress* placeOf(const ArrayRow& row, Addresses* addresses) {
+VkDeviceAddress* addressOf(const ArrayRow& row, Addresses* addresses) {
     switch (row.passedIn) {
     case PassedIn::operand:
         return &addresses->at(operandOf(row.array));
@@ -62,12 +49,11 @@ VkDeviceAddress* placeOf(const ArrayRow& row, Addresses* addresses) {
 VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBindings& bindings, InputsOf call,
                           Addresses* addresses, VkfMessage* message) {
     addresses->table.dropout = p.dropout.seed; // a binding of dropoutSeed or dropoutMask replaces it below
-    for (size_t i = 0; i < arrayCount; i++) {
-        const ArrayRow& row = arrayTable[i];
-        if (call == InputsOf::gradient && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
+    for (const ArrayRow& row : arrayTable) {
+        if (call == InputsOf::backward && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
             continue;
         }
-        const VkfBinding& binding = bindings.*inputBindings[i].binding;
+        const VkfBinding& binding = bindings.*bindingOf(row.array);
         if (!has(p, row.bit)) {
             if (const VkfResult result = refuseStray(row.name, binding, row.bit, message); result != VKF_SUCCESS) {
                 return result;
@@ -77,7 +63,7 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         const bool dense = row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK;
         const RequiredBinding required{row.name,
                                        &binding,
-                                       placeOf(row, addresses),
+                                       addressOf(row, addresses),
                                        bytesOf(row, p),
                                        row.alignment,
                                        written ? Access::write : Access::read,

@@ -24,7 +24,7 @@ struct Addresses {
 };
 
 // Which optional inputs a call has: all, or those of the backward pass, which reads lse and knows no probabilities.
-enum class InputsOf { attention, gradient };
+enum class InputsOf { attention, backward };
 
 // Checks the bindings of the optional inputs. Writes their addresses, and the strides and lengths of the table.
 VkfResult resolveOptional(Resolver* resolver, const VkfProblem& problem, const VkfBindings& bindings, InputsOf call,

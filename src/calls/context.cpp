@@ -12,7 +12,7 @@
 
 #include "base/boundary.hpp"
 #include "calls/first_sizes.hpp"
-#include "device/given_layouts.hpp"
+#include "device/application_layouts.hpp"
 #include "device/matrix_support.hpp"
 #include "pipelines/shader_table.hpp"
 #include "tiles/tuning_file.hpp"
@@ -110,9 +110,9 @@ VkfResult matrixInfo(const Caps& caps, VkfType type, VkfMatrixInfo* info, VkfMes
     }
     const MatrixLayout& layout = caps.matrixOf(type);
     const uint32_t known = layout.viaShared ? 0 : 1;
-    const uint32_t given = caps.matrixUse(type).given ? known : 0;
-    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, known, given, 0}, info, "info",
-                          message);
+    const uint32_t fromApplication = caps.matrixUse(type).fromApplication ? known : 0;
+    return writeVersioned({sizeof *info, layout.rows, layout.columns, layout.depth, known, fromApplication, 0}, info,
+                          "info", message);
 }
 
 } // namespace

@@ -2,12 +2,13 @@
 #include "calls/describe.hpp"
 
 #include "calls/binding.hpp"
+#include "problem/arrays.hpp"
 
 namespace vkf {
 namespace {
 
 void describeMasks(const CheckedProblem& problem, Line* line) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (has(p, VKF_USE_CAUSAL)) {
         line->add(", causal");
     }
@@ -44,8 +45,10 @@ void describeTerms(const VkfProblem& p, Line* line) {
     if (has(p, VKF_USE_BIAS)) {
         line->add(", %s bias%s", vkfTypeName(p.bias.type), has(p, VKF_USE_BIAS_FACTORS) ? " with factors" : "");
     }
-    if (has(p, VKF_USE_SINKS)) {
-        line->add(", sinks");
+    for (const ArrayRow& row : arrayTable) {
+        if (row.described != nullptr && has(p, row.bit)) {
+            line->add(", %s", row.described);
+        }
     }
     if (p.dropout.probability > 0.0F) {
         line->add(", dropout %g", static_cast<double>(p.dropout.probability));
@@ -71,7 +74,7 @@ void describeStrides(const CheckedProblem& problem, Line* line) {
 } // namespace
 
 void describeProblem(const CheckedProblem& problem, Line* line) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     line->add("%sB=%u%s H=%u/%u Nq=%u Nk=%u D=%u/%u %s,%s,%s->%s", problem.empty ? "empty, " : "", p.batch,
               has(p, VKF_USE_CU_SEQLENS) ? " packed" : "", p.queryHeads, p.kvHeads, p.queryRows, p.keys, p.headDim,
               p.valueDim, vkfTypeName(p.q.type), vkfTypeName(p.k.type), vkfTypeName(p.v.type), vkfTypeName(p.o.type));

@@ -47,7 +47,7 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
 
 // Computes VkfPlanInfo::minimumBytes.
 double minimumBytes(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     double bytes = 0;
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         const VkfTensorLayout& layout = problem.layout(role);
@@ -82,7 +82,7 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
-    const VkfProblem& p = plan.problem.given;
+    const VkfProblem& p = plan.problem.fields;
     VkfPlanInfo info{};
     info.structSize = sizeof info;
     info.path = plan.path;

@@ -6,9 +6,9 @@
 #include <vkflash/inspect.h>
 
 #include "base/boundary.hpp"
+#include "calls/backward.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
-#include "calls/gradient.hpp"
 #include "calls/plan.hpp"
 #include "planning/explain_path.hpp"
 

@@ -74,7 +74,7 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     Resolver resolver(*plan.context, message);
     VkfResult result = resolveTensors(plan, bindings, &resolver, addresses);
     if (result == VKF_SUCCESS) {
-        result = resolveOptional(&resolver, plan.problem.given, bindings, InputsOf::attention, addresses, message);
+        result = resolveOptional(&resolver, plan.problem.fields, bindings, InputsOf::attention, addresses, message);
     }
     if (result == VKF_SUCCESS) {
         result = resolveScratch(plan, bindings, &resolver, addresses, message);
@@ -106,14 +106,14 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
         }
         break;
     case Kernel::listSequences:
-        recorder.once(index, sequenceList(plan.problem.given, plan.tileSequences, addresses.table.row_starts,
-                                          plan.problem.given.queryRows, addresses.table.tile_sequences));
+        recorder.once(index, sequenceList(plan.problem.fields, plan.tileSequences, addresses.table.row_starts,
+                                          plan.problem.fields.queryRows, addresses.table.tile_sequences));
         break;
     case Kernel::mergeSplits:
         recorder.steps(index, mergeParamsOf(plan, phase, addresses), first, last);
         break;
     case Kernel::attentionProbabilities:
-        recorder.steps(index, probabilitiesParams(plan.problem.given, paramsOf(phase, addresses)), first, last);
+        recorder.steps(index, probabilitiesParams(plan.problem.fields, paramsOf(phase, addresses)), first, last);
         break;
     default:
         recorder.steps(index, paramsOf(phase, addresses), first, last);

@@ -39,7 +39,7 @@ public:
     // constants.
     template <typename Params> void steps(size_t index, Params params, uint32_t first, uint32_t last) const {
         const Phase& phase = phases_[index];
-        if (index > 0 && first == 0 && !phase.joins) {
+        if (index > 0 && first == 0 && phase.barrierBefore) {
             barrier();
         }
         bind(index);
@@ -47,7 +47,7 @@ public:
         for (uint32_t step = first; step < last; step++) {
             const uint32_t pass = step / stepsPerPass;
             const uint32_t stepOfPass = step % stepsPerPass;
-            if (stepOfPass == 0 && pass > 0 && !(phase.alternates && phase.joins)) {
+            if (stepOfPass == 0 && pass > 0 && (phase.barrierBefore || !phase.interleaved)) {
                 barrier();
             }
             const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
@@ -72,14 +72,14 @@ public:
     }
 
     // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases,
-    // and for each pass of phases that alternate. Steps [first, last) are counted from the phase's first step.
+    // and for each pass of interleaved phases. Steps [first, last) are counted from the phase's first step.
     template <typename Visit> void forEachPhase(uint32_t firstStep, uint32_t stepCount, const Visit& visit) const {
         const uint64_t end = uint64_t{firstStep} + stepCount;
         uint64_t begin = 0; // of the steps of this turn of the phase
         size_t next = 0;
         for (size_t i = 0; i < phases_.size(); i = next) {
             next = i + 1;
-            while (next < phases_.size() && phases_[next].alternates) {
+            while (next < phases_.size() && phases_[next].interleaved) {
                 next++;
             }
             const uint32_t turns = next - i > 1 ? phases_[i].passes : 1;

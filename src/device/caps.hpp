@@ -25,9 +25,9 @@ struct MatrixShape {
 
 // Cooperative matrices of one type. A layout has 0 rows where the device has no useful shape.
 struct MatrixUse {
-    MatrixLayout known;     // in the driver's layout
-    MatrixLayout viaShared; // through shared memory, on any driver
-    bool given = false;     // `known` comes from the application, not from the library's table
+    MatrixLayout known;           // in the driver's layout
+    MatrixLayout viaShared;       // through shared memory, on any driver
+    bool fromApplication = false; // whether `known` comes from the application, not from the library's table
 };
 
 struct Caps {

@@ -28,8 +28,8 @@ constexpr std::array knownLayouts = {
 
 uint32_t MatrixLayout::fragmentRowElements() const {
     uint32_t elements = 1;
-    for (const Place& place : elementBits) {
-        if (place.row != 0 || place.column == 0) {
+    for (const Position& position : elementBits) {
+        if (position.row != 0 || position.column == 0) {
             break;
         }
         elements *= 2;
@@ -45,8 +45,8 @@ uint32_t MatrixLayout::columnLanes() const {
     return mask;
 }
 
-MatrixLayout::Place MatrixLayout::placeOf(uint32_t element, uint32_t lane) const {
-    Place sum{0, 0};
+MatrixLayout::Position MatrixLayout::positionOf(uint32_t element, uint32_t lane) const {
+    Position sum{0, 0};
     const auto add = [&sum](uint32_t number, const auto& bits) {
         for (uint32_t bit = 0; bit < bits.size(); bit++) {
             sum.row += (number >> bit & 1) * bits[bit].row;
@@ -71,10 +71,10 @@ bool MatrixLayout::fillsFromRegisters() const {
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements(); element++) {
-            const Place place = placeOf(element, lane);
+            const Position position = positionOf(element, lane);
             const bool narrow = element % fragmentRowElements() < narrowElements;
-            if (place.row != lane / depthLanes + element / fragmentRowElements() * (lanes / depthLanes) ||
-                (narrow && place.column >= fewestColumns())) {
+            if (position.row != lane / depthLanes + element / fragmentRowElements() * (lanes / depthLanes) ||
+                (narrow && position.column >= fewestColumns())) {
                 return false;
             }
         }
@@ -113,11 +113,11 @@ MatrixLayout viaSharedMatrixLayout(uint32_t subgroupSize, uint32_t rows, uint32_
     }
     MatrixLayout layout{rows, columns, depth, subgroupSize, {}, {}, true};
     const uint32_t fragmentRow = std::min(layout.elements(), columns);
-    MatrixLayout::Place next{0, 1};
+    MatrixLayout::Position next{0, 1};
     // Returns what the next bit adds: to the column while there are columns, then to the row.
     const auto take = [&next, columns] {
-        const MatrixLayout::Place taken = next;
-        next = taken.row != 0 ? MatrixLayout::Place{taken.row * 2, 0} : MatrixLayout::Place{0, taken.column * 2};
+        const MatrixLayout::Position taken = next;
+        next = taken.row != 0 ? MatrixLayout::Position{taken.row * 2, 0} : MatrixLayout::Position{0, taken.column * 2};
         if (next.column == columns) {
             next = {1, 0};
         }

@@ -2,7 +2,7 @@
 //
 // The element layout: which invocation of a subgroup holds which element of a cooperative matrix. The extension leaves
 // it to the driver. A table has the layouts of some drivers, and an application can provide others
-// (device/given_layouts.hpp). Without either, elements pass through shared memory into a layout of the library.
+// (device/application_layouts.hpp). Without either, elements pass through shared memory into a layout of the library.
 #pragma once
 
 #include <array>
@@ -14,21 +14,21 @@ namespace vkf {
 
 // A shape and the element layout of its results. A result has rows x columns elements in fp32, a left operand rows x
 // depth elements in 16 bits. The layout is linear in the bits of element and lane: element e of lane n lies at the sum
-// of the places of the bits that are set in e and n. In a driver's layout, left operands are laid out like results.
+// of the positions of the bits that are set in e and n. In a driver's layout, left operands are laid out like results.
 struct MatrixLayout {
-    struct Place {
+    struct Position {
         uint32_t row;
         uint32_t column;
 
-        bool operator==(const Place&) const = default;
+        bool operator==(const Position&) const = default;
     };
 
     uint32_t rows = 0; // 0 = no layout
     uint32_t columns = 0;
     uint32_t depth = 0;
-    uint32_t lanes = 0;                 // of a subgroup
-    std::array<Place, 4> elementBits{}; // unused ones 0
-    std::array<Place, 6> laneBits{};
+    uint32_t lanes = 0;                    // of a subgroup
+    std::array<Position, 4> elementBits{}; // unused ones 0
+    std::array<Position, 6> laneBits{};
     bool viaShared = false;       // the layout of the library: elements pass through shared memory
     bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
     // The device also has a shape with fewer columns: this many. Its results and right operands are laid out like those
@@ -41,9 +41,9 @@ struct MatrixLayout {
     uint32_t fragmentRowElements() const;
     // Bits of the lane number that choose a column.
     uint32_t columnLanes() const;
-    Place placeOf(uint32_t element, uint32_t lane) const;
+    Position positionOf(uint32_t element, uint32_t lane) const;
     // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
-    bool pairsInLane() const { return elementBits[0] == Place{0, 1}; }
+    bool pairsInLane() const { return elementBits[0] == Position{0, 1}; }
     uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
     // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn narrow results into
     // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the

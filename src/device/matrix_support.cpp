@@ -43,7 +43,7 @@ const char* whyNoMatrices(const Caps& caps, VkfType type) {
 }
 
 const char* whyNoMatrices(const Caps& caps, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const VkfType type = matrixType(p);
     const auto fitsMatrices = [type](const VkfTensor& tensor) {
         return tensor.type == type || isBlockType(tensor.type);
@@ -63,7 +63,7 @@ bool usesBf16x3(const VkfProblem& p) {
 VkfType bf16x3Type(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16X3) != 0 ? VKF_TYPE_F16 : VKF_TYPE_BF16; }
 
 const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (!usesBf16x3(p)) {
         return whyNoMatrices(caps, problem);
     }

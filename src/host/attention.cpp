@@ -48,7 +48,7 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     k_ = createTensor(device, problem, VKF_TENSOR_K);
     v_ = createTensor(device, problem, VKF_TENSOR_V);
     o_ = createTensor(device, problem, VKF_TENSOR_O);
-    for (const OptionalTensor& row : optionalTensors) {
+    for (const OptionalTensor& row : optionalTensors()) {
         const uint64_t bytes = row.bytes(problem);
         optional_.push_back(bytes > 0 ? device.createBuffer(bytes) : Buffer());
     }
@@ -63,8 +63,8 @@ void Attention::upload(const HostTensors& tensors) {
     uploadAll(device_, q_, tensors.q, "q");
     uploadAll(device_, k_, tensors.k, "k");
     uploadAll(device_, v_, tensors.v, "v");
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        if (const OptionalTensor& row = optionalTensors[i]; row.input != nullptr) {
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        if (const OptionalTensor& row = optionalTensors()[i]; row.input != nullptr) {
             uploadAll(device_, optional_[i], row.input(tensors), row.name);
         }
     }
@@ -89,8 +89,8 @@ double Attention::run(const std::function<void(double)>& progress) {
 void Attention::download(const HostTensors& tensors) {
     Downloads downloads(device_);
     downloads.addRows(layoutOf(plan_.problem(), VKF_TENSOR_O), tensors.o, o_, "o");
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        if (const OptionalTensor& row = optionalTensors[i]; row.output != nullptr) {
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        if (const OptionalTensor& row = optionalTensors()[i]; row.output != nullptr) {
             downloads.add(row.output(tensors), optional_[i], row.name);
         }
     }
@@ -103,8 +103,8 @@ VkfBindings Attention::bindings() const noexcept {
     bindings.k = k_.binding();
     bindings.v = v_.binding();
     bindings.o = o_.binding();
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        bindings.*optionalTensors[i].binding = optional_[i].binding();
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        bindings.*optionalTensors()[i].binding = optional_[i].binding();
     }
     bindings.scratch = scratch_.binding();
     return bindings;
@@ -115,7 +115,7 @@ AttentionReport attention(Device& device, const VkfProblem& problem, const HostT
     Attention attention(device, problem);
     // Checks the outputs before all the work, not after it.
     requirePointer(tensors.o, attention.bindings().o.size, "o");
-    for (const OptionalTensor& row : optionalTensors) {
+    for (const OptionalTensor& row : optionalTensors()) {
         if (row.output != nullptr) {
             requirePointer(row.output(tensors), row.bytes(problem), row.name);
         }

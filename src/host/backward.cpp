@@ -88,7 +88,7 @@ struct Backward::State {
     Device device;
     VkfProblem forward{};
     VkfBackwardProblem problem;
-    vkf::Backward gradient;
+    vkf::Backward backward;
     VkfBackwardInfo info = make<VkfBackwardInfo>();
     Buffer q, k, v, o, lse, dout, dlse, scratch;
     std::vector<Buffer> optional; // in the order of optionalTensors; outputs have none
@@ -105,9 +105,9 @@ private:
 Backward::State::State(Device& on, const VkfBackwardProblem& given) : device(on), problem(given) {
     VkfMessage message{};
     device.state_->remembering(
-        [&] { check(vkfCreateBackward(device.context(), &given, gradient.put(), &message), message); });
+        [&] { check(vkfCreateBackward(device.context(), &given, backward.put(), &message), message); });
     keepForward();
-    check(vkfGetBackwardInfo(gradient.get(), &info, &message), message);
+    check(vkfGetBackwardInfo(backward.get(), &info, &message), message);
     createBuffers();
     bindAll();
 }
@@ -126,7 +126,7 @@ void Backward::State::createBuffers() {
     lse = createBuffer(device, vkfGetArrayBytes(&forward, VKF_ARRAY_LSE));
     dout = createBuffer(device, tensorBytes(layoutOf(problem, VKF_BACKWARD_DOUT)));
     dlse = createBuffer(device, vkfGetBackwardArrayBytes(&problem, VKF_ARRAY_DLSE));
-    for (const OptionalTensor& row : optionalTensors) {
+    for (const OptionalTensor& row : optionalTensors()) {
         optional.push_back(createBuffer(device, row.input != nullptr ? row.bytes(forward) : 0));
     }
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -137,8 +137,8 @@ void Backward::State::createBuffers() {
 }
 
 void Backward::State::bindAll() {
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        call.*optionalTensors[i].binding = optional[i].binding();
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        call.*optionalTensors()[i].binding = optional[i].binding();
     }
     call.q = q.binding();
     call.k = k.binding();
@@ -161,7 +161,7 @@ Backward& Backward::operator=(Backward&& other) noexcept = default;
 Backward::~Backward() = default;
 
 const VkfBackwardInfo& Backward::info() const noexcept { return state_->info; }
-VkfBackward Backward::handle() const noexcept { return state_->gradient.get(); }
+VkfBackward Backward::handle() const noexcept { return state_->backward.get(); }
 const VkfBackwardBindings& Backward::bindings() const noexcept { return state_->bindings; }
 
 void Backward::upload(const HostTensors& tensors, const HostGradients& gradients) {
@@ -175,8 +175,8 @@ void Backward::upload(const HostTensors& tensors, const HostGradients& gradients
     uploadAll(s.device, s.lse, tensors.lse, "lse");
     uploadAll(s.device, s.dout, gradients.dout, "dout");
     uploadAll(s.device, s.dlse, gradients.dlse, "dlse");
-    for (size_t i = 0; i < optionalTensors.size(); i++) {
-        const OptionalTensor& row = optionalTensors[i];
+    for (size_t i = 0; i < optionalTensors().size(); i++) {
+        const OptionalTensor& row = optionalTensors()[i];
         if (s.optional[i].size() > 0) {
             uploadAll(s.device, s.optional[i], row.input(tensors), row.name);
         }
@@ -189,7 +189,7 @@ double Backward::run(const std::function<void(double)>& progress) {
     for (uint32_t step = 0; step < s.info.stepCount; ++step) {
         seconds += s.device.submit([&](VkCommandBuffer commandBuffer) {
             VkfMessage message{};
-            check(vkfCmdBackwardSteps(commandBuffer, s.gradient.get(), &s.bindings, step, 1, &message), message);
+            check(vkfCmdBackwardSteps(commandBuffer, s.backward.get(), &s.bindings, step, 1, &message), message);
         });
         if (progress) {
             progress(static_cast<double>(step + 1) / s.info.stepCount);
@@ -211,18 +211,18 @@ void Backward::download(const HostGradients& gradients) {
 
 BackwardReport backward(Device& device, const VkfBackwardProblem& problem, const HostTensors& tensors,
                         const HostGradients& gradients, const std::function<void(double)>& progress) {
-    Backward gradient(device, problem);
+    Backward backward(device, problem);
     // Checks the outputs before all the work, not after it.
     for (const Output& output : outputs) {
         if (wants(problem, output.gradient)) {
             requirePointer(output.array(gradients), tensorBytes(output.layout(problem)), output.name);
         }
     }
-    gradient.upload(tensors, gradients);
+    backward.upload(tensors, gradients);
     BackwardReport report;
-    report.seconds = gradient.run(progress);
-    gradient.download(gradients);
-    report.info = gradient.info();
+    report.seconds = backward.run(progress);
+    backward.download(gradients);
+    report.info = backward.info();
     return report;
 }
 

@@ -4,8 +4,8 @@
 // memory.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
 
 #include <vkflash/host.hpp>
 #include <vkflash/problem.hpp>
@@ -23,7 +23,6 @@ struct OptionalTensor {
     uint64_t bytes(const VkfProblem& problem) const { return vkfGetArrayBytes(&problem, array); }
 };
 
-inline constexpr size_t optionalTensorCount = 16;
-extern const std::array<OptionalTensor, optionalTensorCount> optionalTensors;
+std::span<const OptionalTensor> optionalTensors();
 
 } // namespace vkf::host

@@ -7,7 +7,7 @@
 namespace vkf {
 
 VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessage* message) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const uint64_t rows = uint64_t{tensorSequences(p)} * p.queryHeads * p.queryRows;
     return rows <= mostCount / splits
                ? VKF_SUCCESS

@@ -11,7 +11,7 @@
 
 namespace vkf {
 
-// Rows of all heads of all sequences, for so many key splits.
+// Refuses more than mostCount rows, over all heads, sequences and key splits.
 VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessage* message);
 
 // Work items of one phase.

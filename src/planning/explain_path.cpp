@@ -5,7 +5,7 @@ namespace vkf {
 namespace {
 
 VkfResult planOn(const TunedDevice& device, const CheckedProblem& problem, VkfPath path, VkfMessage* message) {
-    VkfProblem asked = problem.given;
+    VkfProblem asked = problem.fields;
     asked.path = path;
     CheckedProblem checked{};
     AttentionPlan plan;
@@ -13,14 +13,14 @@ VkfResult planOn(const TunedDevice& device, const CheckedProblem& problem, VkfPa
     return result == VKF_SUCCESS ? makePlan(device, checked, &plan, message) : result;
 }
 
-VkfResult planOn(const TunedDevice& device, const CheckedGradient& gradient, VkfPath path, VkfMessage* message) {
-    VkfProblem forward = gradient.forward.given;
+VkfResult planOn(const TunedDevice& device, const CheckedBackward& backward, VkfPath path, VkfMessage* message) {
+    VkfProblem forward = backward.forward.fields;
     forward.path = path;
-    VkfBackwardProblem asked = gradient.given;
+    VkfBackwardProblem asked = backward.fields;
     asked.forward = &forward;
-    CheckedGradient checked{};
+    CheckedBackward checked{};
     BackwardPlan plan;
-    const VkfResult result = checkGradient(&asked, &checked, message);
+    const VkfResult result = checkBackward(&asked, &checked, message);
     return result == VKF_SUCCESS ? makeBackwardPlan(device, checked, &plan, message) : result;
 }
 
@@ -40,9 +40,9 @@ PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem
     return explain(device, problem, plan, path);
 }
 
-PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
+PathVerdict explainPath(const TunedDevice& device, const CheckedBackward& backward, const BackwardPlan& plan,
                         VkfPath path) {
-    return explain(device, gradient, plan, path);
+    return explain(device, backward, plan, path);
 }
 
 } // namespace vkf

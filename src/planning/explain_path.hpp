@@ -11,7 +11,7 @@ namespace vkf {
 
 PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
                         VkfPath path);
-PathVerdict explainPath(const TunedDevice& device, const CheckedGradient& gradient, const BackwardPlan& plan,
+PathVerdict explainPath(const TunedDevice& device, const CheckedBackward& backward, const BackwardPlan& plan,
                         VkfPath path);
 
 } // namespace vkf

@@ -21,10 +21,10 @@ constexpr double log2e = 1.4426950408889634;
 
 // Packs what up to four bits of an element or lane number add to row and column, one byte for each bit.
 template <size_t count>
-uint32_t packPlaces(const std::array<MatrixLayout::Place, count>& places, size_t first, size_t end) {
+uint32_t packPositions(const std::array<MatrixLayout::Position, count>& positions, size_t first, size_t end) {
     uint32_t packed = 0;
     for (size_t i = first; i < end; i++) {
-        packed |= (places[i].row | places[i].column << 4) << 8 * (i - first);
+        packed |= (positions[i].row | positions[i].column << 4) << 8 * (i - first);
     }
     return packed;
 }
@@ -36,9 +36,9 @@ void setLayout(const MatrixLayout& layout, Constants& c) {
     c[VKF_ID_MATRIX_DEPTH] = layout.depth;
     c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = layout.fragmentRowElements();
     c[VKF_ID_COLUMN_LANES] = layout.columnLanes();
-    c[VKF_ID_ELEMENT_BASIS] = packPlaces(layout.elementBits, 0, 4);
-    c[VKF_ID_LANE_BASIS] = packPlaces(layout.laneBits, 0, 4);
-    c[VKF_ID_LANE_BASIS_HIGH] = packPlaces(layout.laneBits, 4, 6);
+    c[VKF_ID_ELEMENT_BASIS] = packPositions(layout.elementBits, 0, 4);
+    c[VKF_ID_LANE_BASIS] = packPositions(layout.laneBits, 0, 4);
+    c[VKF_ID_LANE_BASIS_HIGH] = packPositions(layout.laneBits, 4, 6);
 }
 
 // Where the kernels read which probabilities dropout leaves out of o: VKF_DROPOUT_*.
@@ -78,7 +78,7 @@ int32_t windowReach(int64_t keys, int32_t unlimited) {
 
 shared::CallParams baseParams(const CheckedProblem& problem, const std::array<ByteStrides, 4>& strides,
                               uint32_t shift) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     shared::CallParams params{};
     for (size_t i = 0; i < strides.size(); i++) {
         params.row_stride[i] = static_cast<uint32_t>(strides[i].row);
@@ -130,7 +130,7 @@ void setOptionalInputs(uint64_t address, shared::CallParams* params) {
 }
 
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const ByteStrides o = byteStrides(problem.layout(VKF_TENSOR_O));
     shared::SplitMergeParams params{};
     params.o_batch_stride = o.batch;
@@ -257,7 +257,7 @@ Constants tileConstants(const BackwardSumTile& tile) {
 }
 
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     Constants c = ofTile;
     c[VKF_ID_HEAD_DIM] = p.headDim;
     c[VKF_ID_VALUE_DIM] = p.valueDim;
@@ -267,9 +267,12 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
     c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
     c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
-    c[VKF_ID_KEY_LENGTHS] = has(p, VKF_USE_KEY_LENGTHS) ? 1 : 0;
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
-    c[VKF_ID_LSE] = has(p, VKF_USE_LSE) ? 1 : 0;
+    for (const ArrayRow& row : arrayTable) {
+        if (row.constant != noConstant) {
+            c[row.constant] = has(p, row.bit) ? 1 : 0;
+        }
+    }
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
@@ -285,17 +288,13 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
         c[VKF_ID_MAX_PAGES] = p.paging.maxPages;
         c[VKF_ID_PAGES] = std::max(p.paging.pages, 1U);
     }
-    c[VKF_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
     c[VKF_ID_ALIBI] = !has(p, VKF_USE_ALIBI)         ? VKF_ALIBI_NONE
                       : has(p, VKF_USE_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
                                                      : VKF_ALIBI_USUAL;
     c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
-    c[VKF_ID_BIAS_FACTORS] = has(p, VKF_USE_BIAS_FACTORS) ? 1 : 0;
     c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
-    c[VKF_ID_DOCUMENTS] = has(p, VKF_USE_DOCUMENT_IDS) ? 1 : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
-    c[VKF_ID_PACKED_SEQUENCES] = has(p, VKF_USE_CU_SEQLENS) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
     c[VKF_ID_EXTRA_SLOT] = extraSlot(p);
@@ -310,10 +309,10 @@ void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
     setReach(problem, c);
 }
 
-Constants backwardConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift) {
-    const VkfBackwardProblem& g = gradient.given;
-    Constants c = constantsOf(gradient.forward, ofTile, shift);
-    setExtraSlotToTable(gradient.forward, c);
+Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift) {
+    const VkfBackwardProblem& g = backward.fields;
+    Constants c = constantsOf(backward.forward, ofTile, shift);
+    setExtraSlotToTable(backward.forward, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = has(g, VKF_USE_DLSE) ? 1 : 0;

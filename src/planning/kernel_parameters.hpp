@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "pipelines/variant.hpp"
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 #include "problem/problem.hpp"
 #include "problem/strides.hpp"
 #include "shared/attention_params.h"
@@ -61,6 +61,6 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
 // Makes a kernel take the table of the call from the extra slot, whatever inputs the problem has.
 void setExtraSlotToTable(const CheckedProblem& problem, Constants& c);
 // Returns those of a kernel of the backward pass, which always has a table.
-Constants backwardConstants(const CheckedGradient& gradient, const Constants& ofTile, uint32_t shift);
+Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift);
 
 } // namespace vkf

@@ -6,7 +6,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mostWorkgroups = 65535; // every device takes so many in one dispatch
+constexpr uint32_t mostWorkgroups = 65535; // of one dispatch, on every device
 
 } // namespace
 

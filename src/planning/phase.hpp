@@ -38,7 +38,7 @@ enum class Operand : uint32_t {
 inline constexpr size_t operandCount = 17;
 
 // One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
-// most itemsPerStep items. A pass waits for the pass before it, and a phase for the phases before it unless it joins.
+// most itemsPerStep items. A barrier stands before each pass.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
@@ -47,10 +47,11 @@ struct Phase {
     uint32_t items = 0;                // of all passes
     uint32_t passes = 1;
     uint32_t itemsPerStep = 0;
-    bool joins = false; // runs at the same time as the phase before it
-    // Takes turns with the phase before it, which has as many passes: a pass of that phase, then one of this phase. If
-    // it joins, its passes run at the same time as those of that phase.
-    bool alternates = false;
+    // Whether a barrier stands before the phase. Without one, it runs at the same time as the phase before it.
+    bool barrierBefore = true;
+    // Interleaved with the phase before it, which has as many passes: a pass of that phase, then one of this phase.
+    // barrierBefore then says whether a barrier stands between the two.
+    bool interleaved = false;
 
     uint32_t itemsPerPass() const { return items / passes; }
     // Divides before it adds: a step may have nearly as many items as 32 bits can count.

@@ -45,7 +45,7 @@ Variant PhaseBuilder::variantOf(const PhaseRequest& request) const {
 }
 
 uint32_t PhaseBuilder::itemsPerStep(const PhaseRequest& request) const {
-    const uint64_t given = problem_.given.maxStepOperations;
+    const uint64_t given = problem_.fields.maxStepOperations;
     const auto most = static_cast<double>(given != 0 ? given : traitsOf(request.kernel).stepOperations);
     return itemsOfStep(most, request.operations, caps_.maxGroupCount);
 }

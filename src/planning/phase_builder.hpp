@@ -37,7 +37,7 @@ public:
     // The problem of the forward pass.
     const CheckedProblem& problem() const { return problem_; }
     // Query heads of all sequences.
-    uint64_t heads() const { return uint64_t{tensorSequences(problem_.given)} * problem_.given.queryHeads; }
+    uint64_t heads() const { return uint64_t{tensorSequences(problem_.fields)} * problem_.fields.queryHeads; }
 
 protected:
     // The arguments must live as long as the builder. `matrixElements` is the type of the elements of matrices.

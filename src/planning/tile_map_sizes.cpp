@@ -7,7 +7,7 @@ namespace vkf {
 
 TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& map, uint32_t packedHeads) {
     constexpr uint32_t wordTiles = 32;
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     TileMapSizes sizes;
     sizes.orders = p.batch * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
     sizes.rowTiles = tilesOfRows(problem, packedHeads, map.rows);

@@ -36,6 +36,11 @@ uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); 
 uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
 
 constexpr bool output = true;
+constexpr bool input = false;
+constexpr bool inBackward = true;
+constexpr bool forwardOnly = false;
+
+#define VKF_BIT(bit) bit, #bit
 
 constexpr bool areInOrder(const std::array<ArrayRow, arrayCount>& rows) {
     for (size_t i = 0; i < rows.size(); i++) {
@@ -48,26 +53,28 @@ constexpr bool areInOrder(const std::array<ArrayRow, arrayCount>& rows) {
 
 // clang-format off
 constexpr std::array<ArrayRow, arrayCount> table = {{
-    // array                     bit                       name               align  has                             bytes                            passedIn                field             broadcast, strides, repeats, output
-    {VKF_ARRAY_LSE,              VKF_USE_LSE,              "lse",             words, isOn<VKF_USE_LSE>,              lse,                             PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {VKF_ARRAY_PROBABILITIES,    VKF_USE_PROBABILITIES,    "probabilities",   words, isOn<VKF_USE_PROBABILITIES>,    probabilities,                   PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, output},
-    {VKF_ARRAY_PROBABILITY_ROWS, VKF_USE_PROBABILITY_ROWS, "probabilityRows", words, isOn<VKF_USE_PROBABILITY_ROWS>, chosenRows,                      PassedIn::operand,      nullptr,          nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_KEY_LENGTHS,      VKF_USE_KEY_LENGTHS,      "keyLengths",      words, isOn<VKF_USE_KEY_LENGTHS>,      perSequence,                     PassedIn::pushConstant, nullptr,          nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BLOCK_MASK,       VKF_USE_BLOCK_MASK,       "blockMask",       words, isOn<VKF_USE_BLOCK_MASK>,       blockMask,                       PassedIn::extraSlot,    &T::block_mask,   nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BLOCK_TABLE,      VKF_USE_BLOCK_TABLE,      "blockTable",      words, isOn<VKF_USE_BLOCK_TABLE>,      blockTable,                      PassedIn::extraSlot,    &T::block_table,  nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_SINKS,            VKF_USE_SINKS,            "sinks",           words, isOn<VKF_USE_SINKS>,            perHead,                         PassedIn::extraSlot,    &T::sinks,        nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_ALIBI_SLOPES,     VKF_USE_ALIBI_SLOPES,     "alibiSlopes",     words, isOn<VKF_USE_ALIBI_SLOPES>,     perHead,                         PassedIn::extraSlot,    &T::slopes,       nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BIAS,             VKF_USE_BIAS,             "bias",            words, isOn<VKF_USE_BIAS>,             broadcast<VKF_USE_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias, &T::bias_stride, &T::bias_repeats, false},
-    {VKF_ARRAY_MASK,             VKF_USE_MASK,             "mask",            words, isOn<VKF_USE_MASK>,             broadcast<VKF_USE_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask, &T::mask_stride, &T::mask_repeats, false},
-    {VKF_ARRAY_DOCUMENT_IDS,     VKF_USE_DOCUMENT_IDS,     "documentIds",     words, isOn<VKF_USE_DOCUMENT_IDS>,     documentIds,                     PassedIn::callTable,    &T::documents,    nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_CU_SEQLENS_Q,     VKF_USE_CU_SEQLENS,       "cuSeqlensQ",      words, isOn<VKF_USE_CU_SEQLENS>,       starts,                          PassedIn::callTable,    &T::row_starts,   nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_CU_SEQLENS_K,     VKF_USE_CU_SEQLENS,       "cuSeqlensK",      words, hasPackedKeys,                  starts,                          PassedIn::callTable,    &T::key_starts,   nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_DROPOUT_MASK,     VKF_USE_DROPOUT_MASK,     "dropoutMask",     words, isOn<VKF_USE_DROPOUT_MASK>,     broadcast<VKF_USE_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, false},
-    {VKF_ARRAY_DROPOUT_SEED,     VKF_USE_DROPOUT_SEED,     "dropoutSeed",     8,     hasSeed,                        seed,                            PassedIn::callTable,    &T::dropout,      nullptr, nullptr, nullptr, false},
-    {VKF_ARRAY_BIAS_FACTORS,     VKF_USE_BIAS_FACTORS,     "biasFactors",     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr, nullptr, nullptr, false},
+    // array,                    bit and its name,                  name,              described, constant,                align, has,                            bytes,                           passedIn,               field,            broadcast,       strides,            repeats,             output, backward
+    {VKF_ARRAY_LSE,              VKF_BIT(VKF_USE_LSE),              "lse",             nullptr,   VKF_ID_LSE,              words, isOn<VKF_USE_LSE>,              lse,                             PassedIn::operand,      nullptr,          nullptr,         nullptr,            nullptr,             output, inBackward},
+    {VKF_ARRAY_PROBABILITIES,    VKF_BIT(VKF_USE_PROBABILITIES),    "probabilities",   nullptr,   noConstant,              words, isOn<VKF_USE_PROBABILITIES>,    probabilities,                   PassedIn::operand,      nullptr,          nullptr,         nullptr,            nullptr,             output, inBackward},
+    {VKF_ARRAY_PROBABILITY_ROWS, VKF_BIT(VKF_USE_PROBABILITY_ROWS), "probabilityRows", nullptr,   noConstant,              words, isOn<VKF_USE_PROBABILITY_ROWS>, chosenRows,                      PassedIn::operand,      nullptr,          nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_KEY_LENGTHS,      VKF_BIT(VKF_USE_KEY_LENGTHS),      "keyLengths",      nullptr,   VKF_ID_KEY_LENGTHS,      words, isOn<VKF_USE_KEY_LENGTHS>,      perSequence,                     PassedIn::pushConstant, nullptr,          nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_BLOCK_MASK,       VKF_BIT(VKF_USE_BLOCK_MASK),       "blockMask",       nullptr,   noConstant,              words, isOn<VKF_USE_BLOCK_MASK>,       blockMask,                       PassedIn::extraSlot,    &T::block_mask,   nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_BLOCK_TABLE,      VKF_BIT(VKF_USE_BLOCK_TABLE),      "blockTable",      nullptr,   noConstant,              words, isOn<VKF_USE_BLOCK_TABLE>,      blockTable,                      PassedIn::extraSlot,    &T::block_table,  nullptr,         nullptr,            nullptr,             input,  forwardOnly},
+    {VKF_ARRAY_SINKS,            VKF_BIT(VKF_USE_SINKS),            "sinks",           "sinks",   VKF_ID_SINKS,            words, isOn<VKF_USE_SINKS>,            perHead,                         PassedIn::extraSlot,    &T::sinks,        nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_ALIBI_SLOPES,     VKF_BIT(VKF_USE_ALIBI_SLOPES),     "alibiSlopes",     nullptr,   noConstant,              words, isOn<VKF_USE_ALIBI_SLOPES>,     perHead,                         PassedIn::extraSlot,    &T::slopes,       nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_BIAS,             VKF_BIT(VKF_USE_BIAS),             "bias",            nullptr,   noConstant,              words, isOn<VKF_USE_BIAS>,             broadcast<VKF_USE_BIAS>,         PassedIn::callTable,    &T::bias,         &P::bias,        &T::bias_stride,    &T::bias_repeats,    input,  inBackward},
+    {VKF_ARRAY_MASK,             VKF_BIT(VKF_USE_MASK),             "mask",            nullptr,   noConstant,              words, isOn<VKF_USE_MASK>,             broadcast<VKF_USE_MASK>,         PassedIn::callTable,    &T::mask,         &P::mask,        &T::mask_stride,    &T::mask_repeats,    input,  inBackward},
+    {VKF_ARRAY_DOCUMENT_IDS,     VKF_BIT(VKF_USE_DOCUMENT_IDS),     "documentIds",     nullptr,   VKF_ID_DOCUMENTS,        words, isOn<VKF_USE_DOCUMENT_IDS>,     documentIds,                     PassedIn::callTable,    &T::documents,    nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_CU_SEQLENS_Q,     VKF_BIT(VKF_USE_CU_SEQLENS),       "cuSeqlensQ",      nullptr,   VKF_ID_PACKED_SEQUENCES, words, isOn<VKF_USE_CU_SEQLENS>,       starts,                          PassedIn::callTable,    &T::row_starts,   nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_CU_SEQLENS_K,     VKF_BIT(VKF_USE_CU_SEQLENS),       "cuSeqlensK",      nullptr,   noConstant,              words, hasPackedKeys,                  starts,                          PassedIn::callTable,    &T::key_starts,   nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_DROPOUT_MASK,     VKF_BIT(VKF_USE_DROPOUT_MASK),     "dropoutMask",     nullptr,   noConstant,              words, isOn<VKF_USE_DROPOUT_MASK>,     broadcast<VKF_USE_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, input,  inBackward},
+    {VKF_ARRAY_DROPOUT_SEED,     VKF_BIT(VKF_USE_DROPOUT_SEED),     "dropoutSeed",     nullptr,   noConstant,              8,     hasSeed,                        seed,                            PassedIn::callTable,    &T::dropout,      nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_BIAS_FACTORS,     VKF_BIT(VKF_USE_BIAS_FACTORS),     "biasFactors",     nullptr,   VKF_ID_BIAS_FACTORS,     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr,         nullptr,            nullptr,             input,  inBackward},
 }};
 // clang-format on
 static_assert(areInOrder(table));
+
+#undef VKF_BIT
 
 } // namespace
 

@@ -2,17 +2,9 @@
 //
 // The arrays of attention that only some problems use: optional inputs, and two optional outputs. Bits of VkfUseBits
 // enable them; problem/use.cpp checks the bits. One row of the table here says what all code that handles an array must
-// know: its name, its size, its alignment, which bit enables it, and how its address reaches the kernels. The table's
-// users:
-//
-//     problem/problem.cpp        vkfGetArrayBytes
-//     calls/addresses.cpp        resolves and checks the bindings in a loop over the rows
-//     planning/call_table.cpp    finds the input that has the extra slot of the push constants, fills in strides
-//     planning/                  asks extraSlot what that slot holds
-//     reference/call.cpp         checks that no input is missing
-//
-// A new array takes a bit, a value of VkfArray, a row, and the code that uses it. docs/architecture.md lists all
-// places.
+// know: its names, its size, its alignment, which bit enables it, and how kernels learn of it. Members of public
+// structs come from VKF_ATTENTION_INPUTS and VKF_ATTENTION_OUTPUTS. docs/architecture.md lists all places that a new
+// array touches.
 #pragma once
 
 #include <array>
@@ -26,7 +18,12 @@
 namespace vkf {
 
 // Rows of the table: the values of VkfArray that attention has, which come first.
-inline constexpr size_t arrayCount = static_cast<size_t>(VKF_ARRAY_BIAS_FACTORS) + 1;
+#define VKF_ONE_MORE(NAME, member) +1
+inline constexpr size_t arrayCount = 0 VKF_ATTENTION_INPUTS(VKF_ONE_MORE) VKF_ATTENTION_OUTPUTS(VKF_ONE_MORE);
+#undef VKF_ONE_MORE
+
+// A kernel learns of the array in another way than by a boolean constant.
+inline constexpr uint32_t noConstant = UINT32_MAX;
 
 // How the kernels find an input.
 enum class PassedIn : uint32_t {
@@ -39,7 +36,10 @@ enum class PassedIn : uint32_t {
 struct ArrayRow {
     VkfArray array;
     VkfUseBits bit;                      // of VkfProblem::use
+    const char* bitName;                 // the name of its constant
     const char* name;                    // name in messages
+    const char* described;               // the word for it in descriptions of problems; null: calls/describe.cpp has it
+    uint32_t constant;                   // VKF_ID_* of the constant that is 1 if the problem has it, or noConstant
     uint64_t alignment;                  // alignment of the address, in bytes
     bool (*has)(const VkfProblem&);      // whether the problem has the input; kernels are specialized for the answer
     uint64_t (*size)(const VkfProblem&); // bytes that a call touches if the problem has the input; may be 0
@@ -50,6 +50,7 @@ struct ArrayRow {
     shared::Address (shared::CallTable::*strides)[3];
     shared::Uint (shared::CallTable::*repeats)[2]; // where its numbers of sequences and heads are in the call table
     bool output;                                   // whether the call writes it
+    bool backward;                                 // whether the forward call of a backward pass may have it
 };
 
 // Indexed by VkfArray. If several arrays are missing, messages name the first one in this order.

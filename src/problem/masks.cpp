@@ -32,7 +32,7 @@ VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
 }
 
 void foldWindow(CheckedProblem* checked) {
-    const VkfProblem& p = checked->given;
+    const VkfProblem& p = checked->fields;
     checked->windowLeft = has(p, VKF_USE_WINDOW) ? p.window.left : -1;
     checked->windowRight = has(p, VKF_USE_WINDOW) ? p.window.right : -1;
     if (has(p, VKF_USE_CAUSAL)) {
@@ -41,7 +41,7 @@ void foldWindow(CheckedProblem* checked) {
 }
 
 double visiblePairs(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     // The host does not know the lengths of packed sequences. It assumes that all are equal.
     const double sequences = p.batch;
     const double rows = has(p, VKF_USE_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;

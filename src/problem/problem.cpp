@@ -32,7 +32,7 @@ void fillDefaults(VkfProblem* p) {
 
 VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMessage* message) {
     CheckedProblem c{};
-    VkfProblem& p = c.given;
+    VkfProblem& p = c.fields;
     if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
@@ -82,6 +82,6 @@ uint64_t vkfGetArrayBytes(const VkfProblem* problem, VkfArray array) {
     vkf::CheckedProblem checked{};
     const auto row = static_cast<size_t>(array); // far past the table if negative
     return row < vkf::arrayCount && vkf::checkProblem(problem, &checked, nullptr) == VKF_SUCCESS
-               ? vkf::bytesOf(vkf::arrayTable[row], checked.given)
+               ? vkf::bytesOf(vkf::arrayTable[row], checked.fields)
                : 0;
 }

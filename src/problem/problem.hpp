@@ -30,7 +30,7 @@ inline uint64_t elementAlignment(VkfType type) { return isBlockType(type) ? 2 : 
 using Layouts = std::array<VkfTensorLayout, 4>;
 
 struct CheckedProblem {
-    VkfProblem given; // with defaults filled in: valueDim and scale are not 0
+    VkfProblem fields; // with defaults filled in: valueDim and scale are not 0
     Layouts layouts;
     // Bounds of the window; -1 = unlimited. A causal mask counts as a window with right = 0.
     int64_t windowLeft;
@@ -41,12 +41,12 @@ struct CheckedProblem {
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     // Number of first keys that rows see besides the window; 0 without a window.
     uint32_t firstKeys() const {
-        return has(given, VKF_USE_WINDOW) && windowed() ? std::min<uint32_t>(given.window.firstKeys, given.keys) : 0;
+        return has(fields, VKF_USE_WINDOW) && windowed() ? std::min<uint32_t>(fields.window.firstKeys, fields.keys) : 0;
     }
     // Whether a window or a causal mask limits the keys of a row.
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
     // Whether there are per-key masks: boolean masks and documents.
-    bool hasPerKeyMasks() const { return has(given, VKF_USE_MASK) || has(given, VKF_USE_DOCUMENT_IDS); }
+    bool hasPerKeyMasks() const { return has(fields, VKF_USE_MASK) || has(fields, VKF_USE_DOCUMENT_IDS); }
 };
 
 // Batch of the tensors q and o, and of k and v without pages. All packed sequences together count as one.

@@ -90,7 +90,7 @@ VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ
     if (const VkfResult result = vkf::checkProblem(problem, &checked, message); result != VKF_SUCCESS) {
         return result;
     }
-    const VkfProblem& p = checked.given;
+    const VkfProblem& p = checked.fields;
     if (!vkf::has(p, VKF_USE_CU_SEQLENS)) {
         return VKF_SUCCESS;
     }

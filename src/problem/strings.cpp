@@ -47,20 +47,6 @@ const char* vkfPathName(VkfPath path) {
     return find(texts, path, "unknown path");
 }
 
-const char* vkfUseString(VkfUseBits bit) {
-    static constexpr Text texts[] = {
-        VKF_TEXT(VKF_USE_LSE),          VKF_TEXT(VKF_USE_PROBABILITIES), VKF_TEXT(VKF_USE_PROBABILITY_ROWS),
-        VKF_TEXT(VKF_USE_KEY_LENGTHS),  VKF_TEXT(VKF_USE_BLOCK_MASK),    VKF_TEXT(VKF_USE_BLOCK_TABLE),
-        VKF_TEXT(VKF_USE_SINKS),        VKF_TEXT(VKF_USE_ALIBI_SLOPES),  VKF_TEXT(VKF_USE_BIAS),
-        VKF_TEXT(VKF_USE_MASK),         VKF_TEXT(VKF_USE_DOCUMENT_IDS),  VKF_TEXT(VKF_USE_CU_SEQLENS),
-        VKF_TEXT(VKF_USE_DROPOUT_MASK), VKF_TEXT(VKF_USE_DROPOUT_SEED),  VKF_TEXT(VKF_USE_BIAS_FACTORS),
-        VKF_TEXT(VKF_USE_QUERIES),      VKF_TEXT(VKF_USE_NEW_LENGTHS),   VKF_TEXT(VKF_USE_ROTARY_TABLES),
-        VKF_TEXT(VKF_USE_CAUSAL),       VKF_TEXT(VKF_USE_WINDOW),        VKF_TEXT(VKF_USE_ALIBI),
-        VKF_TEXT(VKF_USE_DLSE),
-    };
-    return find(texts, bit, "unknown bit");
-}
-
 const char* vkfArrayString(VkfArray array) {
     static constexpr Text ofOtherCalls[] = {
         {VKF_ARRAY_LENGTHS, "lengths"}, {VKF_ARRAY_NEW_LENGTHS, "newLengths"}, {VKF_ARRAY_COS, "cos"},

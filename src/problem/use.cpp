@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks of VkfProblem::use: the bits, the descriptions that go with them, and bits without which others have no
-// meaning.
+// The bits of `use`: their names, and checks of VkfProblem::use: the bits, the descriptions that go with them, and bits
+// without which others have no meaning.
 #include "problem/checks.hpp"
 
+#include <algorithm>
+
 #include "base/message.hpp"
+#include "base/texts.hpp"
+#include "problem/arrays.hpp"
 #include "problem/problem.hpp"
 
 namespace vkf {
 namespace {
 
-constexpr VkfUse knownBits = 2 * VKF_USE_DLSE - 1;
-constexpr VkfUse attentionBits = (2 * VKF_USE_BIAS_FACTORS - 1) | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI;
+// Bits that do not belong to an array of attention. The table of arrays has the others.
+constexpr Text otherBits[] = {
+    VKF_TEXT(VKF_USE_CAUSAL),      VKF_TEXT(VKF_USE_WINDOW),        VKF_TEXT(VKF_USE_ALIBI), VKF_TEXT(VKF_USE_QUERIES),
+    VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES), VKF_TEXT(VKF_USE_DLSE),
+};
+
+VkfUse arrayBits() {
+    VkfUse bits = 0;
+    for (const ArrayRow& row : arrayTable) {
+        bits |= static_cast<VkfUse>(row.bit);
+    }
+    return bits;
+}
+
+VkfUse attentionBits() { return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI; }
+
+VkfUse knownBits() {
+    VkfUse bits = arrayBits();
+    for (const Text& other : otherBits) {
+        bits |= static_cast<VkfUse>(other.value);
+    }
+    return bits;
+}
 
 struct Description {
     VkfUseBits bit;
@@ -67,9 +92,8 @@ VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
 } // namespace
 
 VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessage* message) {
-    if ((use & ~knownBits) != 0) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "use has bits 0x%x, which this version does not know",
-                    use & ~knownBits);
+    if (const VkfUse unknown = use & ~knownBits(); unknown != 0) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "use has bits 0x%x, which this version does not know", unknown);
     }
     if (const VkfUse wrong = use & ~allowed; wrong != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, which %s does not have",
@@ -79,7 +103,7 @@ VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessa
 }
 
 VkfResult checkUse(const VkfProblem& p, VkfMessage* message) {
-    VkfResult result = checkUseBits(p.use, attentionBits, "attention", message);
+    VkfResult result = checkUseBits(p.use, attentionBits(), "attention", message);
     if (result == VKF_SUCCESS) {
         result = checkDescriptions(p, message);
     }
@@ -87,3 +111,9 @@ VkfResult checkUse(const VkfProblem& p, VkfMessage* message) {
 }
 
 } // namespace vkf
+
+const char* vkfUseString(VkfUseBits bit) {
+    const auto* const row = std::find_if(vkf::arrayTable.begin(), vkf::arrayTable.end(),
+                                         [bit](const vkf::ArrayRow& array) { return array.bit == bit; });
+    return row != vkf::arrayTable.end() ? row->bitName : vkf::find(vkf::otherBits, bit, "unknown bit");
+}

@@ -16,11 +16,11 @@ struct RowBlock {
     uint32_t batch;
     uint32_t queryHead;
     uint32_t firstRow; // first row of the sequence among the rows of all packed sequences; else 0
-    uint32_t place;    // number of the first row among the selected rows
+    uint32_t first;    // index of the first row among the selected rows
     uint32_t rows;     // at most tileRows, or all selected rows of the head (wantsWholeHeads)
 
-    // Row of the sequence that is number `at` among the selected rows.
-    uint32_t row(const Call& call, uint32_t at) const { return call.row(at) - firstRow; }
+    // Row of the sequence that is number `selected` among the selected rows.
+    uint32_t row(const Call& call, uint32_t selected) const { return call.row(selected) - firstRow; }
 };
 
 // Sizes of a row (row_sizes.hpp): means over its keys, weighted by their probabilities without sink and dropout.
@@ -46,11 +46,11 @@ struct Output {
     bool compact;
     RowSizes* sizes = nullptr; // [heads, rows], or null
 
-    RowResult row(const Call& call, const RowBlock& block, uint32_t place) const {
+    RowResult row(const Call& call, const RowBlock& block, uint32_t selected) const {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
         const uint64_t head = call.headNumber(block.batch, block.queryHead);
-        const uint64_t row = head * rowsOfHead + (compact ? place : call.row(place));
-        const uint64_t probabilitiesRow = head * call.rows + place;
+        const uint64_t row = head * rowsOfHead + (compact ? selected : call.row(selected));
+        const uint64_t probabilitiesRow = head * call.rows + selected;
         double* probabilities = call.options.probabilities;
         return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row,
                 probabilities == nullptr ? nullptr : probabilities + probabilitiesRow * call.problem.keys,

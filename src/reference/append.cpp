@@ -22,14 +22,14 @@ VKF_FIRST_SIZE(VkfAppendBuffers, sin);
 namespace vkf::reference {
 namespace {
 
-struct Place {
+struct RowIndex {
     uint64_t batch;
     uint64_t head;
     uint64_t row;
 };
 
-uint64_t elementOf(const VkfTensorLayout& layout, const Place& place) {
-    return place.batch * layout.batchStride + place.head * layout.headStride + place.row * layout.rowStride;
+uint64_t elementOf(const VkfTensorLayout& layout, const RowIndex& index) {
+    return index.batch * layout.batchStride + index.head * layout.headStride + index.row * layout.rowStride;
 }
 
 class Append {
@@ -46,10 +46,10 @@ public:
                     appendRow({b, h, i}, uint64_t{length} + i);
                 }
                 for (uint32_t h = 0; h < p_.queryHeads; h++) {
-                    const Place place{b, h, i};
-                    std::vector<double> q = load(buffers_.q, layout_.q, place);
+                    const RowIndex index{b, h, i};
+                    std::vector<double> q = load(buffers_.q, layout_.q, index);
                     rotate(q, uint64_t{length} + i);
-                    store(buffers_.rotatedQ, layout_.rotatedQ, place, q);
+                    store(buffers_.rotatedQ, layout_.rotatedQ, index, q);
                 }
             }
             if (has(p_, VKF_USE_NEW_LENGTHS)) {
@@ -59,8 +59,8 @@ public:
     }
 
 private:
-    void appendRow(const Place& from, uint64_t position) const {
-        Place to{from.batch, from.head, position};
+    void appendRow(const RowIndex& from, uint64_t position) const {
+        RowIndex to{from.batch, from.head, position};
         if (position >= p_.keys) {
             return;
         }
@@ -104,17 +104,18 @@ private:
         }
     }
 
-    static std::vector<double> load(const void* base, const VkfTensorLayout& layout, const Place& place) {
+    static std::vector<double> load(const void* base, const VkfTensorLayout& layout, const RowIndex& index) {
         std::vector<double> row(layout.dim);
-        const uint64_t first = elementOf(layout, place);
+        const uint64_t first = elementOf(layout, index);
         for (uint32_t d = 0; d < layout.dim; d++) {
             row[d] = vkfLoadElement(layout.type, base, first + d);
         }
         return row;
     }
 
-    static void store(void* base, const VkfTensorLayout& layout, const Place& place, const std::vector<double>& row) {
-        const uint64_t first = elementOf(layout, place);
+    static void store(void* base, const VkfTensorLayout& layout, const RowIndex& index,
+                      const std::vector<double>& row) {
+        const uint64_t first = elementOf(layout, index);
         const uint32_t block = vkfBlockElements(layout.type);
         if (block > 1) {
             const std::vector<float> values(row.begin(), row.end());

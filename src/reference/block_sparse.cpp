@@ -48,7 +48,7 @@ public:
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
-            const RowResult result = output.row(call_, block, block.place + i);
+            const RowResult result = output.row(call_, block, block.first + i);
             finish(i, block.queryHead, result);
         }
     }
@@ -68,19 +68,19 @@ private:
     void load(const RowBlock& block) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         for (uint32_t i = 0; i < block.rows; i++) {
-            const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.place + i));
+            const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.first + i));
             loadElements(q.type, call_.inputs.q, element, q.dim, &q_[size_t{i} * q.dim], 1);
-            rows_[i] = {minusInfinity, 0.0, visibleKeys(block.mask, block.row(call_, block.place + i))};
+            rows_[i] = {minusInfinity, 0.0, visibleKeys(block.mask, block.row(call_, block.first + i))};
         }
         std::fill(o_.begin(), o_.end(), 0.0);
     }
 
     bool isOpenBlock(const RowBlock& block, uint32_t i, int64_t key) const {
-        return block.mask.blocks.words == nullptr || block.mask.blocks.open(block.row(call_, block.place + i), key);
+        return block.mask.blocks.words == nullptr || block.mask.blocks.open(block.row(call_, block.first + i), key);
     }
 
     bool isOpen(const RowBlock& block, uint32_t i, int64_t key) const {
-        return block.mask.open(block.row(call_, block.place + i), key);
+        return block.mask.open(block.row(call_, block.first + i), key);
     }
 
     double finalScore(double dot) const {
@@ -92,8 +92,8 @@ private:
     // Adds the block's m~, l~ and P~ v to m, l and o of row i.
     void addBlock(const RowBlock& block, KeyRange keys, uint32_t i) {
         const KvHead& head = *block.head;
-        terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
-        dropout_.load(block.batch, block.queryHead, block.row(call_, block.place + i));
+        terms_.load(block.batch, block.queryHead, block.row(call_, block.first + i), block.mask);
+        dropout_.load(block.batch, block.queryHead, block.row(call_, block.first + i));
         const auto count = static_cast<size_t>(keys.end - keys.begin);
         dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
         double mBlock = minusInfinity;

@@ -26,38 +26,15 @@ constexpr uint32_t mostThreads = 256;
 
 // Returns the host memory of an optional input. Null for outputs.
 const void* memoryOf(const VkfReferenceInputs& inputs, VkfArray array) {
+#define VKF_MEMBER_CASE(NAME, member)                                                                                  \
+    case VKF_ARRAY_##NAME:                                                                                             \
+        return inputs.member;
     switch (array) {
-    case VKF_ARRAY_PROBABILITY_ROWS:
-        return inputs.probabilityRows;
-    case VKF_ARRAY_KEY_LENGTHS:
-        return inputs.keyLengths;
-    case VKF_ARRAY_BLOCK_MASK:
-        return inputs.blockMask;
-    case VKF_ARRAY_BLOCK_TABLE:
-        return inputs.blockTable;
-    case VKF_ARRAY_SINKS:
-        return inputs.sinks;
-    case VKF_ARRAY_ALIBI_SLOPES:
-        return inputs.alibiSlopes;
-    case VKF_ARRAY_BIAS:
-        return inputs.bias;
-    case VKF_ARRAY_MASK:
-        return inputs.mask;
-    case VKF_ARRAY_DOCUMENT_IDS:
-        return inputs.documentIds;
-    case VKF_ARRAY_CU_SEQLENS_Q:
-        return inputs.cuSeqlensQ;
-    case VKF_ARRAY_CU_SEQLENS_K:
-        return inputs.cuSeqlensK;
-    case VKF_ARRAY_DROPOUT_MASK:
-        return inputs.dropoutMask;
-    case VKF_ARRAY_DROPOUT_SEED:
-        return inputs.dropoutSeed;
-    case VKF_ARRAY_BIAS_FACTORS:
-        return inputs.biasFactors;
+        VKF_ATTENTION_INPUTS(VKF_MEMBER_CASE)
     default: // outputs, and arrays of other calls
         return nullptr;
     }
+#undef VKF_MEMBER_CASE
 }
 
 VkfResult checkInputs(const Call& call, VkfMessage* message) {

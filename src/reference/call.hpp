@@ -39,10 +39,12 @@ struct Call {
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
-    // Query row that is number `place` among the selected rows.
-    uint32_t row(uint32_t place) const { return rowList != nullptr ? rowList[placeOf(place)] : placeOf(place); }
+    // Query row that is number `selected` among the selected rows.
+    uint32_t row(uint32_t selected) const {
+        return rowList != nullptr ? rowList[listIndex(selected)] : listIndex(selected);
+    }
     // The index of that row in rowList. Without a list: the row itself.
-    uint32_t placeOf(uint32_t place) const { return options.rowBegin + place * options.rowStride; }
+    uint32_t listIndex(uint32_t selected) const { return options.rowBegin + selected * options.rowStride; }
     // Rows of each head whose probabilities the problem has.
     uint32_t probabilityRows() const {
         return has(problem, VKF_USE_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;
@@ -87,11 +89,11 @@ struct Call {
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
     }
     // Where row number `key` of k and v lies: the page or the sequence, and the row there.
-    struct KeyPlace {
+    struct KeyIndex {
         uint64_t batch;
         uint64_t row;
     };
-    KeyPlace keyPlace(uint32_t batch, uint64_t key) const {
+    KeyIndex keyIndex(uint32_t batch, uint64_t key) const {
         const VkfPaging& paging = problem.paging;
         if (!has(problem, VKF_USE_BLOCK_TABLE)) {
             return {batch, keysOf(batch).begin + key};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows whose probabilities a problem asks for: a list of the rows that exist, and of their places among the
+// The rows whose probabilities a problem asks for: a list of the rows that exist, and of their indices among the
 // probabilities.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace vkf::reference {
 
 struct ChosenRows {
     std::vector<uint32_t> rows;
-    std::vector<uint32_t> places;  // of these rows
-    std::vector<uint32_t> nowhere; // places whose number is not a row; their probabilities are 0
+    std::vector<uint32_t> indices; // of these rows among the probabilities
+    std::vector<uint32_t> missing; // indices whose number is not a row; their probabilities are 0
 
     // Takes the entries of the problem's list that the options select. Without a list, takes the query rows that the
     // options select. A call without an output has no list, and no rows.
@@ -23,14 +23,14 @@ struct ChosenRows {
         if (call.empty()) {
             return;
         }
-        for (uint64_t place = call.options.rowBegin; place < call.probabilityRows(); place += call.options.rowStride) {
+        for (uint64_t index = call.options.rowBegin; index < call.probabilityRows(); index += call.options.rowStride) {
             const int64_t row =
-                has(p, VKF_USE_PROBABILITY_ROWS) ? call.inputs.probabilityRows[place] : static_cast<int64_t>(place);
+                has(p, VKF_USE_PROBABILITY_ROWS) ? call.inputs.probabilityRows[index] : static_cast<int64_t>(index);
             if (row >= 0 && row < p.queryRows) {
                 rows.push_back(static_cast<uint32_t>(row));
-                places.push_back(static_cast<uint32_t>(place));
+                indices.push_back(static_cast<uint32_t>(index));
             } else {
-                nowhere.push_back(static_cast<uint32_t>(place));
+                missing.push_back(static_cast<uint32_t>(index));
             }
         }
     }

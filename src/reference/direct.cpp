@@ -24,9 +24,9 @@ public:
           o_(padded(call.layout(VKF_TENSOR_V).dim)), sizes_(call) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
-        for (uint32_t place = block.place; place < block.place + block.rows; place++) {
-            scores_.load(block, place);
-            computeRow(*block.head, output.row(call_, block, place));
+        for (uint32_t selected = block.first; selected < block.first + block.rows; selected++) {
+            scores_.load(block, selected);
+            computeRow(*block.head, output.row(call_, block, selected));
         }
     }
 

@@ -70,7 +70,7 @@ float roundForProduct(const ProductRounding& rounding, double x);
 // Writes the 32 elements of a block to `values`.
 void dequantizeBlock(VkfType type, const void* from, float* values, ProductRounding rounding = {});
 
-// Reads `count` neighbouring elements from index `first` on and writes them `step` places apart. Rounds elements of
+// Reads `count` neighbouring elements from index `first` on and writes them `step` elements apart. Rounds elements of
 // block types.
 template <typename Real>
 void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count, Real* to, size_t step,

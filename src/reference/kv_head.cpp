@@ -46,12 +46,12 @@ void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, 
     const ProductRounding rounding = productRounding(call);
     for (int64_t key = keys.begin; key < keys.end; key++) {
         const auto row = static_cast<uint64_t>(key);
-        const Call::KeyPlace place = call.keyPlace(batch, row);
+        const Call::KeyIndex index = call.keyIndex(batch, row);
         float* ofK = to->k.data() + row / lanes * lanes * to->headDim + row % lanes;
         float* ofV = to->v.data() + row * to->columns;
-        loadElements(k.type, call.inputs.k, elementOf(k, place.batch, kvHead, place.row), k.dim, ofK, lanes, rounding);
+        loadElements(k.type, call.inputs.k, elementOf(k, index.batch, kvHead, index.row), k.dim, ofK, lanes, rounding);
         to->normsOfK[row] = normOfKey(ofK, to->headDim);
-        loadElements(v.type, call.inputs.v, elementOf(v, place.batch, kvHead, place.row), v.dim, ofV, 1, rounding);
+        loadElements(v.type, call.inputs.v, elementOf(v, index.batch, kvHead, index.row), v.dim, ofV, 1, rounding);
     }
 }
 

@@ -16,9 +16,9 @@ public:
     explicit Online(const Call& call) : call_(call), scores_(call), v_(call.layout(VKF_TENSOR_V).dim) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
-        for (uint32_t place = block.place; place < block.place + block.rows; place++) {
-            scores_.load(block, place);
-            computeRow(*block.head, output.row(call_, block, place));
+        for (uint32_t selected = block.first; selected < block.first + block.rows; selected++) {
+            scores_.load(block, selected);
+            computeRow(*block.head, output.row(call_, block, selected));
         }
     }
 

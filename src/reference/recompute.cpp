@@ -20,11 +20,11 @@ public:
         : call_(call), scores_(call), p_(call.problem.keys), o_(padded(call.layout(VKF_TENSOR_V).dim)) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
-        for (uint32_t place = block.place; place < block.place + block.rows; place++) {
+        for (uint32_t selected = block.first; selected < block.first + block.rows; selected++) {
             const uint64_t head = call_.headNumber(block.batch, block.queryHead);
-            const double lse = call_.options.savedLse[head * call_.problem.queryRows + call_.row(place)];
-            scores_.load(block, place);
-            computeRow(*block.head, lse, output.row(call_, block, place));
+            const double lse = call_.options.savedLse[head * call_.problem.queryRows + call_.row(selected)];
+            scores_.load(block, selected);
+            computeRow(*block.head, lse, output.row(call_, block, selected));
         }
     }
 

@@ -23,12 +23,12 @@ class RowScores {
 public:
     explicit RowScores(const Call& call) : call_(call), terms_(call, 1.0), dropout_(call), q_(call.problem.headDim) {}
 
-    // Reads q of the row that is number `place` among the selected rows, and takes over its masks.
-    void load(const RowBlock& block, uint32_t place) {
+    // Reads q of the row that is number `selected` among the selected rows, and takes over its masks.
+    void load(const RowBlock& block, uint32_t selected) {
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
-        const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(place));
+        const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(selected));
         loadElements(q.type, call_.inputs.q, element, q.dim, q_.data(), 1);
-        row_ = block.row(call_, place);
+        row_ = block.row(call_, selected);
         mask_ = block.mask;
         queryHead_ = block.queryHead;
         terms_.load(block.batch, queryHead_, row_, mask_);

@@ -83,9 +83,9 @@ public:
     // Computes every query head of one KV head. Calls report(share) with the share that is done.
     template <typename Report> void run(uint32_t batch, uint32_t kvHead, const Report& report) {
         const Call::Span rows = call_.rowsOf(batch);
-        const Call::Span places = placesOf(rows);
-        const uint32_t first = places.begin;
-        const uint32_t end = places.end;
+        const Call::Span selected = selectedOf(rows);
+        const uint32_t first = selected.begin;
+        const uint32_t end = selected.end;
         if (first == end) {
             return;
         }
@@ -106,21 +106,21 @@ public:
         parallelFor(
             threadsFor(call_, elements * (end - first) * heads), itemsPerHead * heads,
             [&](uint32_t worker, uint64_t item) {
-                const auto place = static_cast<uint32_t>(first + item % itemsPerHead * perItem);
+                const auto firstOfItem = static_cast<uint32_t>(first + item % itemsPerHead * perItem);
                 const auto queryHead = static_cast<uint32_t>(kvHead * uint64_t{heads} + item / itemsPerHead);
-                const uint32_t count = std::min(perItem, end - place);
+                const uint32_t count = std::min(perItem, end - firstOfItem);
                 Mask ofHead = mask;
                 ofHead.blocks = call_.blockMask(batch, queryHead);
                 ofHead.documents = call_.documents(batch, mask.keys);
                 ofHead.booleans = call_.booleanMask(batch, queryHead);
-                workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, place, count}, output_);
+                workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, firstOfItem, count}, output_);
             },
             [&](uint64_t done) { report(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });
     }
 
 private:
     // The numbers of a sequence's rows among the selected rows. Packed sequences have no chosen rows.
-    Call::Span placesOf(Call::Span rows) const {
+    Call::Span selectedOf(Call::Span rows) const {
         if (!has(call_.problem, VKF_USE_CU_SEQLENS)) {
             return {0, call_.rows};
         }
@@ -165,11 +165,11 @@ void computeChosenProbabilities(const Call& call) {
     computeRows(chosen, {o.data(), nullptr, true}, 1.0, 1.0);
     for (uint64_t head = 0; head < call.heads(); head++) {
         double* to = call.options.probabilities + head * call.probabilityRows() * keys;
-        for (const uint32_t place : rows.nowhere) {
-            std::fill_n(to + place * keys, keys, 0.0);
+        for (const uint32_t index : rows.missing) {
+            std::fill_n(to + index * keys, keys, 0.0);
         }
         for (uint64_t i = 0; i < chosen.rows; i++) {
-            std::copy_n(&probabilities[(head * chosen.rows + i) * keys], keys, to + rows.places[i] * keys);
+            std::copy_n(&probabilities[(head * chosen.rows + i) * keys], keys, to + rows.indices[i] * keys);
         }
     }
 }

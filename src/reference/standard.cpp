@@ -23,11 +23,11 @@ public:
     void compute(const RowBlock& block, const Output& output) noexcept override {
         computeScores(block);
         for (uint32_t i = 0; i < block.rows; i++) {
-            scores_.load(block, block.place + i);
+            scores_.load(block, block.first + i);
             softmax(i);
         }
         for (uint32_t i = 0; i < block.rows; i++) {
-            computeOutput(block, i, output.row(call_, block, block.place + i));
+            computeOutput(block, i, output.row(call_, block, block.first + i));
         }
     }
 
@@ -38,7 +38,7 @@ private:
     void computeScores(const RowBlock& block) {
         std::fill(matrix_.begin(), matrix_.end(), -std::numeric_limits<double>::infinity());
         for (uint32_t i = 0; i < block.rows; i++) {
-            scores_.load(block, block.place + i);
+            scores_.load(block, block.first + i);
             scores_.forEachVisible([&](KeyRange keys) { scores_.compute(*block.head, keys, rowOf(i) + keys.begin); });
         }
     }
@@ -64,7 +64,7 @@ private:
     void computeOutput(const RowBlock& block, uint32_t i, RowResult result) {
         const double* p = rowOf(i);
         std::fill(o_.begin(), o_.end(), 0.0);
-        scores_.load(block, block.place + i);
+        scores_.load(block, block.first + i);
         scores_.forEachVisible([&](KeyRange keys) { // a dropped key's value may be NaN
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 addValue<double, false>(*block.head, scores_.afterDropout(p[key], key), key, o_.data());

@@ -45,13 +45,13 @@ public:
         for (int64_t begin = seen.begin / tileKeys_ * tileKeys_; begin < seen.end; begin += tileKeys_) {
             for (uint32_t i = 0; i < block.rows; i++) {
                 const KeyRange keys = intersection(rows_[i].visible, {begin, begin + tileKeys_});
-                if (!firstOpen(block.mask, block.row(call_, block.place + i), keys).empty()) {
+                if (!firstOpen(block.mask, block.row(call_, block.first + i), keys).empty()) {
                     addKeys(block, keys, i);
                 }
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
-            const RowResult result = output.row(call_, block, block.place + i);
+            const RowResult result = output.row(call_, block, block.first + i);
             finish(i, block.queryHead, result);
             if (result.probabilities != nullptr) {
                 writeProbabilities(block, i, result.probabilities);
@@ -65,8 +65,8 @@ private:
         const VkfTensorLayout& q = call_.layout(VKF_TENSOR_Q);
         KeyRange seen{block.mask.keys, 0};
         for (uint32_t i = 0; i < block.rows; i++) {
-            const uint32_t row = block.row(call_, block.place + i);
-            const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.place + i));
+            const uint32_t row = block.row(call_, block.first + i);
+            const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.first + i));
             loadQuery(q, element, &q_[size_t{i} * q.dim]);
             rows_[i] = {minusInfinity<Real>, 0, visibleKeys(block.mask, row)};
             seen = {std::min(seen.begin, rows_[i].visible.begin), std::max(seen.end, rows_[i].visible.end)};
@@ -89,7 +89,7 @@ private:
     void addKeys(const RowBlock& block, KeyRange keys, uint32_t i) {
         RowState<Real>& row = rows_[i];
         Real* o = &o_[i * columns_];
-        const int64_t number = block.row(call_, block.place + i);
+        const int64_t number = block.row(call_, block.first + i);
         const auto scoreOf = [&](int64_t key) -> Real& { return s_[static_cast<size_t>(key - keys.begin)]; };
         terms_.load(block.batch, block.queryHead, number, block.mask);
         dropout_.load(block.batch, block.queryHead, static_cast<uint32_t>(number));
@@ -163,12 +163,12 @@ private:
         // If lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;
         const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : 1 / rowEnd.l;
-        const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.place + i)) : m;
-        terms_.load(block.batch, block.queryHead, block.row(call_, block.place + i), block.mask);
+        const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.first + i)) : m;
+        terms_.load(block.batch, block.queryHead, block.row(call_, block.first + i), block.mask);
         std::fill_n(probabilities, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
             const KeyRange keys = intersection(row.visible, {begin, begin + tileKeys_});
-            forEachOpen(block.mask, block.row(call_, block.place + i), keys, [&](KeyRange open) {
+            forEachOpen(block.mask, block.row(call_, block.first + i), keys, [&](KeyRange open) {
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);

@@ -36,15 +36,15 @@ public:
             }
         }
         for (uint32_t i = 0; i < block.rows; i++) {
-            scores_.load(block, block.place + i);
-            store(i, output.row(call_, block, block.place + i));
+            scores_.load(block, block.first + i);
+            store(i, output.row(call_, block, block.first + i));
         }
     }
 
 private:
     void updateTile(const RowBlock& block, uint32_t first, uint32_t end, KeyRange tile) {
         for (uint32_t i = first; i < end; i++) {
-            scores_.load(block, block.place + i); // 8
+            scores_.load(block, block.first + i); // 8
             updateRow(*block.head, tile, i);
         }
     }

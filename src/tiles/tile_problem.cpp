@@ -12,7 +12,7 @@ namespace vkf {
 
 // These paths read k and v once for all query heads of a KV head. A block mask can differ from head to head.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
     return packs && !has(p, VKF_USE_BLOCK_MASK) && !problem.empty ? p.queryHeads / p.kvHeads : 1;
 }
@@ -20,13 +20,13 @@ uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
 bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     return has(p, VKF_USE_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
                                       : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
     return {p.headDim,
             p.valueDim,
@@ -47,7 +47,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
 }
 
 double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
-    const double keys = longestKeysOf(problem.given);
+    const double keys = longestKeysOf(problem.fields);
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
     }
@@ -56,7 +56,7 @@ double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
 }
 
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {
-    const double columns = static_cast<double>(problem.given.headDim) + problem.given.valueDim;
+    const double columns = static_cast<double>(problem.fields.headDim) + problem.fields.valueDim;
     return 2.0 * tileRows * widestRow(problem, tileRows) * columns;
 }
 

@@ -47,7 +47,7 @@ uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
 // Whether a workgroup of the path takes a tile of query rows and walks over the tiles of keys: scalar and coopmat.
 bool walksTiles(VkfPath path);
 
-// Tiles of the rows of `packedHeads` heads: of one sequence, or the slots of all packed sequences.
+// Tiles of the rows of `packedHeads` heads: of one sequence, or the tile numbers of all packed sequences.
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.

@@ -63,7 +63,7 @@ struct TuningEntry {
     Range heads;                  // query heads of all sequences
     TunedScalarTile scalar{};     // attention on path scalar
     TunedCoopmatTile coopmat{};   // attention on path coopmat
-    TunedBackwardTile gradient{}; // the backward pass on path coopmat
+    TunedBackwardTile backward{}; // the backward pass on path coopmat
 };
 
 // What a text holds for one device, in its order.

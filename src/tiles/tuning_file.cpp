@@ -54,10 +54,10 @@ constexpr std::array coopmatFields = {TuningField{"subgroups", 1, 64}, TuningFie
 constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowTiles,
                                        &TunedCoopmatTile::keyTiles, &TunedCoopmatTile::splits};
 
-constexpr std::array gradientFields = {TuningField{"subgroups", 1, 64}, TuningField{"ownedTiles", 1, 4},
+constexpr std::array backwardFields = {TuningField{"subgroups", 1, 64}, TuningField{"ownedTiles", 1, 4},
                                        TuningField{"steps", 1, 8}, TuningField{"stages", 1, 2},
                                        TuningField{"depthSubgroups", 1, 2}};
-constexpr std::array gradientMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedTiles,
+constexpr std::array backwardMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedTiles,
                                         &TunedBackwardTile::steps, &TunedBackwardTile::stages,
                                         &TunedBackwardTile::depthSubgroups};
 
@@ -142,7 +142,7 @@ bool readTile(TuningReader& reader, const std::array<TuningField, count>& fields
 
 std::span<const TuningField> tileFieldsOf(const TuningEntry& entry) {
     if (entry.kernel != TunedKernel::attention) {
-        return gradientFields;
+        return backwardFields;
     }
     return entry.path == VKF_PATH_SCALAR ? std::span<const TuningField>(scalarFields) : coopmatFields;
 }
@@ -161,8 +161,8 @@ bool readEntry(TuningReader& reader, std::string_view line, TuningEntry* entry) 
     }
     const std::span<const std::string_view> ofTile = given.subspan(classFieldCount);
     if (entry->kernel != TunedKernel::attention) {
-        return readTile(reader, gradientFields, gradientMembers, ofTile, &entry->gradient) &&
-               checkBackwardTile(reader, entry->gradient);
+        return readTile(reader, backwardFields, backwardMembers, ofTile, &entry->backward) &&
+               checkBackwardTile(reader, entry->backward);
     }
     if (entry->path == VKF_PATH_COOPMAT) {
         return readTile(reader, coopmatFields, coopmatMembers, ofTile, &entry->coopmat);
@@ -283,7 +283,7 @@ std::string tileText(std::initializer_list<std::pair<const char*, uint32_t>> num
 
 std::string tileText(const TunedScalarTile& tile) { return textOf(scalarFields, scalarMembers, tile); }
 std::string tileText(const TunedCoopmatTile& tile) { return textOf(coopmatFields, coopmatMembers, tile); }
-std::string tileText(const TunedBackwardTile& tile) { return textOf(gradientFields, gradientMembers, tile); }
+std::string tileText(const TunedBackwardTile& tile) { return textOf(backwardFields, backwardMembers, tile); }
 
 VkfResult readTuning(std::string_view text, const DeviceIdentity& device, TuningData* data, VkfMessage* message) {
     TuningReader reader(text, message);

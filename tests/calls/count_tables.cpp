@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "calls/count_tables.hpp"
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "shared/attention_params.h"
 #include "support/call.hpp"
 #include "support/masks.hpp"
@@ -114,7 +114,7 @@ std::vector<VkfProblem> attentionBases() {
     return bases;
 }
 
-const std::vector<Count<Backward>>& gradientCounts() {
+const std::vector<Count<Backward>>& backwardCounts() {
     using B = Backward;
     static const std::vector<Count<B>> counts = {
         {"batch", upTo(most32Bits), [](B& b, uint64_t x) { b.forward.batch = narrow(x); }},
@@ -145,12 +145,12 @@ const std::vector<Count<Backward>>& gradientCounts() {
     return counts;
 }
 
-std::vector<Backward> gradientBases() {
+std::vector<Backward> backwardBases() {
     std::vector<Backward> bases;
     const auto add = [&](const VkfProblem& p, const auto& change) {
         Backward b{p, {}};
         change(b.forward);
-        b.own = gradientOf(b.forward, allGradients(b.forward));
+        b.own = backwardOf(b.forward, allGradients(b.forward));
         vkf::enable(b.forward, VKF_USE_LSE);
         bases.push_back(b);
     };

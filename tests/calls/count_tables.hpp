@@ -13,7 +13,7 @@ const std::vector<Count<VkfProblem>>& attentionCounts();
 // One problem for each group of fields, and some at the limits.
 std::vector<VkfProblem> attentionBases();
 
-// A gradient problem and its forward problem. VkfBackwardProblem points at one.
+// A backward problem and its forward problem. VkfBackwardProblem points at one.
 struct Backward {
     VkfProblem forward;
     VkfBackwardProblem own;
@@ -25,7 +25,7 @@ struct Backward {
     }
 };
 
-const std::vector<Count<Backward>>& gradientCounts();
-std::vector<Backward> gradientBases();
+const std::vector<Count<Backward>>& backwardCounts();
+std::vector<Backward> backwardBases();
 
 } // namespace vkf::test

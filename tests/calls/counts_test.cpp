@@ -10,9 +10,9 @@
 
 #include <vkflash/vkflash.hpp>
 
+#include "calls/backward.hpp"
 #include "calls/count_tables.hpp"
 #include "calls/fake_addresses.hpp"
-#include "calls/gradient.hpp"
 #include "calls/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -78,7 +78,7 @@ VkfBindings bindingsOf(const VkfProblem& p, uint64_t scratchBytes) {
     return bindings;
 }
 
-// Whether every step of the phases has work, and their number is what the plan or gradient says.
+// Whether every step of the phases has work, and their number is what the plan or backward pass says.
 bool arePhasesSound(const std::vector<vkf::Phase>& phases, uint32_t steps) {
     uint64_t sum = 0;
     for (const vkf::Phase& phase : phases) {
@@ -192,7 +192,7 @@ TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in w
 
 namespace {
 
-VkfResult checkGradientDescriptions(const VkfBackwardProblem& p) {
+VkfResult checkBackwardDescriptions(const VkfBackwardProblem& p) {
     VkfMessage message{};
     const VkfResult result = vkfCheckBackward(&p, &message);
     checkResult(result, message);
@@ -219,20 +219,20 @@ bool hasGradient(const VkfBackwardProblem& p, VkfGradientBits bit) {
     return (wanted & static_cast<VkfGradients>(bit)) != 0 && count != 0;
 }
 
-void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
+void checkBackwardPlan(FakeContext& context, const VkfBackwardProblem& p) {
     VkfMessage message{};
-    VkfBackward_T gradient{{}, context.get(), {}, {}};
-    REQUIRE(vkf::checkGradient(&p, &gradient.problem, &message) == VKF_SUCCESS);
-    const VkfResult result = vkf::makeBackwardPlan(context.get()->tunedDevice(), gradient.problem, &gradient, &message);
+    VkfBackward_T backward{{}, context.get(), {}, {}};
+    REQUIRE(vkf::checkBackward(&p, &backward.problem, &message) == VKF_SUCCESS);
+    const VkfResult result = vkf::makeBackwardPlan(context.get()->tunedDevice(), backward.problem, &backward, &message);
     checkResult(result, message);
     if (result != VKF_SUCCESS) {
-        if (!gradient.phases.empty() || gradient.scratch.bytes() != 0) {
+        if (!backward.phases.empty() || backward.scratch.bytes() != 0) {
             FAIL_CHECK("a plan was written in part");
         }
         return;
     }
     auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(&gradient, &info, &message) == VKF_SUCCESS);
+    REQUIRE(vkfGetBackwardInfo(&backward, &info, &message) == VKF_SUCCESS);
     bool writes = false;
     auto bindings = vkf::make<VkfBackwardBindings>();
     const std::pair<VkfGradientBits, VkfBinding VkfBackwardBindings::*> outputs[] = {
@@ -246,11 +246,11 @@ void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
         writes = writes || hasGradient(p, bit);
         (bindings.*output).address = hasGradient(p, bit) ? fakeAddress(piece++) : 0;
     }
-    if (!arePhasesSound(gradient.phases, info.stepCount) || (info.stepCount != 0) != writes ||
+    if (!arePhasesSound(backward.phases, info.stepCount) || (info.stepCount != 0) != writes ||
         !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
         FAIL_CHECK(info.description);
     }
-    gradient.pipelines.resize(gradient.phases.size());
+    backward.pipelines.resize(backward.phases.size());
     bindings.dout.address = fakeInputs;
     bindings.scratch.address = fakeAddress(piece++);
     bindings.dlse.address = vkf::has(p, VKF_USE_DLSE) ? fakeInputs : 0;
@@ -260,28 +260,28 @@ void checkGradientPlan(FakeContext& context, const VkfBackwardProblem& p) {
     bindings.scratch.size = info.scratchBytes;
     if (info.stepCount != 0) {
         checkRecording(info.stepCount, [&](uint32_t step, VkfMessage* failure) {
-            return vkfCmdBackwardSteps(FakeContext::commandBuffer(), &gradient, &bindings, step, 1, failure);
+            return vkfCmdBackwardSteps(FakeContext::commandBuffer(), &backward, &bindings, step, 1, failure);
         });
-    } else if (vkfCmdBackward(FakeContext::commandBuffer(), &gradient, &bindings, &message) != VKF_SUCCESS) {
+    } else if (vkfCmdBackward(FakeContext::commandBuffer(), &backward, &bindings, &message) != VKF_SUCCESS) {
         FAIL_CHECK(message.text);
     }
 }
 
 } // namespace
 
-TEST_CASE("any counts of a backward pass make a gradient, an empty one, or a refusal in words", "[counts]") {
+TEST_CASE("any counts of a backward pass make a plan, an empty one, or a refusal in words", "[counts]") {
     FakeContext contexts[] = {FakeContext(vkf::test::matrixCaps()), FakeContext(vkf::test::capsOf(32, 16384, 128))};
-    for (const Backward& base : vkf::test::gradientBases()) {
+    for (const Backward& base : vkf::test::backwardBases()) {
         INFO(vkf::test::describe(base.forward));
         vkf::test::forEachCount<Backward>(
-            base, vkf::test::gradientCounts(), [&](const Backward& given, const std::string& text, uint32_t turn) {
+            base, vkf::test::backwardCounts(), [&](const Backward& given, const std::string& text, uint32_t turn) {
                 INFO(text);
                 for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_COOPMAT}) {
                     Backward b = given;
                     b.forward.path = path;
                     INFO(vkfPathName(path));
-                    if (checkGradientDescriptions(b.problem()) == VKF_SUCCESS) {
-                        checkGradientPlan(contexts[turn % 2], b.problem());
+                    if (checkBackwardDescriptions(b.problem()) == VKF_SUCCESS) {
+                        checkBackwardPlan(contexts[turn % 2], b.problem());
                     }
                 }
             });

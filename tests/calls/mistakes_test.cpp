@@ -169,10 +169,10 @@ TEST_CASE("merges and backward passes refuse outputs that overlap", "[record]") 
 
     VkfProblem forward = vkf::test::problemOf({1, heads, heads, rows, rows, dim});
     vkf::enable(forward, VKF_USE_LSE);
-    auto backward = vkf::make<VkfBackwardProblem>();
-    backward.forward = &forward;
-    vkf::Backward gradient;
-    REQUIRE(vkfCreateBackward(context.get(), &backward, gradient.put(), nullptr) == VKF_SUCCESS);
+    auto backwardProblem = vkf::make<VkfBackwardProblem>();
+    backwardProblem.forward = &forward;
+    vkf::Backward backward;
+    REQUIRE(vkfCreateBackward(context.get(), &backwardProblem, backward.put(), nullptr) == VKF_SUCCESS);
     auto call = vkf::make<VkfBindings>();
     auto bindings = vkf::make<VkfBackwardBindings>();
     bindings.forward = &call;
@@ -180,7 +180,7 @@ TEST_CASE("merges and backward passes refuse outputs that overlap", "[record]") 
     giveAddresses({&call.q, &call.k, &call.v, &call.o, &call.lse, &bindings.dout, &bindings.dq, &bindings.dk,
                    &bindings.dv, &bindings.scratch});
     const auto record = [&] {
-        return vkfCmdBackward(FakeContext::commandBuffer(), gradient.get(), &bindings, &message);
+        return vkfCmdBackward(FakeContext::commandBuffer(), backward.get(), &bindings, &message);
     };
     CHECK(record() == VKF_SUCCESS);
     bindings.dv.address = call.lse.address;

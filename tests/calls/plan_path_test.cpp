@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 using vkf::test::problemOf;
 using vkf::test::testDevice;
 
-TEST_CASE("a plan says why it has its path, and refuses values that are no path", "[library]") {
+TEST_CASE("a plan says why it has its path, and refuses values that are not paths", "[library]") {
     vkf::host::Device& device = testDevice();
     VkfProblem problem = problemOf({1, 2, 1, 100, 200, 64});
     problem.path = VKF_PATH_SCALAR;

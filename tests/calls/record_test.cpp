@@ -153,7 +153,7 @@ TEST_CASE("phases wait for each other, steps of a phase do not, and every item i
     CHECK(memoryBarrier.dstAccessMask == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
 
-TEST_CASE("a phase that joins the phase before it waits for nothing", "[record]") {
+TEST_CASE("a phase without a barrier runs at the same time as the phase before it", "[record]") {
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.bias = {VKF_TYPE_F16, 0, 0, 0, 4096};

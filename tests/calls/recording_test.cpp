@@ -197,10 +197,10 @@ TEST_CASE("recording a backward pass allocates nothing, refused or not", "[libra
     forward.maxStepOperations = 100'000'000; // several steps
     auto problem = vkf::make<VkfBackwardProblem>();
     problem.forward = &forward;
-    vkf::Backward gradient;
-    REQUIRE(vkfCreateBackward(context.get(), &problem, gradient.put(), nullptr) == VKF_SUCCESS);
+    vkf::Backward backward;
+    REQUIRE(vkfCreateBackward(context.get(), &problem, backward.put(), nullptr) == VKF_SUCCESS);
     auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, nullptr) == VKF_SUCCESS);
+    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, nullptr) == VKF_SUCCESS);
     const VkfBindings call = madeUpBindings(0);
     auto bindings = vkf::make<VkfBackwardBindings>();
     bindings.forward = &call;
@@ -211,11 +211,11 @@ TEST_CASE("recording a backward pass allocates nothing, refused or not", "[libra
 
     dispatches = 0;
     const size_t before = allocationCount();
-    const VkfResult whole = vkfCmdBackward(commands, gradient.get(), &bindings, &message);
+    const VkfResult whole = vkfCmdBackward(commands, backward.get(), &bindings, &message);
     const size_t ofWhole = dispatches;
-    const VkfResult step = vkfCmdBackwardSteps(commands, gradient.get(), &bindings, 2, 1, &message);
-    const VkfResult past = vkfCmdBackwardSteps(commands, gradient.get(), &bindings, info.stepCount, 1, &message);
-    const VkfResult refused = vkfCmdBackward(commands, gradient.get(), &nothing, &message);
+    const VkfResult step = vkfCmdBackwardSteps(commands, backward.get(), &bindings, 2, 1, &message);
+    const VkfResult past = vkfCmdBackwardSteps(commands, backward.get(), &bindings, info.stepCount, 1, &message);
+    const VkfResult refused = vkfCmdBackward(commands, backward.get(), &nothing, &message);
     const size_t allocated = allocationCount() - before;
 
     INFO(info.description << "\n" << message.text);

@@ -55,38 +55,38 @@ std::vector<vkf::MatrixLayout> allLayouts() {
 
 } // namespace
 
-TEST_CASE("a matrix layout gives each element one place", "[planning]") {
+TEST_CASE("a matrix layout gives each element one position", "[planning]") {
     for (const vkf::MatrixLayout& layout : allLayouts()) {
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
         REQUIRE(layout.rows > 0);
-        std::set<std::pair<uint32_t, uint32_t>> places;
+        std::set<std::pair<uint32_t, uint32_t>> positions;
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
-                const auto place = layout.placeOf(element, lane);
-                CHECK(place.row < layout.rows);
-                CHECK(place.column < layout.columns);
-                places.emplace(place.row, place.column);
+                const auto position = layout.positionOf(element, lane);
+                CHECK(position.row < layout.rows);
+                CHECK(position.column < layout.columns);
+                positions.emplace(position.row, position.column);
             }
         }
-        CHECK(places.size() == size_t{layout.rows} * layout.columns);
+        CHECK(positions.size() == size_t{layout.rows} * layout.columns);
     }
 }
 
 TEST_CASE("the worked examples of shaders/matrix/matrix_layout.glsl", "[planning]") {
-    const auto isAt = [](vkf::MatrixLayout::Place place, uint32_t row, uint32_t column) {
-        return place.row == row && place.column == column;
+    const auto isAt = [](vkf::MatrixLayout::Position position, uint32_t row, uint32_t column) {
+        return position.row == row && position.column == column;
     };
     const auto nvidia = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
-    CHECK(isAt(nvidia.placeOf(0, 13), 3, 2));
-    CHECK(isAt(nvidia.placeOf(5, 0), 8, 1));
-    CHECK(isAt(nvidia.placeOf(5, 13), 11, 3));
+    CHECK(isAt(nvidia.positionOf(0, 13), 3, 2));
+    CHECK(isAt(nvidia.positionOf(5, 0), 8, 1));
+    CHECK(isAt(nvidia.positionOf(5, 13), 11, 3));
     const uint32_t fragmentRowColumns[] = {2, 3, 10, 11};
     for (uint32_t i = 0; i < 4; i++) {
-        CHECK(isAt(nvidia.placeOf(4 + i, 13), 11, fragmentRowColumns[i]));
+        CHECK(isAt(nvidia.positionOf(4 + i, 13), 11, fragmentRowColumns[i]));
     }
     CHECK(nvidia.columnLanes() == 3);
     const auto llvmpipe = vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8);
-    CHECK(isAt(llvmpipe.placeOf(6, 5), 6, 5));
+    CHECK(isAt(llvmpipe.positionOf(6, 5), 6, 5));
 }
 
 TEST_CASE("elements of a fragment row share a row, and so do lanes that differ in a column", "[planning]") {
@@ -94,9 +94,9 @@ TEST_CASE("elements of a fragment row share a row, and so do lanes that differ i
         INFO(layout.rows << "x" << layout.columns << ", " << layout.lanes << " lanes");
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
-                const uint32_t row = layout.placeOf(element, lane).row;
-                CHECK(layout.placeOf(element - element % layout.fragmentRowElements(), lane).row == row);
-                CHECK(layout.placeOf(element, lane & ~layout.columnLanes()).row == row);
+                const uint32_t row = layout.positionOf(element, lane).row;
+                CHECK(layout.positionOf(element - element % layout.fragmentRowElements(), lane).row == row);
+                CHECK(layout.positionOf(element, lane & ~layout.columnLanes()).row == row);
             }
         }
     }
@@ -115,9 +115,9 @@ TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours",
         CHECK(layout.viaShared);
         for (uint32_t lane = 0; lane < layout.lanes; lane++) {
             for (uint32_t element = 0; element < layout.elements(); element++) {
-                const auto first = layout.placeOf(element - element % layout.fragmentRowElements(), lane);
+                const auto first = layout.positionOf(element - element % layout.fragmentRowElements(), lane);
                 CHECK(first.column % layout.fragmentRowElements() == 0);
-                CHECK(layout.placeOf(element, lane).column == first.column + element % layout.fragmentRowElements());
+                CHECK(layout.positionOf(element, lane).column == first.column + element % layout.fragmentRowElements());
             }
         }
     }
@@ -126,7 +126,7 @@ TEST_CASE("out of shared memory an invocation takes neighbours, in whole fours",
 TEST_CASE("shapes that the exchange cannot stage have no layout", "[planning]") {
     CHECK(vkf::viaSharedMatrixLayout(64, 8, 8, 16).rows == 0);    // not four elements an invocation
     CHECK(vkf::viaSharedMatrixLayout(8, 16, 16, 16).rows == 0);   // more than sixteen
-    CHECK(vkf::viaSharedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no place has bits for
+    CHECK(vkf::viaSharedMatrixLayout(128, 64, 64, 16).rows == 0); // lanes that no position has bits for
     CHECK(vkf::viaSharedMatrixLayout(32, 32, 16, 16).rows == 0);  // rows
     CHECK(vkf::viaSharedMatrixLayout(32, 16, 16, 4).rows == 0);   // half a word of depth
     CHECK(vkf::viaSharedMatrixLayout(8, 8, 4, 8).rows == 0);      // half a word of columns

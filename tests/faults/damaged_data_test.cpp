@@ -43,7 +43,7 @@ bool isPermutation(const VkfElementLayout& layout, uint32_t rows, uint32_t colum
         for (uint32_t element = 0; element < rows * columns / lanes; element++) {
             uint32_t row = 0;
             uint32_t column = 0;
-            for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS; bit++) {
+            for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
                 const uint32_t ofElement = element >> bit & 1U;
                 const uint32_t ofLane = lane >> bit & 1U;
                 row += ofElement * layout.elementBits[bit].row + ofLane * layout.laneBits[bit].row;
@@ -118,7 +118,7 @@ TEST_CASE("tuning data with any byte changed is refused or taken whole", "[fault
 TEST_CASE("an element layout that is cut off or has any byte changed is refused, or has a place for each element",
           "[faults]") {
     const VkfMatrixLayout whole =
-        givenLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
+        applicationLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
     REQUIRE(vkfCheckMatrixLayout(&whole, nullptr) == VKF_SUCCESS);
     REQUIRE(isRefusedOrComplete(whole));
     uint32_t accepted = 0;

@@ -111,9 +111,9 @@ HostCall largeCall() {
             }};
 }
 
-HostCall gradientCall() {
+HostCall backwardCall() {
     return {
-        "gradient", Outputs(3, std::vector<float>(elements)), [](host::Device& device, Outputs& to) {
+        "backward", Outputs(3, std::vector<float>(elements)), [](host::Device& device, Outputs& to) {
             const VkfProblem forward = smallProblem();
             auto problem = make<VkfBackwardProblem>();
             problem.forward = &forward;
@@ -158,7 +158,7 @@ void checkRefuses(host::Device& device, const host::Buffer& buffer) {
         [&] { device.submit([](VkCommandBuffer) {}); },
         [&] { host::Plan(device, smallProblem()); },
         [&] { resultOf(attentionCall(), device); },
-        [&] { resultOf(gradientCall(), device); },
+        [&] { resultOf(backwardCall(), device); },
     };
     for (const auto& use : uses) {
         const Attempt tried = attempt(use);
@@ -230,7 +230,7 @@ std::vector<std::string> callsOf(const HostCall& call, host::Device& device) {
 } // namespace
 
 TEST_CASE("each Vulkan call of a call on an open device fails once, with each of its errors", "[faults]") {
-    for (const HostCall& call : {attentionCall(), gradientCall()}) {
+    for (const HostCall& call : {attentionCall(), backwardCall()}) {
         Opened opened;
         const Outputs expected = resultOf(call, opened.device());
         const std::vector<std::string> calls = callsOf(call, opened.device());
@@ -429,7 +429,7 @@ TEST_CASE("each allocation of the host layer fails once", "[faults]") {
     });
     CHECK(ofOpening > 50);
     checkNothingLeft();
-    for (const HostCall& call : {attentionCall(), gradientCall()}) {
+    for (const HostCall& call : {attentionCall(), backwardCall()}) {
         Opened opened;
         const Outputs expected = resultOf(call, opened.device());
         const size_t ofCall = forEachAllocation([&](size_t index) {

@@ -32,7 +32,7 @@ struct Application {
     ~Application() {
         vkfDestroyAppend(append);
         vkfDestroyMerge(merge);
-        vkfDestroyBackward(gradient);
+        vkfDestroyBackward(backward);
         std::for_each(plans.begin(), plans.end(), vkfDestroyPlan);
         vkfDestroyContext(context);
     }
@@ -41,7 +41,7 @@ struct Application {
 
     VkfContext context = nullptr;
     std::array<VkfPlan, 8> plans{};
-    VkfBackward gradient = nullptr;
+    VkfBackward backward = nullptr;
     VkfMerge merge = nullptr;
     VkfAppend append = nullptr;
 };
@@ -128,13 +128,13 @@ VkfResult checkDeviceSupport(Application&, VkfMessage* message) {
     return vkfCheckDeviceSupport(&query, &problem, message);
 }
 
-VkfResult createGradient(Application& to, VkfMessage* message) {
+VkfResult createBackward(Application& to, VkfMessage* message) {
     const VkfProblem forward = problemOf({.H = 2, .Nq = 8, .Nk = 64, .type = VKF_TYPE_F16});
     auto problem = vkf::make<VkfBackwardProblem>();
     problem.forward = &forward;
     const VkfResult supported = vkfCheckBackwardSupport(to.context, &problem, message);
-    return supported != VKF_SUCCESS ? supported : make(&to.gradient, [&](VkfBackward* gradient) {
-        return vkfCreateBackward(to.context, &problem, gradient, message);
+    return supported != VKF_SUCCESS ? supported : make(&to.backward, [&](VkfBackward* backward) {
+        return vkfCreateBackward(to.context, &problem, backward, message);
     });
 }
 
@@ -159,7 +159,7 @@ std::vector<Step> allSteps() {
     for (size_t i = 0; i < all.size(); i++) {
         steps.push_back(planStep(all[i], i));
     }
-    steps.insert(steps.end(), {createGradient, createMerge, createAppend});
+    steps.insert(steps.end(), {createBackward, createMerge, createAppend});
     return steps;
 }
 

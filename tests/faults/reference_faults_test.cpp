@@ -6,7 +6,7 @@
 #include <vkflash/reference.h>
 
 #include "faults/fault_sweep.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/call.hpp"
 #include "support/reference.hpp"
 
@@ -68,18 +68,18 @@ TEST_CASE("each allocation of the reference fails once", "[faults]") {
 
 TEST_CASE("each allocation of the reference's backward pass fails once", "[faults]") {
     const VkfProblem forward = problemOf({.H = 2, .Hkv = 2, .Nq = 8, .Nk = 8, .D = 8});
-    const VkfBackwardProblem problem = gradientOf(forward);
+    const VkfBackwardProblem problem = backwardOf(forward);
     const Inputs inputs = makeInputs(forward, {});
-    const GradientInputs more = makeGradientInputs(problem);
+    const BackwardInputs more = makeBackwardInputs(problem);
     const VkfReferenceInputs memory = inputs.reference();
-    const VkfReferenceBackwardInputs gradientMemory = more.reference();
+    const VkfReferenceBackwardInputs backwardMemory = more.reference();
     std::vector<double> dk(vkf::layoutOf(forward, VKF_TENSOR_K).elements);
     auto gradients = vkf::make<VkfReferenceGradients>();
     gradients.dk = dk.data();
     for (const VkfReferenceAlgorithm algorithm : {VKF_REFERENCE_DIRECT, VKF_REFERENCE_TILED}) {
         const VkfReferenceOptions options = optionsOf(algorithm);
         checkAllocations([&](VkfMessage* message) {
-            return vkfReferenceBackward(&problem, &memory, &gradientMemory, &options, &gradients, message);
+            return vkfReferenceBackward(&problem, &memory, &backwardMemory, &options, &gradients, message);
         });
     }
 }

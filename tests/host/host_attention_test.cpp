@@ -187,7 +187,7 @@ TEST_CASE("a problem that the library refuses is an error with its reason", "[ho
 }
 
 // L = o[0][0] of the tiny case: with p = (3/4, 1/4) of row 1 and (1/2, 1/2) of row 0, all gradients follow by hand.
-TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][gradient][slice]") {
+TEST_CASE("the backward pass in one call gives what was computed by hand", "[host][backward][slice]") {
     TinyCase tiny;
     host::attention(test::testDevice(), tiny.problem, tiny.tensors());
     auto problem = make<VkfBackwardProblem>();
@@ -241,13 +241,13 @@ void checkCounts(const VkfProblem& p) {
     const float expected = p.keys == 0 ? 0.0F : 3.0F;
     CHECK(o == std::vector<float>(o.size(), expected));
 
-    auto gradient = make<VkfBackwardProblem>();
-    gradient.forward = &p;
+    auto backward = make<VkfBackwardProblem>();
+    backward.forward = &p;
     std::vector<float> dq(q.size(), -1.0F);
     std::vector<float> dk(k.size(), -1.0F);
     std::vector<float> dv(v.size(), -1.0F);
     const std::vector<float> dout(o.size(), 1.0F);
-    host::backward(test::testDevice(), gradient, tensors, {dout.data(), nullptr, dq.data(), dk.data(), dv.data()});
+    host::backward(test::testDevice(), backward, tensors, {dout.data(), nullptr, dq.data(), dk.data(), dv.data()});
     CHECK(dq == std::vector<float>(dq.size(), 0.0F));
     CHECK(dk == std::vector<float>(dk.size(), 0.0F));
     double sum = 0.0; // each row gives its dout away

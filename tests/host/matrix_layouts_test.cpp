@@ -13,8 +13,8 @@
 #include <vkflash/inspect.h>
 #include <vkflash/vkflash.hpp>
 
+#include "device/application_layouts.hpp"
 #include "device/caps.hpp"
-#include "device/given_layouts.hpp"
 #include "support/call.hpp"
 #include "support/device.hpp"
 
@@ -53,12 +53,12 @@ host::Error refusalOf(const VkfMatrixLayout& layout) {
 }
 
 // All bits of an element layout that numbers have, of elements first.
-std::vector<VkfMatrixPlace*> bitsOf(VkfElementLayout& layout) {
-    std::vector<VkfMatrixPlace*> bits;
+std::vector<VkfMatrixPosition*> bitsOf(VkfElementLayout& layout) {
+    std::vector<VkfMatrixPosition*> bits;
     for (auto* list : {&layout.elementBits, &layout.laneBits}) {
-        for (VkfMatrixPlace& place : *list) {
-            if (place.row + place.column != 0) {
-                bits.push_back(&place);
+        for (VkfMatrixPosition& position : *list) {
+            if (position.row + position.column != 0) {
+                bits.push_back(&position);
             }
         }
     }
@@ -83,7 +83,7 @@ TEST_CASE("measured element layouts are those of the table", "[host]") {
             table.matrixUse(type).known.rows == 0) {
             continue;
         }
-        CHECK(given.matrixUse(type).given);
+        CHECK(given.matrixUse(type).fromApplication);
         CHECK(given.matrixUse(type).known == table.matrixUse(type).known);
         compared++;
     }
@@ -129,7 +129,7 @@ TEST_CASE("a right operand with two bits exchanged is refused by a product", "[h
     for (const VkfMatrixLayout& right : measuredLayouts()) {
         testDevice().testMatrixLayout(right);
         VkfMatrixLayout wrong = right;
-        const std::vector<VkfMatrixPlace*> bits = bitsOf(wrong.right);
+        const std::vector<VkfMatrixPosition*> bits = bitsOf(wrong.right);
         for (size_t i = 0; i < bits.size(); i++) {
             for (size_t j = i + 1; j < bits.size(); j++) {
                 std::swap(*bits[i], *bits[j]);

@@ -35,9 +35,9 @@ struct PairedCall {
 struct Design {
     const char* name;
     std::vector<size_t> variations; // numbers of variations
-    size_t callsOfSecond = 0;       // if not 0: the second variation gets one call of so many, as it compiles for long
-    bool onMatrices = false;        // only fp16 and bf16, and an fp32 q beside them
-    bool bf16x3 = false;            // only fp32 q, k and v
+    size_t callsOfSecond = 0; // n > 0: the second variation gets every n-th call only, because it compiles for long
+    bool onMatrices = false;  // only fp16 and bf16, and an fp32 q beside them
+    bool bf16x3 = false;      // only fp32 q, k and v
 };
 const std::vector<Design>& designs();
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/append_runs.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/call.hpp"
 #include "support/device.hpp"
 
@@ -96,7 +96,7 @@ TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit
                  [&](VkfType type, VkfMessage* message) {
                      VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16});
                      forward.v.type = type;
-                     const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+                     const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
                      return vkfCheckBackwardSupport(device.context(), &problem, message);
                  });
     checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planning/backward/backward_plan.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/described_device.hpp"
 #include "support/masks.hpp"
 
@@ -17,8 +17,8 @@ using vkf::test::capsOf;
 using vkf::test::problemOf;
 
 VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::BackwardPlan* plan, VkfMessage* message) {
-    vkf::CheckedGradient checked{};
-    const VkfResult result = vkf::checkGradient(&problem, &checked, message);
+    vkf::CheckedBackward checked{};
+    const VkfResult result = vkf::checkBackward(&problem, &checked, message);
     return result == VKF_SUCCESS ? vkf::makeBackwardPlan({caps}, checked, plan, message) : result;
 }
 
@@ -46,13 +46,13 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64});
     vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
-    const vkf::BackwardPlan all = made(caps, vkf::test::gradientOf(forward, vkf::test::allGradients(forward)));
+    const vkf::BackwardPlan all = made(caps, vkf::test::backwardOf(forward, vkf::test::allGradients(forward)));
     CHECK(kernelsOf(all) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar,
                                         Kernel::backwardScalar, Kernel::backwardScalar, Kernel::backwardSinks});
-    // Only the first gradient waits for the phases before it.
-    const std::vector<bool> joins = {false, true, false, true, true, true};
-    for (size_t i = 0; i < joins.size(); i++) {
-        CHECK(all.phases[i].joins == joins[i]);
+    // Only the first gradient has a barrier before it.
+    const std::vector<bool> barriers = {true, false, true, false, false, false};
+    for (size_t i = 0; i < barriers.size(); i++) {
+        CHECK(all.phases[i].barrierBefore == barriers[i]);
     }
     const vkf::Phase& rows = all.phases[2];
     const vkf::Phase& keys = all.phases[3];
@@ -67,7 +67,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
     CHECK(all.phases[5].items == 4);
     CHECK(all.scratch.bytes() >= uint64_t{2} * 4 * 512 * 8 + sizeof(vkf::shared::BackwardTable));
 
-    const vkf::BackwardPlan values = made(caps, vkf::test::gradientOf(forward, VKF_GRADIENT_V));
+    const vkf::BackwardPlan values = made(caps, vkf::test::backwardOf(forward, VKF_GRADIENT_V));
     CHECK(kernelsOf(values) == std::vector{Kernel::writeTable, Kernel::backwardRows, Kernel::backwardScalar});
     CHECK(values.phases[2].variant.constants[VKF_ID_WRITES_DK] == 0);
     CHECK(values.rowTileText.empty());
@@ -77,7 +77,7 @@ TEST_CASE("a backward pass has the phases of the gradients that are wanted", "[p
 TEST_CASE("steps of a backward pass keep to the limit", "[planning]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({1, 8, 2, 4096, 4096, 64});
-    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     CHECK(made(caps, problem).steps() == 4);
     forward.maxStepOperations = uint64_t{1} << 32;
     const vkf::BackwardPlan stepped = made(caps, problem);
@@ -96,7 +96,7 @@ TEST_CASE("packed sequences list the tiles of rows and of keys", "[planning]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 64});
     vkf::enable(forward, VKF_USE_CU_SEQLENS);
-    const vkf::BackwardPlan plan = made(caps, vkf::test::gradientOf(forward));
+    const vkf::BackwardPlan plan = made(caps, vkf::test::backwardOf(forward));
     CHECK(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
                                          Kernel::backwardRows, Kernel::backwardScalar, Kernel::backwardScalar});
     CHECK(plan.tileSequences.count == 1000 / plan.tileSequences.tileRows + 5);
@@ -113,7 +113,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     VkfProblem forward = problemOf({2, 4, 2, 512, 640, 64, 0, VKF_TYPE_F16});
     vkf::enable(forward, VKF_USE_BIAS | VKF_USE_SINKS);
     forward.bias = vkf::test::broadcast(forward, VKF_TYPE_F32, false, true, true);
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     const vkf::BackwardPlan plan = made(caps, problem);
     CHECK(plan.path == VKF_PATH_COOPMAT);
     CHECK(plan.productType == VKF_TYPE_F16);
@@ -157,7 +157,7 @@ TEST_CASE("a backward pass takes matrices where the device has them", "[planning
     // 16 KiB are too few for the matrices of wide heads.
     caps.maxSharedMemoryBytes = 16384;
     const VkfProblem wide = problemOf({2, 4, 2, 512, 640, 256, 0, VKF_TYPE_F16});
-    CHECK(made(caps, vkf::test::gradientOf(wide)).path == VKF_PATH_SCALAR);
+    CHECK(made(caps, vkf::test::backwardOf(wide)).path == VKF_PATH_SCALAR);
 }
 
 // dk and dv of packed sequences share the slots of the tiles of keys.
@@ -166,7 +166,7 @@ TEST_CASE("phases of dk and dv of packed sequences own the same keys", "[plannin
     caps.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
     VkfProblem forward = problemOf({5, 4, 2, 1000, 1500, 256, 0, VKF_TYPE_F16});
     vkf::enable(forward, VKF_USE_CU_SEQLENS);
-    const vkf::BackwardPlan plan = made(caps, vkf::test::gradientOf(forward));
+    const vkf::BackwardPlan plan = made(caps, vkf::test::backwardOf(forward));
     for (const vkf::Phase& phase : plan.phases) {
         const bool ofKeys = phase.variant.constants[VKF_ID_OWNER] == VKF_OWNS_KEYS;
         if (phase.variant.kernel == vkf::Kernel::backwardCoopmat && ofKeys) {
@@ -180,7 +180,7 @@ TEST_CASE("a million-token causal backward pass is split into steps of the defau
         VkfProblem forward = problemOf({1, 4, 2, 1U << 20, 1U << 20, 128, 0, VKF_TYPE_F16});
         forward.use |= VKF_USE_CAUSAL;
         forward.path = matrices ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
-        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(forward));
+        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::backwardOf(forward));
         CHECK(plan.steps() > 300);
         const uint64_t states = uint64_t{4} * (1U << 20) * 2 * sizeof(float);
         CHECK(plan.scratch.bytes() >= states);
@@ -193,7 +193,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     using vkf::Kernel;
     VkfProblem forward = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     CHECK(made(vkf::test::matrixCaps(), problem).bandKeys() == 8192); // the default
     problem.maxScratchBytes = 1;
     const uint64_t without = made(vkf::test::matrixCaps(), problem).scratch.bytes();
@@ -222,10 +222,10 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         CHECK(store.items == one.passes * heads * (one.bandKeys / 128));
         CHECK(dq.passes == one.passes);
         CHECK(dq.items == one.passes * heads * 8192 / 128);
-        CHECK(dq.alternates);
+        CHECK(dq.interleaved);
         CHECK(again.variant.constants[VKF_ID_FALLBACK] == 1);
-        CHECK_FALSE(again.joins);
-        CHECK_FALSE(again.alternates);
+        CHECK(again.barrierBefore);
+        CHECK_FALSE(again.interleaved);
     }
     // By default a pass has whole heads, if it has several.
     const struct {
@@ -240,7 +240,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     for (const auto& one : shapes) {
         VkfProblem some = problemOf(one.shape);
         some.path = VKF_PATH_COOPMAT;
-        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::gradientOf(some));
+        const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::backwardOf(some));
         CHECK(plan.bandKeys() == one.bandKeys);
         CHECK(plan.phases[2].passes == one.passes);
         CHECK(plan.scratch.bytes() < VKF_DEFAULT_BACKWARD_SCRATCH_BYTES + 10000000);
@@ -249,27 +249,27 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     VkfProblem masked = problemOf({1, 16, 16, 16384, 16384, 128, 0, VKF_TYPE_F16});
     masked.path = VKF_PATH_COOPMAT;
     masked.use |= VKF_USE_CAUSAL;
-    vkf::BackwardPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
+    vkf::BackwardPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].passes == 4);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 16384 + 128);
     masked.window = {1023, 0, 0};
     masked.use |= VKF_USE_WINDOW;
-    ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
+    ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * (1024 + 128));
     vkf::enable(masked, VKF_USE_CAUSAL, false);
     masked.window = {INT64_MAX, INT64_MAX, 0};
     masked.use |= VKF_USE_WINDOW;
     masked.queryRows = masked.keys = 2048;
-    ofMasked = made(vkf::test::matrixCaps(), vkf::test::gradientOf(masked));
+    ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * 2048);
-    // The shapes of gradient_bands_test.cpp have several bands on an H200 too.
+    // The shapes of backward_bands_test.cpp have several bands on an H200 too.
     for (const vkf::test::Shape& shape : {vkf::test::Shape{3, 4, 2, 20, 4500, 16, 24, VKF_TYPE_F16},
                                           vkf::test::Shape{3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16}}) {
         VkfProblem many = problemOf(shape);
         many.path = VKF_PATH_COOPMAT;
-        VkfBackwardProblem ofMany = vkf::test::gradientOf(many);
+        VkfBackwardProblem ofMany = vkf::test::backwardOf(many);
         ofMany.maxScratchBytes = uint64_t{1} << 30;
         ofMany.maxScratchBytes = made(vkf::test::matrixCaps(), ofMany).scratch.bytes() / 100 * 92;
         const uint32_t bandKeys = made(vkf::test::matrixCaps(), ofMany).bandKeys();
@@ -281,7 +281,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
                                           vkf::test::Shape{1, 65535, 1, 60000, 4000000000U, 256, 0, VKF_TYPE_F16}}) {
         VkfProblem large = problemOf(shape);
         large.path = VKF_PATH_COOPMAT;
-        VkfBackwardProblem ofLarge = vkf::test::gradientOf(large);
+        VkfBackwardProblem ofLarge = vkf::test::backwardOf(large);
         ofLarge.maxScratchBytes = UINT64_MAX;
         vkf::BackwardPlan plan;
         VkfMessage message{};
@@ -295,7 +295,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
                                           vkf::test::Shape{1, 8, 8, 8192, 2048, 128, 0, VKF_TYPE_F16}}) {
         VkfProblem few = problemOf(shape);
         few.path = VKF_PATH_COOPMAT;
-        CHECK(made(vkf::test::matrixCaps(), vkf::test::gradientOf(few)).bandKeys() == 0);
+        CHECK(made(vkf::test::matrixCaps(), vkf::test::backwardOf(few)).bandKeys() == 0);
     }
     // ds that only one kernel needs is not stored.
     problem.gradients = VKF_GRADIENT_K | VKF_GRADIENT_V;
@@ -308,7 +308,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
 
 TEST_CASE("strides over 4 GiB of a backward pass are carried exactly", "[planning]") {
     VkfProblem forward = problemOf({2, 2, 2, 4, 4, 64, 0, VKF_TYPE_F16});
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     const VkfTensor far = {VKF_TYPE_F16, 0, uint64_t{3} << 32, uint64_t{3} << 30, 64, {}}; // 24 GiB, 6 GiB
     forward.k = problem.dout = problem.dk = far;
     const vkf::BackwardPlan plan = made(capsOf(32, 49152, 1024), problem);
@@ -327,7 +327,7 @@ TEST_CASE("a device that cannot do a backward pass says why", "[planning]") {
     vkf::BackwardPlan plan;
     VkfMessage message{};
     VkfProblem forward = problemOf({1, 1, 1, 8, 8, 64});
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     caps.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     CHECK(make(caps, problem, &plan, &message) == VKF_SUCCESS);
     problem.dk.type = VKF_TYPE_BF16;

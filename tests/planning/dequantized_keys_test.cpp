@@ -68,7 +68,7 @@ TEST_CASE("many packed rows that read k and v of block types convert them once",
     CHECK(dequantize.items == 8 * 16384 / dequantize.variant.constants[VKF_ID_DEQUANTIZED_KEYS]);
     const Phase& attention = made.phases[1];
     CHECK(attention.operands == std::array{Operand::q, Operand::dequantizedK, Operand::dequantizedV, Operand::scratch});
-    CHECK_FALSE(attention.joins); // it waits for the converted k and v
+    CHECK(attention.barrierBefore); // it waits for the converted k and v
     CHECK(attention.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_F16);
     CHECK(attention.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_F16);
     CHECK(attention.params.row_stride[VKF_K] == 128 * 2);
@@ -161,7 +161,7 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     const AttentionPlan withTable = planOf(matrixCaps(), problem);
     REQUIRE(kernels(withTable) ==
             std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
-    CHECK_FALSE(withTable.phases[1].joins);
+    CHECK(withTable.phases[1].barrierBefore);
     for (const size_t phase : {1U, 2U}) {
         CHECK(withTable.phases[phase].variant.constants[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);
     }
@@ -196,7 +196,7 @@ TEST_CASE("the map of tiles is made while k and v are converted", "[planning]") 
     const AttentionPlan made = planOf(matrixCaps(), problem);
     REQUIRE(kernels(made) == std::vector{Kernel::writeTable, Kernel::dequantizeKeys, Kernel::mapTiles,
                                          Kernel::orderTiles, Kernel::attentionCoopmat});
-    CHECK_FALSE(made.phases[1].joins);
-    CHECK(made.phases[2].joins);
-    CHECK_FALSE(made.phases[3].joins);
+    CHECK(made.phases[1].barrierBefore);
+    CHECK_FALSE(made.phases[2].barrierBefore);
+    CHECK(made.phases[3].barrierBefore);
 }

@@ -10,7 +10,7 @@
 
 #include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "shared/work_items.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -86,8 +86,8 @@ std::string checkText(const VkfProblem& problem) {
 }
 
 VkfResult make(const vkf::Caps& caps, const VkfBackwardProblem& problem, vkf::BackwardPlan* made, VkfMessage* message) {
-    vkf::CheckedGradient checked{};
-    const VkfResult result = vkf::checkGradient(&problem, &checked, message);
+    vkf::CheckedBackward checked{};
+    const VkfResult result = vkf::checkBackward(&problem, &checked, message);
     return result == VKF_SUCCESS ? vkf::makeBackwardPlan({caps}, checked, made, message) : result;
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
               std::array{65536U, 1U, 65535U}}) {
             VkfProblem forward = largeProblem(path, batch, heads, 1, rows);
             forward.keys = 4096;
-            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::backwardOf(forward);
             problem.maxScratchBytes = 1;
             vkf::BackwardPlan made;
             VkfMessage message{};
@@ -234,7 +234,7 @@ TEST_CASE("a backward pass with the most rows has the right work items and steps
 TEST_CASE("bands of stored pairs lie within what kernels index", "[planning]") {
     VkfProblem forward = problemOf({1, 64, 64, 1U << 18, 1U << 18, 128, 0, VKF_TYPE_F16});
     forward.path = VKF_PATH_COOPMAT;
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     problem.maxScratchBytes = UINT64_MAX;
     vkf::BackwardPlan made;
     REQUIRE(make(largeCaps(), problem, &made, nullptr) == VKF_SUCCESS);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "planning/explain_path.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/plans.hpp"
@@ -68,18 +68,18 @@ VkfResult tryToPlan(const vkf::Caps& caps, const VkfProblem& problem, VkfMessage
     return result == VKF_SUCCESS ? vkf::makePlan({caps}, checked, &plan, message) : result;
 }
 
-vkf::BackwardPlan backwardOf(const vkf::Caps& caps, const VkfProblem& forward, vkf::CheckedGradient* checked) {
-    const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+vkf::BackwardPlan backwardOf(const vkf::Caps& caps, const VkfProblem& forward, vkf::CheckedBackward* checked) {
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     vkf::BackwardPlan plan;
     VkfMessage message{};
-    REQUIRE(vkf::checkGradient(&problem, checked, &message) == VKF_SUCCESS);
+    REQUIRE(vkf::checkBackward(&problem, checked, &message) == VKF_SUCCESS);
     REQUIRE(vkf::makeBackwardPlan({caps}, *checked, &plan, &message) == VKF_SUCCESS);
     return plan;
 }
 
 void checkBackward(const vkf::Caps& caps, const VkfProblem& forward, VkfPath taken,
                    std::initializer_list<Expected> expected) {
-    vkf::CheckedGradient checked{};
+    vkf::CheckedBackward checked{};
     const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     CHECK(plan.path == taken);
     for (const Expected& one : expected) {
@@ -206,7 +206,7 @@ TEST_CASE("an explanation names the error of each path that cannot compute the p
 TEST_CASE("an explanation of a backward pass refuses the paths that it does not have", "[planning]") {
     VkfProblem forward = problemOf({1, 8, 8, 512, 512, 128, 0, VKF_TYPE_F32});
     vkf::enable(forward, VKF_USE_LSE);
-    vkf::CheckedGradient checked{};
+    vkf::CheckedBackward checked{};
     const vkf::Caps caps = matrixCaps();
     const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     for (const VkfPath path : {VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {

@@ -173,7 +173,8 @@ TEST_CASE("what needs 16-bit storage is named", "[planning]") {
         CHECK(refusal(caps, problem, &message) == VKF_ERROR_UNSUPPORTED);
         CHECK_THAT(std::string(message.text), StartsWith(words) && ContainsSubstring("storageBuffer16BitAccess"));
     };
-    refuse([](VkfProblem& p) { p.headDim = p.valueDim = 66; }, "16-bit rows of q that are no multiple of 8 bytes");
+    refuse([](VkfProblem& p) { p.headDim = p.valueDim = 66; },
+           "16-bit rows of q whose size or stride is not a multiple of 8 bytes");
     refuse([](VkfProblem& p) { p.valueDim = 62; }, "16-bit rows of v");
     refuse(
         [](VkfProblem& p) {

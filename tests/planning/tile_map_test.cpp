@@ -60,7 +60,7 @@ TEST_CASE("a long bias gets a map and classes of rows that run at the same time"
         for (size_t i = 0; i < classes.size(); i++) {
             const vkf::Phase& phase = made.phases[3 + i];
             CHECK(phase.variant.constants[VKF_ID_ROW_CLASS] == classes[i]);
-            CHECK(phase.joins == (i > 0));
+            CHECK(phase.barrierBefore == (i == 0));
         }
     };
     problem.path = VKF_PATH_COOPMAT;

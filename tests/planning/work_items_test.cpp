@@ -150,7 +150,7 @@ TEST_CASE("work items find their tile, head and rows at the limits of all sizes"
         const Sizes s = i < std::size(largest) ? largest[i] : drawnSizes(dice);
         const uint64_t items = s.rowTiles() * s.allHeads();
         if (items > mostCount) {
-            continue; // the host refuses so many work items
+            continue; // the host refuses this many work items
         }
         const uint64_t group = drawnGroup(dice, s.allHeads());
         for (const uint64_t number : {uint64_t{0}, items - 1, items / 2, items - 1 - below(dice, 32) % items}) {
@@ -205,7 +205,7 @@ TEST_CASE("tile numbers of packed sequences suffice up to the largest count", "[
         const uint64_t tile = tiles[below(dice, tiles.size())];
         const Count slots = VKF_FIRST_SEQUENCE_TILE(Count(rows), Count(packed), Count(tile), Count(sequences));
         if (rows * packed / tile + sequences > mostCount) {
-            continue; // the host refuses so many work items
+            continue; // the host refuses this many work items
         }
         REQUIRE(slots.fits());
         // Two sequences: the first begins anywhere.

@@ -31,6 +31,25 @@ TEST_CASE("a row of the table of inputs has a name and a place of its own", "[pr
     }
 }
 
+TEST_CASE("the lists of the public header have the rows of the table, with their names", "[problem]") {
+    size_t listed = 0;
+    const auto check = [&](VkfArray array, const char* member, bool output) {
+        INFO(member);
+        const auto row = static_cast<size_t>(array);
+        REQUIRE(row < vkf::arrayCount);
+        CHECK(std::string(vkf::arrayTable[row].name) == member);
+        CHECK(vkf::arrayTable[row].output == output);
+        listed++;
+    };
+#define VKF_CHECK_INPUT(NAME, member) check(VKF_ARRAY_##NAME, #member, false);
+#define VKF_CHECK_OUTPUT(NAME, member) check(VKF_ARRAY_##NAME, #member, true);
+    VKF_ATTENTION_INPUTS(VKF_CHECK_INPUT)
+    VKF_ATTENTION_OUTPUTS(VKF_CHECK_OUTPUT)
+#undef VKF_CHECK_INPUT
+#undef VKF_CHECK_OUTPUT
+    CHECK(listed == vkf::arrayTable.size());
+}
+
 TEST_CASE("an input has the size that the problem asks for, and none without it", "[problem]") {
     VkfProblem problem = smallProblem();
     vkf::enable(problem, VKF_USE_LSE, false);

@@ -393,8 +393,8 @@ TEST_CASE("defaults are filled in where a field is zero", "[problem]") {
     const VkfProblem problem = problemOf({2, 4, 2, 8, 16, 64});
     vkf::CheckedProblem checked{};
     REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
-    CHECK(checked.given.scale == 0.125F);
-    CHECK(checked.given.valueDim == 64);
+    CHECK(checked.fields.scale == 0.125F);
+    CHECK(checked.fields.valueDim == 64);
     const VkfTensorLayout k = vkf::layoutOf(problem, VKF_TENSOR_K);
     CHECK(k.rowStride == 64);
     CHECK(k.headStride == 16 * 64);

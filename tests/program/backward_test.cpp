@@ -27,7 +27,7 @@ const std::string call = "backward --q q.npy --k k.npy --v v.npy --do do.npy";
 const std::string all = " --dq dq.npy --dk dk.npy --dv dv.npy";
 
 // The usual tensors with a gradient of o.
-void writeUsualGradient(const Workplace& place, ElementType type = ElementType::f32) {
+void writeUsualBackward(const Workplace& place, ElementType type = ElementType::f32) {
     writeUsual(place, type);
     writeNpy(place, "do.npy", type, {2, 6, 17, 24}, 4);
 }
@@ -51,10 +51,10 @@ void checkFile(const Workplace& place, const std::string& name, ElementType type
 
 } // namespace
 
-TEST_CASE("backward computes, verifies and writes the gradients of every kind of problem", "[backward][gpu]") {
+TEST_CASE("backward computes, verifies and writes the gradients of every kind of problem", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
-    writeUsualGradient(place);
+    writeUsualBackward(place);
     writeLengths(place, "lengths.npy", {33, 0});
     writeNpy(place, "heads.npy", ElementType::f32, {6}, 4);
     writeNpy(place, "bias.npy", ElementType::f16, {2, 1, 17, 33}, 5);
@@ -89,7 +89,7 @@ TEST_CASE("backward computes, verifies and writes the gradients of every kind of
     checkFile(place, "dsinks.npy", ElementType::f32, {6});
 }
 
-TEST_CASE("backward takes packed sequences", "[backward][gpu]") {
+TEST_CASE("backward takes packed sequences", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
     writeNpy(place, "q.npy", ElementType::f32, {17, 6, 24}, 1);
@@ -108,10 +108,10 @@ TEST_CASE("backward takes packed sequences", "[backward][gpu]") {
     checkFile(place, "dbias.npy", ElementType::f32, {3, 1, 14, 13});
 }
 
-TEST_CASE("backward takes a limit for the scratch memory that saves work", "[backward][matrices][gpu]") {
+TEST_CASE("backward takes a limit for the scratch memory that saves work", "[program_backward][matrices][gpu]") {
     needDevice();
     const Workplace place;
-    writeUsualGradient(place, ElementType::f16);
+    writeUsualBackward(place, ElementType::f16);
     const std::string line = call + all + " --path coopmat --scratch ";
     const ProgramResult none = place.run(line + "0");
     if (none.status != 0) {
@@ -127,10 +127,11 @@ TEST_CASE("backward takes a limit for the scratch memory that saves work", "[bac
     CHECK_THAT(place.run(line + "much").err, ContainsSubstring("--scratch"));
 }
 
-TEST_CASE("backward writes the same bytes from o and lse of run, and only what is asked for", "[backward][gpu]") {
+TEST_CASE("backward writes the same bytes from o and lse of run, and only what is asked for",
+          "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
-    writeUsualGradient(place, ElementType::f16);
+    writeUsualBackward(place, ElementType::f16);
     REQUIRE(place.run(call + all + " --causal").status == 0);
     const std::string dq = place.read("dq.npy");
     CHECK(loadNpy(place / "dq.npy").type == ElementType::f16);
@@ -144,10 +145,10 @@ TEST_CASE("backward writes the same bytes from o and lse of run, and only what i
                                                     "lse.npy", "o.npy", "q.npy", "v.npy"});
 }
 
-TEST_CASE("the gradient of lse changes the gradients", "[backward][gpu]") {
+TEST_CASE("the gradient of lse changes the gradients", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
-    writeUsualGradient(place);
+    writeUsualBackward(place);
     writeNpy(place, "dlse.npy", ElementType::f32, {2, 6, 17}, 6);
     checkDone(place, call + " --dq dq.npy --dk dk.npy");
     checkDone(place, call + " --dlse dlse.npy --dq dq2.npy --dk dk2.npy");
@@ -155,7 +156,7 @@ TEST_CASE("the gradient of lse changes the gradients", "[backward][gpu]") {
     CHECK((place.read("dk.npy") != place.read("dk2.npy")));
 }
 
-TEST_CASE("gradients of bf16 go in and out through safetensors", "[backward][gpu]") {
+TEST_CASE("gradients of bf16 go in and out through safetensors", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
     writeSafetensors(place, "in.safetensors", ElementType::bf16, {{1, 4, 9, 16}, {1, 2, 13, 16}, {1, 2, 13, 16}});
@@ -174,7 +175,7 @@ TEST_CASE("gradients of bf16 go in and out through safetensors", "[backward][gpu
     }
 }
 
-TEST_CASE("backward without rows or keys writes zeros", "[backward][gpu]") {
+TEST_CASE("backward without rows or keys writes zeros", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
     writeNpy(place, "q.npy", ElementType::f32, {1, 2, 0, 8}, 1);
@@ -188,10 +189,10 @@ TEST_CASE("backward without rows or keys writes zeros", "[backward][gpu]") {
     CHECK(loadNpy(place / "dq.npy").shape == Shape{1, 2, 0, 8});
 }
 
-TEST_CASE("backward takes lse as it is given: a row of -infinity gives and takes nothing", "[backward][gpu]") {
+TEST_CASE("backward takes lse as it is given: a row of -infinity gives and takes nothing", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
-    writeUsualGradient(place);
+    writeUsualBackward(place);
     REQUIRE(place.run(usual + " --lse lse.npy --causal").status == 0);
     // An lse of -infinity means that the row sees no key.
     Tensor lse = loadNpy(place / "lse.npy");
@@ -206,9 +207,9 @@ TEST_CASE("backward takes lse as it is given: a row of -infinity gives and takes
     }
 }
 
-TEST_CASE("backward refuses what does not fit by flag and file", "[backward]") {
+TEST_CASE("backward refuses what does not fit by flag and file", "[program_backward]") {
     const Workplace place;
-    writeUsualGradient(place);
+    writeUsualBackward(place);
     writeNpy(place, "short.npy", ElementType::f32, {2, 6, 16, 24}, 4);
     writeNpy(place, "lse.npy", ElementType::f32, {2, 6, 17}, 4);
     writeNpy(place, "lse16.npy", ElementType::f16, {2, 6, 17}, 4);
@@ -218,13 +219,13 @@ TEST_CASE("backward refuses what does not fit by flag and file", "[backward]") {
     writeSafetensors(place, "bf16.safetensors", ElementType::bf16, {{4, 8}, {5, 8}, {5, 8}});
     writeNpy(place, "do48.npy", ElementType::f32, {4, 8}, 4);
     writeNpy(place, "wide.npy", ElementType::f32, {3, 300}, 1);
-    const std::string noGradient = "backward --q q.npy --k k.npy --v v.npy";
+    const std::string noBackward = "backward --q q.npy --k k.npy --v v.npy";
     checkRefusals(
-        place, {{noGradient + all, "--do|is missing"},
+        place, {{noBackward + all, "--do|is missing"},
                 {call, "--dq|are missing"},
-                {noGradient + " --do short.npy" + all, "--do short.npy|[2, 6, 16, 24]|[2, 6, 17, 24]"},
-                {noGradient + " --do rows.npy" + all, "--do rows.npy|i32"},
-                {noGradient + " --do absent.npy" + all, "--do absent.npy|no such file"},
+                {noBackward + " --do short.npy" + all, "--do short.npy|[2, 6, 16, 24]|[2, 6, 17, 24]"},
+                {noBackward + " --do rows.npy" + all, "--do rows.npy|i32"},
+                {noBackward + " --do absent.npy" + all, "--do absent.npy|no such file"},
                 {"backward --tensors all.safetensors --dq dq.npy", "--tensors all.safetensors|do"},
                 {call + all + " --o q.npy", "--lse|is missing"},
                 {call + all + " --lse lse.npy", "--o|is missing"},
@@ -247,7 +248,7 @@ TEST_CASE("backward refuses what does not fit by flag and file", "[backward]") {
                 {"backward --q wide.npy --k wide.npy --v wide.npy --do wide.npy --dq dq.npy", "--q wide.npy|300|256"}});
 }
 
-TEST_CASE("verify --backward checks random gradients of every mask", "[backward][gpu]") {
+TEST_CASE("verify --backward checks random gradients of every mask", "[program_backward][gpu]") {
     needDevice();
     const Workplace place;
     for (const std::string flags :

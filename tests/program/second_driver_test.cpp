@@ -31,7 +31,7 @@ TEST_CASE("verify is right on SwiftShader in fp32 and in 16-bit types", "[.][sec
 TEST_CASE("verify says what SwiftShader cannot do", "[.][second_driver]") {
     needDevice();
     const Workplace place;
-    checkRefusals(place, {{"verify --rows 8 --dim 62", "rows of q that are no multiple of 8 bytes"
+    checkRefusals(place, {{"verify --rows 8 --dim 62", "rows of q whose size or stride is not a multiple of 8 bytes"
                                                        "|need storageBuffer16BitAccess, which is not enabled"},
                           {"verify --rows 8 --kv-type q8_0", "block types need storageBuffer16BitAccess"},
                           {"verify --rows 8 --path decode", "path decode needs storageBuffer16BitAccess"},

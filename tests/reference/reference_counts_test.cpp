@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calls/count_tables.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/reference.hpp"
 
 namespace {
@@ -126,16 +126,16 @@ TEST_CASE("the reference takes any counts of a problem", "[counts]") {
 }
 
 TEST_CASE("the reference's backward pass takes any counts of a problem", "[counts]") {
-    std::vector<Backward> bases = vkf::test::gradientBases();
+    std::vector<Backward> bases = vkf::test::backwardBases();
     Backward small{vkf::test::problemOf({2, 2, 1, 3, 5, 8}), {}};
     vkf::enable(small.forward, VKF_USE_LSE);
-    small.own = vkf::test::gradientOf(small.forward);
+    small.own = vkf::test::backwardOf(small.forward);
     bases.push_back(small);
     int turn = 0;
     for (const Backward& base : bases) {
         INFO(vkf::test::describe(base.forward));
         vkf::test::forEachCount<Backward>(
-            base, vkf::test::gradientCounts(), [&](const Backward& b, const std::string& text, uint32_t) {
+            base, vkf::test::backwardCounts(), [&](const Backward& b, const std::string& text, uint32_t) {
                 INFO(text);
                 const VkfBackwardProblem p = b.problem();
                 const auto elements = [&](VkfBackwardRole role) { return vkf::layoutOf(p, role).elements; };
@@ -149,9 +149,9 @@ TEST_CASE("the reference's backward pass takes any counts of a problem", "[count
                     return;
                 }
                 const vkf::test::Inputs inputs = vkf::test::makeInputs(b.forward, {});
-                const vkf::test::GradientInputs more = vkf::test::makeGradientInputs(p);
+                const vkf::test::BackwardInputs more = vkf::test::makeBackwardInputs(p);
                 const vkf::test::Gradients g =
-                    vkf::test::referenceGradient(p, inputs, more, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
+                    vkf::test::referenceBackward(p, inputs, more, vkf::test::referenceOptions(VKF_REFERENCE_TILED));
                 for (const std::vector<double>* of : {&g.dq, &g.dk, &g.dv}) {
                     CHECK(std::all_of(of->begin(), of->end(), [&](double x) {
                         return isEmpty(b.forward) ? x == 0.0 : std::isfinite(x) && x != vkf::test::untouched;

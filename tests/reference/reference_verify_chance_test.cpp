@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/reference.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -127,22 +127,22 @@ struct TinyProbability {
     VkfProblem forward = vkf::test::problemOf({1, 1, 1, 1, 2, dim});
     VkfBackwardProblem problem{};
     Inputs inputs = vkf::test::makeInputs(forward, {});
-    vkf::test::GradientInputs more;
+    vkf::test::BackwardInputs more;
     vkf::test::Gradients exact;
     VkfReferenceOptions options = vkf::test::referenceOptions(VKF_REFERENCE_DIRECT);
 
     explicit TinyProbability(double low) {
-        problem = vkf::test::gradientOf(forward);
+        problem = vkf::test::backwardOf(forward);
         vkf::enable(problem, VKF_USE_DLSE);
         for (uint32_t d = 0; d < dim; d++) {
             vkfStoreElement(VKF_TYPE_F32, inputs.q.data(), d, 1.0);
             vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), d, 0.0);
             vkfStoreElement(VKF_TYPE_F32, inputs.k.data(), dim + d, low * 8 / dim); // the scale is 1/8
         }
-        more = vkf::test::makeGradientInputs(problem);
+        more = vkf::test::makeBackwardInputs(problem);
         more.dlse.assign(1, 1e36F);
         vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
-        exact = vkf::test::referenceGradient(problem, inputs, more, options);
+        exact = vkf::test::referenceBackward(problem, inputs, more, options);
     }
     TinyProbability(const TinyProbability&) = delete; // `problem` points at `forward`
     TinyProbability& operator=(const TinyProbability&) = delete;
@@ -154,19 +154,19 @@ struct TinyProbability {
         std::transform(dk.begin() + dim, dk.end(), dk.begin() + dim,
                        [&](float x) { return static_cast<float>(factor) * x; });
         const VkfReferenceInputs memory = inputs.reference();
-        const VkfReferenceBackwardInputs memoryOfGradient = more.reference();
+        const VkfReferenceBackwardInputs backwardMemory = more.reference();
         auto outputs = vkf::make<VkfBackwardOutputs>();
         outputs.dk = dk.data();
         auto verdict = vkf::make<VkfBackwardVerdict>();
-        REQUIRE(vkfReferenceVerifyBackward(&problem, &memory, &memoryOfGradient, &options, &outputs, &verdict,
-                                           nullptr) == VKF_SUCCESS);
+        REQUIRE(vkfReferenceVerifyBackward(&problem, &memory, &backwardMemory, &options, &outputs, &verdict, nullptr) ==
+                VKF_SUCCESS);
         return verdict.passed != 0;
     }
 };
 
 } // namespace
 
-TEST_CASE("a probability below the normal numbers may be 0 in gradients", "[reference_gradient]") {
+TEST_CASE("a probability below the normal numbers may be 0 in gradients", "[reference_backward]") {
     const TinyProbability below(-88.0); // 6e-39
     CHECK(std::abs(below.exact.dk[dim]) > 1e-4);
     CHECK(below.accepts(1.0));

@@ -196,7 +196,7 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
     return ids;
 }
 
-// Every fourth number is no row, just outside or far away. Its own generator keeps the other inputs unchanged.
+// Every fourth number is not a row: just outside, or far away. Its own generator keeps the other inputs unchanged.
 std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<int32_t> rows(problem.probabilityRowCount);

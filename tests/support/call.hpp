@@ -62,7 +62,7 @@ struct Inputs {
     std::vector<std::byte> q, k, v;
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask{};
-    std::vector<int32_t> blockTable{}; // pages in any order; unused entries are no pages
+    std::vector<int32_t> blockTable{}; // pages in any order; unused entries are not pages
     std::vector<float> sinks{};
     std::vector<float> alibiSlopes{};
     std::vector<std::byte> bias{};

@@ -14,7 +14,7 @@
 #include <vkflash/tuning.h>
 #include <vkflash/vkflash.hpp>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
 #include "support/call.hpp"
@@ -40,10 +40,10 @@ const std::string scalarTile = "groups=8 lanes=16 threadRows=2 threadKeys=4 chun
 const std::string scalar = "scalar type=f32 masked=no headDim=64 valueDim=1..256" + anySize + scalarTile;
 const std::string matrix =
     "coopmat type=f16 masked=no headDim=64 valueDim=64" + anySize + "subgroups=2 rowTiles=1 keyTiles=3 splits=5";
-const std::string gradientTile = "subgroups=6 ownedTiles=1 steps=3 stages=2 depthSubgroups=2";
+const std::string backwardTile = "subgroups=6 ownedTiles=1 steps=3 stages=2 depthSubgroups=2";
 
 // An entry for a kernel of the backward pass: dq, dk, dv or dk-dv.
-std::string gradient(const std::string& kernel, const std::string& tile = gradientTile) {
+std::string backwardEntry(const std::string& kernel, const std::string& tile = backwardTile) {
     return "coopmat-" + kernel + " type=f16 masked=no headDim=64 valueDim=64" + anySize + tile + "\n";
 }
 
@@ -87,17 +87,17 @@ vkf::AttentionPlan planOf(const Tuned& tuned, const VkfProblem& problem) {
     return made;
 }
 
-vkf::BackwardPlan gradientSchedule(const Tuned& tuned, const VkfProblem& forward,
-                                   VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
-    VkfBackwardProblem problem = vkf::test::gradientOf(forward, gradients);
+vkf::BackwardPlan backwardPlan(const Tuned& tuned, const VkfProblem& forward,
+                               VkfGradients gradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V) {
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, gradients);
     const auto typeOf = [&](VkfGradients bit, const VkfTensor& wanted) {
         return (gradients & bit) != 0 ? wanted.type : VKF_TYPE_F32;
     };
     problem.dq.type = typeOf(VKF_GRADIENT_Q, problem.dq);
     problem.dk.type = typeOf(VKF_GRADIENT_K, problem.dk);
     problem.dv.type = typeOf(VKF_GRADIENT_V, problem.dv);
-    vkf::CheckedGradient checked{};
-    REQUIRE(vkf::checkGradient(&problem, &checked, nullptr) == VKF_SUCCESS);
+    vkf::CheckedBackward checked{};
+    REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
     vkf::BackwardPlan made;
     VkfMessage message{};
     const VkfResult result = vkf::makeBackwardPlan({tuned.caps, tuned.tuning}, checked, &made, &message);
@@ -130,13 +130,13 @@ TEST_CASE("tuning data is read as it was written", "[tuning]") {
     CHECK(vkf::tileText(entries[1].coopmat) == "subgroups=2 rowTiles=1 keyTiles=3 splits=5");
     CHECK(entriesOf("vkflash tuning 1").empty());
     const std::vector<vkf::TuningEntry> backward =
-        entriesOf(head + gradient("dq") + gradient("dk") + gradient("dv") + gradient("dk-dv"));
+        entriesOf(head + backwardEntry("dq") + backwardEntry("dk") + backwardEntry("dv") + backwardEntry("dk-dv"));
     REQUIRE(backward.size() == 4);
     CHECK(backward[0].kernel == vkf::TunedKernel::dq);
     CHECK(backward[3].kernel == vkf::TunedKernel::dkAndDv);
     for (const vkf::TuningEntry& entry : backward) {
         CHECK(entry.path == VKF_PATH_COOPMAT);
-        CHECK(vkf::tileText(entry.gradient) == gradientTile);
+        CHECK(vkf::tileText(entry.backward) == backwardTile);
     }
     // Fields may have any order.
     CHECK(entriesOf(head + with(with(scalar, "type=f32 ", ""), "masked=no", "masked=yes type=bf16"))[0].masked);
@@ -147,7 +147,7 @@ TEST_CASE("element layouts of tuning data are read as they were written, and are
     CHECK(data.entries.size() == 1);
     REQUIRE(data.matrixLayouts.size() == 2);
     const VkfMatrixLayout expected =
-        vkf::test::givenLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
+        vkf::test::applicationLayout(VKF_TYPE_F16, vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
     CHECK(std::memcmp(&data.matrixLayouts[0], &expected, sizeof expected) == 0);
     CHECK(data.matrixLayouts[1].type == VKF_TYPE_BF16);
     // Layouts of other devices, and those that kernels cannot use, are left out.
@@ -185,11 +185,12 @@ TEST_CASE("tuning data that is not well formed is refused by line and field", "[
         {"vkflash tuning 1\ndevice vendor=1 device=2 driver=-1", "line 2: driver=-1: takes a whole number from 0"},
         {head + "decode type=f16", "line 3: starts with decode, not with device, matrix or the name of an entry"},
         {head + "scalar-dq type=f16", "line 3: starts with scalar-dq, not with device"},
-        {head + with(gradient("dq"), " steps=3", ""), "line 3: steps is missing"},
-        {head + with(gradient("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
-        {head + with(gradient("dv"), "stages=2", "stages=3"), "line 3: stages=3: takes a whole number from 1 to 2"},
-        {head + with(gradient("dk"), "stages=2", "splits=2 stages=2"), "line 3: splits is not a field here"},
-        {head + with(gradient("dk-dv"), "subgroups=6", "subgroups=5"),
+        {head + with(backwardEntry("dq"), " steps=3", ""), "line 3: steps is missing"},
+        {head + with(backwardEntry("dq"), "steps=3", "steps=9"), "line 3: steps=9: takes a whole number from 1 to 8"},
+        {head + with(backwardEntry("dv"), "stages=2", "stages=3"),
+         "line 3: stages=3: takes a whole number from 1 to 2"},
+        {head + with(backwardEntry("dk"), "stages=2", "splits=2 stages=2"), "line 3: splits is not a field here"},
+        {head + with(backwardEntry("dk-dv"), "subgroups=6", "subgroups=5"),
          "line 3: depthSubgroups=2: must divide subgroups"},
         {head + "\n\n\x01\x02", "line 5: starts with ??"},
         {entry("type=f32", "type=f64"), "line 3: type=f64: takes f32, f16 or bf16"},
@@ -300,35 +301,35 @@ TEST_CASE("the first entry about a problem that fits the device decides about it
 
 TEST_CASE("entries of the backward pass decide about the tiles of its kernels", "[tuning]") {
     VkfProblem problem = problemOf({1, 16, 16, 4096, 4096, 64, 0, VKF_TYPE_F16});
-    const vkf::BackwardPlan builtIn = gradientSchedule(tunedBy(head + matrix), problem);
+    const vkf::BackwardPlan builtIn = backwardPlan(tunedBy(head + matrix), problem);
     CHECK_FALSE(builtIn.tuned);
-    const vkf::BackwardPlan rows = gradientSchedule(tunedBy(head + gradient("dq")), problem);
+    const vkf::BackwardPlan rows = backwardPlan(tunedBy(head + backwardEntry("dq")), problem);
     CHECK(rows.tuned);
-    CHECK(rows.rowTileText == gradientTile);
+    CHECK(rows.rowTileText == backwardTile);
     CHECK(rows.keyTileText == builtIn.keyTileText);
-    const vkf::BackwardPlan keys = gradientSchedule(tunedBy(head + gradient("dk-dv")), problem);
+    const vkf::BackwardPlan keys = backwardPlan(tunedBy(head + backwardEntry("dk-dv")), problem);
     CHECK(keys.tuned);
     CHECK(keys.rowTileText == builtIn.rowTileText);
-    CHECK(keys.keyTileText == gradientTile);
+    CHECK(keys.keyTileText == backwardTile);
     // Entries of both kernels divide what the library would put into one kernel.
     const std::string one = "subgroups=2 ownedTiles=1 steps=1 stages=1 depthSubgroups=1";
-    const Tuned both = tunedBy(head + gradient("dk") + gradient("dv", one));
-    CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + one);
-    CHECK(gradientSchedule(tunedBy(head + gradient("dk")), problem).keyTileText == builtIn.keyTileText);
-    CHECK(gradientSchedule(both, problem, VKF_GRADIENT_K).keyTileText == gradientTile);
-    CHECK(gradientSchedule(both, problem, VKF_GRADIENT_V).keyTileText == one);
+    const Tuned both = tunedBy(head + backwardEntry("dk") + backwardEntry("dv", one));
+    CHECK(backwardPlan(both, problem).keyTileText == backwardTile + "; " + one);
+    CHECK(backwardPlan(tunedBy(head + backwardEntry("dk")), problem).keyTileText == builtIn.keyTileText);
+    CHECK(backwardPlan(both, problem, VKF_GRADIENT_K).keyTileText == backwardTile);
+    CHECK(backwardPlan(both, problem, VKF_GRADIENT_V).keyTileText == one);
     // Another class, and a tile that does not fit.
     for (const auto& [from, to] : {std::pair{"type=f16", "type=bf16"}, std::pair{"headDim=64", "headDim=63"},
                                    std::pair{"masked=no", "masked=yes"}, std::pair{"subgroups=6", "subgroups=34"},
                                    std::pair{"ownedTiles=1", "ownedTiles=4"}, std::pair{"steps=3", "steps=8"}}) {
         INFO(to);
-        CHECK_FALSE(gradientSchedule(tunedBy(head + with(gradient("dk-dv"), from, to)), problem).tuned);
+        CHECK_FALSE(backwardPlan(tunedBy(head + with(backwardEntry("dk-dv"), from, to)), problem).tuned);
     }
     // The forward pass has its own entries.
-    CHECK_FALSE(planOf(tunedBy(head + gradient("dq")), problem).tuned);
+    CHECK_FALSE(planOf(tunedBy(head + backwardEntry("dq")), problem).tuned);
     // Packed sequences have one list of tile sequences, so both kernels own the same keys.
     vkf::enable(problem, VKF_USE_CU_SEQLENS);
-    CHECK(gradientSchedule(both, problem).keyTileText == gradientTile + "; " + gradientTile);
+    CHECK(backwardPlan(both, problem).keyTileText == backwardTile + "; " + backwardTile);
 }
 
 TEST_CASE("an entry whose tile does not fit the device is passed over", "[tuning]") {
@@ -476,12 +477,12 @@ TEST_CASE("gradients are right with tiles that nobody would choose", "[library]"
         forward.path = VKF_PATH_COOPMAT;
         vkf::enable(forward, VKF_USE_CAUSAL, causal);
         const VkfBackwardProblem problem =
-            vkf::test::gradientOf(forward, VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V);
+            vkf::test::backwardOf(forward, VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V);
         if (vkfCheckBackwardSupport(tuned.context(), &problem, nullptr) != VKF_SUCCESS) {
             SKIP("the device has no cooperative matrices");
         }
-        const vkf::test::GradientOutcome outcome = runGradient(
-            tuned, problem, vkf::test::makeInputs(forward, vkf::test::Data{}), vkf::test::makeGradientInputs(problem));
+        const vkf::test::BackwardOutcome outcome = runBackward(
+            tuned, problem, vkf::test::makeInputs(forward, vkf::test::Data{}), vkf::test::makeBackwardInputs(problem));
         INFO(outcome.text());
         CHECK(outcome.passed());
         CHECK(outcome.info.tuned == 1);

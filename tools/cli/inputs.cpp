@@ -101,7 +101,7 @@ bool hasRowsFirst(const InputFiles& files, const Inputs& inputs) {
     if (files.layout != "bhnd" && files.layout != "bnhd")
         failInput("--layout {}: takes one of bhnd, bnhd", files.layout);
     const size_t dimensions = inputs.q.shape.size();
-    return dimensions > 2 && (files.layout == "bnhd" || (!files.cuSeqlensQ.empty() && dimensions == 3));
+    return dimensions > 2 && (files.layout == "bnhd" || (!files.of("--cu-seqlens-q").empty() && dimensions == 3));
 }
 
 VkfTensor rowsFirstTensor(const Tensor& tensor) {
@@ -154,8 +154,8 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
         ->type_name("NAME")
         ->capture_default_str();
     for (const OptionalInput& row : optionalInputs())
-        if (row.flag != nullptr)
-            add(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias), files.*row.path, row.help);
+        add(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias), files.optional[row.flag],
+            row.help);
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -169,8 +169,7 @@ std::vector<FlagFile> filesGiven(const InputFiles& files) {
     add("--v", files.v);
     add("--tensors", files.tensors);
     for (const OptionalInput& row : optionalInputs())
-        if (row.flag != nullptr)
-            add(row.flag, files.*row.path);
+        add(row.flag, files.of(row.flag));
     return given;
 }
 
@@ -194,8 +193,8 @@ Inputs loadInputs(const InputFiles& files) {
         for (size_t i = 0; i < names.size(); ++i)
             names[i] = name + ": tensor " + wanted[i];
     }
-    const bool packed = !files.cuSeqlensQ.empty();
-    if (packed != !files.cuSeqlensK.empty())
+    const bool packed = !files.of("--cu-seqlens-q").empty();
+    if (packed != !files.of("--cu-seqlens-k").empty())
         failInput("{}: is missing; packed sequences take --cu-seqlens-q and --cu-seqlens-k",
                   packed ? "--cu-seqlens-k" : "--cu-seqlens-q");
     if (packed)
@@ -206,13 +205,13 @@ Inputs loadInputs(const InputFiles& files) {
         tensor->shape = otherOrder(inputs, tensor->shape);
     checkTogether({&inputs.q, names[0], shapes[0]}, {&inputs.k, names[1], shapes[1]}, {&inputs.v, names[2], shapes[2]});
     for (const OptionalInput& row : optionalInputs())
-        if (row.flag != nullptr && !(files.*row.path).empty()) {
-            row.load({row.flag, files.*row.path}, names, inputs);
+        if (const std::string path = files.of(row.flag); !path.empty()) {
+            row.load({row.flag, path}, names, inputs);
             inputs.given.push_back(&row);
         }
     if (inputs.cuSeqlensQ.size() != inputs.cuSeqlensK.size())
-        failInput("--cu-seqlens-k {}: has {} elements, --cu-seqlens-q {} has {}", files.cuSeqlensK,
-                  inputs.cuSeqlensK.size(), files.cuSeqlensQ, inputs.cuSeqlensQ.size());
+        failInput("--cu-seqlens-k {}: has {} elements, --cu-seqlens-q {} has {}", files.of("--cu-seqlens-k"),
+                  inputs.cuSeqlensK.size(), files.of("--cu-seqlens-q"), inputs.cuSeqlensQ.size());
     return inputs;
 }
 

@@ -5,8 +5,10 @@
 #define VKFLASH_TOOLS_INPUTS_HPP
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -23,18 +25,13 @@ struct InputFiles {
     std::string v;
     std::string tensors; // one .safetensors file with q, k and v
     std::string layout = "bhnd";
-    std::string lengths;
-    std::string blockMask;
-    std::string sinks;
-    std::string alibiSlopes;
-    std::string bias;
-    std::string biasFactors;
-    std::string mask;
-    std::string documents;
-    std::string cuSeqlensQ;
-    std::string cuSeqlensK;
-    std::string dropoutMask;
-    std::string probabilityRows;
+    std::map<std::string_view, std::string> optional; // by flag (optional_inputs.hpp)
+
+    // The file of an optional input.
+    std::string of(std::string_view flag) const {
+        const auto found = optional.find(flag);
+        return found != optional.end() ? found->second : std::string();
+    }
 };
 
 void addInputOptions(CLI::App& command, InputFiles& files);
@@ -61,15 +58,19 @@ struct Inputs {
     // In files, the heads of q, k, v and o come after the rows. The shapes in this struct have heads first.
     bool rowsFirst = false;
     std::optional<Tensor> blockMask;
-    std::optional<Tensor> sinks;
-    std::optional<Tensor> alibiSlopes;
+    std::map<VkfArray, Tensor> headNumbers; // inputs of one number for each query head
     // The bytes of bias and mask are rounded up to a multiple of 4.
     std::optional<Tensor> bias;
-    std::optional<Tensor> biasFactors;
     std::optional<Tensor> mask;
     std::optional<Tensor> dropoutMask;
     std::vector<const OptionalInput*> given; // table rows of the given files
     std::string source;                      // for messages: "--q q.npy --k k.npy --v v.npy"
+
+    // One number for each query head, or null without a file.
+    const Tensor* numbersOf(VkfArray array) const {
+        const auto found = headNumbers.find(array);
+        return found != headNumbers.end() ? &found->second : nullptr;
+    }
 };
 
 // Throws ProgramError with flag, file and limit.

@@ -124,15 +124,14 @@ void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/,
 }
 
 // Reads one number for each query head.
-template <std::optional<Tensor> Inputs::*field>
-void loadHeads(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+template <VkfArray array> void loadHeads(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
     auto [name, tensor] = load(file);
     const uint32_t heads = extent(inputs.q, axisHead);
     if (tensor.type != ElementType::f32)
         failInput("{}: holds {}; it must be float32", name, elementName(tensor.type));
     if (tensor.shape != Shape{heads})
         failInput("{}: has shape {}; one number for each query head is [{}]", name, shapeText(tensor.shape), heads);
-    inputs.*field = std::move(tensor);
+    inputs.headNumbers[array] = std::move(tensor);
 }
 
 // Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat.
@@ -159,7 +158,7 @@ void loadBias(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs
 }
 
 void loadBiasFactors(const FlagFile& file, const TensorNames& names, Inputs& inputs) {
-    loadHeads<&Inputs::biasFactors>(file, names, inputs);
+    loadHeads<VKF_ARRAY_BIAS_FACTORS>(file, names, inputs);
     if (!inputs.bias)
         failInput("{} {}: multiplies a bias; give --bias", file.flag, file.path);
 }
@@ -213,81 +212,66 @@ void isProbabilityRows(const Inputs& inputs, P& problem) {
     enable(problem, VKF_USE_PROBABILITY_ROWS, problem.probabilityRowCount != 0);
 }
 
-// Where host attention and the reference take an input.
+// Where host attention takes an input.
 using T = host::HostTensors;
-using R = VkfReferenceInputs;
 
 template <auto vector, auto field> void numbers(const Inputs& inputs, T& tensors) {
     tensors.*field = (inputs.*vector).data();
 }
 
-template <auto tensor, auto field> void floats(const Inputs& inputs, T& tensors) {
-    tensors.*field = reinterpret_cast<const float*>((inputs.*tensor)->bytes.data());
+template <VkfArray array, auto field> void floats(const Inputs& inputs, T& tensors) {
+    tensors.*field = reinterpret_cast<const float*>(inputs.headNumbers.at(array).bytes.data());
 }
 
 template <auto tensor, auto field> void bytes(const Inputs& inputs, T& tensors) {
     tensors.*field = (inputs.*tensor)->bytes.data();
 }
 
-template <auto from, auto to> void same(const T& tensors, R& inputs) { inputs.*to = tensors.*from; }
-
-using F = InputFiles;
 using I = Inputs;
 
 // Packed sequences come first, because the shapes of other inputs depend on them.
 const std::array tableRows = {
     OptionalInput{
-        "--cu-seqlens-q", &F::cuSeqlensQ,
+        "--cu-seqlens-q",
         ".npy file of [B + 1], int32 or int64: the first row of each of B packed sequences, and the end of the "
         "last one; q, k and v are then [rows, H, D] or [1, H, rows, D]",
-        loadRowStarts, nullptr, numbers<&I::cuSeqlensQ, &T::cuSeqlensQ>, same<&T::cuSeqlensQ, &R::cuSeqlensQ>},
-    OptionalInput{"--cu-seqlens-k", &F::cuSeqlensK,
-                  ".npy file of [B + 1]: the first key of each sequence, and the end of the last one", loadKeyStarts,
-                  nullptr, numbers<&I::cuSeqlensK, &T::cuSeqlensK>, same<&T::cuSeqlensK, &R::cuSeqlensK>},
-    OptionalInput{"--lengths", &F::lengths, ".npy file of [B], int32 or int64: number of keys of each sequence",
-                  loadLengths, hasArray<VKF_USE_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>,
-                  same<&T::keyLengths, &R::keyLengths>},
-    OptionalInput{"--block-mask", &F::blockMask,
+        loadRowStarts, nullptr, numbers<&I::cuSeqlensQ, &T::cuSeqlensQ>},
+    OptionalInput{"--cu-seqlens-k", ".npy file of [B + 1]: the first key of each sequence, and the end of the last one",
+                  loadKeyStarts, nullptr, numbers<&I::cuSeqlensK, &T::cuSeqlensK>},
+    OptionalInput{"--lengths", ".npy file of [B], int32 or int64: number of keys of each sequence", loadLengths,
+                  hasArray<VKF_USE_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>},
+    OptionalInput{"--block-mask",
                   ".npy file of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: the open blocks; a block has "
                   "--mask-block rows and keys",
-                  loadBlockMask, nullptr, nullptr, same<&T::blockMask, &R::blockMask>},
-    OptionalInput{"--sinks", &F::sinks, ".npy file of [H], float32: one more logit for each query head",
-                  loadHeads<&I::sinks>, hasArray<VKF_USE_SINKS>, floats<&I::sinks, &T::sinks>,
-                  same<&T::sinks, &R::sinks>},
-    OptionalInput{"--alibi-slopes", &F::alibiSlopes, ".npy file of [H], float32: the ALiBi slope of each query head",
-                  loadHeads<&I::alibiSlopes>, isAlibi, floats<&I::alibiSlopes, &T::alibiSlopes>,
-                  same<&T::alibiSlopes, &R::alibiSlopes>},
+                  loadBlockMask, nullptr, nullptr},
+    OptionalInput{"--sinks", ".npy file of [H], float32: one more logit for each query head",
+                  loadHeads<VKF_ARRAY_SINKS>, hasArray<VKF_USE_SINKS>, floats<VKF_ARRAY_SINKS, &T::sinks>},
+    OptionalInput{"--alibi-slopes", ".npy file of [H], float32: the ALiBi slope of each query head",
+                  loadHeads<VKF_ARRAY_ALIBI_SLOPES>, isAlibi, floats<VKF_ARRAY_ALIBI_SLOPES, &T::alibiSlopes>},
     OptionalInput{
-        "--bias", &F::bias,
+        "--bias",
         ".npy file of [B, H, N, K], float32 or float16: added to the scores; dimensions of 1 and missing ones repeat",
-        loadBias, isBias, bytes<&I::bias, &T::bias>, same<&T::bias, &R::bias>},
-    OptionalInput{"--bias-factors", &F::biasFactors,
-                  ".npy file of [H], float32: one factor of --bias for each query head", loadBiasFactors,
-                  hasArray<VKF_USE_BIAS_FACTORS>, floats<&I::biasFactors, &T::biasFactors>,
-                  same<&T::biasFactors, &R::biasFactors>},
+        loadBias, isBias, bytes<&I::bias, &T::bias>},
+    OptionalInput{"--bias-factors", ".npy file of [H], float32: one factor of --bias for each query head",
+                  loadBiasFactors, hasArray<VKF_USE_BIAS_FACTORS>, floats<VKF_ARRAY_BIAS_FACTORS, &T::biasFactors>},
     OptionalInput{
-        "--mask", &F::mask,
+        "--mask",
         ".npy file of [B, H, N, K], bool or uint8: the keys that each row sees; dimensions repeat as in --bias",
-        loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_USE_MASK>, bytes<&I::mask, &T::mask>,
-        same<&T::mask, &R::mask>},
-    OptionalInput{"--documents", &F::documents,
+        loadMask<&I::mask>, isMask<&I::mask, &P::mask, VKF_USE_MASK>, bytes<&I::mask, &T::mask>},
+    OptionalInput{"--documents",
                   ".npy file of [B, K] or [K], int32 or int64: the document of each key; a row sees only the keys of "
                   "its document",
-                  loadDocuments, hasArray<VKF_USE_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>,
-                  same<&T::documentIds, &R::documentIds>},
-    OptionalInput{"--dropout-mask", &F::dropoutMask,
+                  loadDocuments, hasArray<VKF_USE_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>},
+    OptionalInput{"--dropout-mask",
                   ".npy file of [B, H, N, K], bool or uint8: the probabilities that --dropout keeps, in place of its "
                   "generator; dimensions repeat as in --bias",
                   loadMask<&I::dropoutMask>, isMask<&I::dropoutMask, &P::dropoutMask, VKF_USE_DROPOUT_MASK>,
-                  bytes<&I::dropoutMask, &T::dropoutMask>, same<&T::dropoutMask, &R::dropoutMask>},
-    OptionalInput{"--probability-rows", &F::probabilityRows,
+                  bytes<&I::dropoutMask, &T::dropoutMask>},
+    OptionalInput{"--probability-rows",
                   ".npy file of [W], int32 or int64: the rows of --probabilities in any order; a number outside of "
                   "the rows gives zeros",
                   loadProbabilityRows, isProbabilityRows, numbers<&I::probabilityRows, &T::probabilityRows>,
-                  same<&T::probabilityRows, &R::probabilityRows>, "--weight-rows"},
-    // The program makes these from --page-size and --seed.
-    OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::blockTable, &R::blockTable>},
-    OptionalInput{nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, same<&T::dropoutSeed, &R::dropoutSeed>},
+                  "--weight-rows"},
 };
 
 } // namespace
@@ -308,8 +292,9 @@ uint32_t longest(const std::vector<int32_t>& starts) {
 }
 
 void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
-    for (const OptionalInput& row : tableRows)
-        row.refer(tensors, inputs);
+#define VKF_REFER(NAME, member) inputs.member = tensors.member;
+    VKF_ATTENTION_INPUTS(VKF_REFER)
+#undef VKF_REFER
 }
 
 } // namespace vkf::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The optional inputs of a call as the program sees them. Each input has one table row. It has the flag, the reader of
-// the file, the fields of the problem, and the place in host attention and in the CPU reference.
+// the file, the fields of the problem, and the member of host attention.
 // The program knows only the public headers. Therefore this table is separate from the library's table
 // (src/problem/arrays.hpp).
 #ifndef VKFLASH_TOOLS_OPTIONAL_INPUTS_HPP
@@ -20,15 +20,13 @@ namespace vkf::tools {
 using TensorNames = std::array<std::string, 3>;
 
 struct OptionalInput {
-    const char* flag; // null = the program makes the input itself
-    std::string InputFiles::*path;
+    const char* flag;
     const char* help;
     // Reads the file into `inputs`, which already has q, k and v.
     void (*load)(const FlagFile& file, const TensorNames& names, Inputs& inputs);
     void (*describe)(const Inputs& inputs, VkfProblem& problem);    // null: nothing to say
     void (*hand)(const Inputs& inputs, host::HostTensors& tensors); // null = the command does it
-    void (*refer)(const host::HostTensors& tensors, VkfReferenceInputs& inputs);
-    const char* alias = nullptr; // another name of the flag
+    const char* alias = nullptr;                                    // another name of the flag
 };
 
 std::span<const OptionalInput> optionalInputs();

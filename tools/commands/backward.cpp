@@ -123,9 +123,8 @@ std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& opti
     for (const FlagFile& file : filesGiven(options.gradientInputs))
         read.push_back(file);
     checkOutputs(outputs, read);
-    const std::array<const Tensor*, gradientFlags.size()> like = {&inputs.q, &inputs.k, &inputs.v,
-                                                                  inputs.bias ? &*inputs.bias : nullptr,
-                                                                  inputs.sinks ? &*inputs.sinks : nullptr};
+    const std::array<const Tensor*, gradientFlags.size()> like = {
+        &inputs.q, &inputs.k, &inputs.v, inputs.bias ? &*inputs.bias : nullptr, inputs.numbersOf(VKF_ARRAY_SINKS)};
     for (size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i].path.empty())
             continue;
@@ -139,10 +138,9 @@ void requireOutputs(const BackwardOptions& options) {
     if (std::all_of(options.outputs.begin(), options.outputs.end(),
                     [](const std::string& path) { return path.empty(); }))
         failInput("--dq, --dk, --dv: are missing; give the file for one gradient or more");
-    const std::array<const std::string*, gradientFlags.size()> needed = {nullptr, nullptr, nullptr,
-                                                                         &options.inputs.bias, &options.inputs.sinks};
+    const std::array<const char*, gradientFlags.size()> needed = {nullptr, nullptr, nullptr, "--bias", "--sinks"};
     for (size_t i = 0; i < needed.size(); ++i)
-        if (!options.outputs[i].empty() && needed[i] != nullptr && needed[i]->empty())
+        if (!options.outputs[i].empty() && needed[i] != nullptr && options.inputs.of(needed[i]).empty())
             failInput("{} {}: is the gradient of {}, which is not given", gradientFlags[i].flag, options.outputs[i],
                       gradientFlags[i].of);
 }
@@ -187,8 +185,9 @@ void backward(const BackwardOptions& options) {
     describe(options, inputs, more, problem);
     requireSupported(options, inputs, problem);
     const std::vector<uint32_t> blockMask =
-        inputs.blockMask ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem.forward)
-                         : std::vector<uint32_t>();
+        inputs.blockMask
+            ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.of("--block-mask"), problem.forward)
+            : std::vector<uint32_t>();
     std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
 
     host::HostTensors tensors;

@@ -56,13 +56,14 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const Vk
     if (has(problem, VKF_USE_CU_SEQLENS) && inCache)
         failInput("--cu-seqlens-q {}: k and v of packed sequences are taken as they are in files, without pages and "
                   "other types",
-                  options.inputs.cuSeqlensQ);
+                  options.inputs.of("--cu-seqlens-q"));
     if (!options.outputType.empty())
         problem.o.type = parseType("--output-type", options.outputType);
     enable(problem, VKF_USE_LSE, !options.outputs.lse.empty());
     enable(problem, VKF_USE_PROBABILITIES, !options.outputs.probabilities.empty());
     if (!has(problem, VKF_USE_PROBABILITIES) && problem.probabilityRowCount != 0)
-        failInput("--probability-rows {}: needs --probabilities, where those rows go", options.inputs.probabilityRows);
+        failInput("--probability-rows {}: needs --probabilities, where those rows go",
+                  options.inputs.of("--probability-rows"));
     // If any path accepts the problem, --path is at fault. Otherwise the files are.
     VkfProblem anyPath = problem;
     anyPath.path = VKF_PATH_AUTO;
@@ -148,7 +149,7 @@ void run(const RunOptions& options) {
     VkfProblem problem = makeProblem(options, inputs, ofFiles);
     std::vector<uint32_t> blockMask;
     if (inputs.blockMask) {
-        blockMask = packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.blockMask, problem);
+        blockMask = packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.of("--block-mask"), problem);
         ofFiles.blockMask = problem.blockMask;
     }
     std::array<Output, 3> outputs = {{{"-o", "o", options.outputs.o, {elementTypeOf(problem.o.type), {}, {}}},

@@ -66,7 +66,7 @@ void StudyInputs::load(const StudyInputOptions& options) {
     if (vkfCheckProblem(&problem_, &message) != VKF_SUCCESS)
         failInput("{}: {}", files_->source, message.text);
     if (files_->blockMask)
-        blockMask_ = packBlockMask(*files_->blockMask, "--block-mask " + options.files.blockMask, problem_);
+        blockMask_ = packBlockMask(*files_->blockMask, "--block-mask " + options.files.of("--block-mask"), problem_);
 }
 
 host::HostTensors StudyInputs::tensors() {

@@ -16,9 +16,9 @@ std::string rangeText(uint32_t least, uint32_t most) {
 }
 
 // What each bit of numbers below `count` adds.
-std::string placesText(const VkfMatrixPlace* bits, uint32_t count) {
+std::string placesText(const VkfMatrixPosition* bits, uint32_t count) {
     std::string text;
-    for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS && 1U << bit < count; ++bit)
+    for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS && 1U << bit < count; ++bit)
         text += fmt::format("{}{}.{}", bit == 0 ? "" : ",", bits[bit].row, bits[bit].column);
     return text;
 }

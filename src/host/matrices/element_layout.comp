@@ -4,11 +4,12 @@
 // workgroups, one for each matrix of a product: result, left operand, right operand. A workgroup is one subgroup.
 //
 // To measure, the workgroup loads its matrix twice: with the row of each element as its value, and with the column.
-// Each invocation writes out which places its elements have.
+// Each invocation writes out which positions its elements have.
 //
 // To test, the workgroup multiplies known matrices. Its own matrix passes through registers: an operand is filled by
-// the places that the test assumes, and a result is written out by them. The other matrices pass through memory alone.
-// The elements of its own matrix all differ, and the product shows each of them, so that no wrong place goes unseen.
+// the positions that the test assumes, and a result is written out by them. The other matrices pass through memory
+// alone. The elements of its own matrix all differ, and the product shows each of them, so that no wrong position goes
+// unseen.
 //
 // To test loads, there is a workgroup for each way in which the attention kernels load matrices from shared memory. It
 // loads four matrices of a tile, at four offsets, multiplies each, and stores the products at four offsets. A driver
@@ -39,13 +40,9 @@ layout(constant_id = VKF_ELEMENT_ID_ROWS) const uint ROWS = 16;
 layout(constant_id = VKF_ELEMENT_ID_COLUMNS) const uint COLUMNS = 16;
 layout(constant_id = VKF_ELEMENT_ID_DEPTH) const uint DEPTH = 16;
 
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Sections {
-    uint word[];
-};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Sections { uint word[]; };
 
-layout(push_constant, std430) uniform PushConstants {
-    ElementLayoutParams params;
-};
+layout(push_constant, std430) uniform PushConstants { ElementLayoutParams params; };
 
 #define ResultMatrix coopmat<float, gl_ScopeSubgroup, ROWS, COLUMNS, gl_MatrixUseAccumulator>
 #define LeftMatrix coopmat<Half, gl_ScopeSubgroup, ROWS, DEPTH, gl_MatrixUseA>
@@ -56,7 +53,7 @@ layout(push_constant, std430) uniform PushConstants {
 // because the size of an array cannot be a maximum.
 shared uvec4 stage[2 * ROWS * VKF_ELEMENT_TILE_ROW(COLUMNS, 4) + 2 * COLUMNS * VKF_ELEMENT_TILE_ROW(DEPTH, 8)];
 
-// What stageMatrix writes: a part of each element's place, or its value in the test of this workgroup's matrix.
+// What stageMatrix writes: a part of each element's position, or its value in the test of this workgroup's matrix.
 #define STAGE_ROWS 0
 #define STAGE_COLUMNS 1
 #define STAGE_VALUES 2
@@ -68,13 +65,9 @@ uvec2 sizeOf(const uint matrix) {
     return uvec2(matrix == VKF_ELEMENT_RIGHT ? DEPTH : ROWS, matrix == VKF_ELEMENT_LEFT ? DEPTH : COLUMNS);
 }
 
-uint wordAt(const uint section, const uint index) {
-    return section * VKF_ELEMENT_SECTION_WORDS + index;
-}
+uint wordAt(const uint section, const uint index) { return section * VKF_ELEMENT_SECTION_WORDS + index; }
 
-uint readWord(const uint section, const uint index) {
-    return Sections(params.memory).word[wordAt(section, index)];
-}
+uint readWord(const uint section, const uint index) { return Sections(params.memory).word[wordAt(section, index)]; }
 
 void writeWord(const uint section, const uint index, const uint value) {
     Sections(params.memory).word[wordAt(section, index)] = value;
@@ -124,7 +117,7 @@ void stageMatrix(const uint matrix, const uint what) {
     coopMatLoad(loaded, stage, 0, sizeOf(matrix).y / (matrix == VKF_ELEMENT_RESULT ? 4 : 8),                           \
                 gl_CooperativeMatrixLayoutRowMajor)
 
-// Writes out the place of each element that this invocation has.
+// Writes out the position of each element that this invocation has.
 #define MEASURE(Matrix, matrix)                                                                                        \
     Matrix rows;                                                                                                       \
     Matrix columns;                                                                                                    \
@@ -133,23 +126,23 @@ void stageMatrix(const uint matrix, const uint what) {
     uint elements = uint(rows.length());                                                                               \
     for (uint e = 0; e < elements && lane * elements + e < VKF_ELEMENT_MOST; e++) {                                    \
         writeWord(VKF_ELEMENT_MEASURED + matrix, 1 + lane * elements + e,                                              \
-                  VKF_ELEMENT_PLACE(uint(float(rows[e])), uint(float(columns[e]))));                                   \
+                  VKF_ELEMENT_POSITION(uint(float(rows[e])), uint(float(columns[e]))));                                \
     }                                                                                                                  \
     writeWord(VKF_ELEMENT_MEASURED + matrix, 0, elements)
 
-// The place that the test assumes for an element of this invocation.
-uvec2 assumedPlace(const uint element) {
+// The position that the test assumes for an element of this invocation.
+uvec2 assumedPosition(const uint element) {
     uint elements = readWord(VKF_ELEMENT_ASSUMED + tested, 0);
-    uint place = readWord(VKF_ELEMENT_ASSUMED + tested, 1 + lane * elements + min(element, elements - 1));
-    return uvec2(VKF_ELEMENT_PLACE_ROW(place), VKF_ELEMENT_PLACE_COLUMN(place));
+    uint position = readWord(VKF_ELEMENT_ASSUMED + tested, 1 + lane * elements + min(element, elements - 1));
+    return uvec2(VKF_ELEMENT_POSITION_ROW(position), VKF_ELEMENT_POSITION_COLUMN(position));
 }
 
 // Fills an operand from registers if it is tested, else from memory.
 #define FILL_OPERAND(operand, matrix)                                                                                  \
     if (tested == matrix) {                                                                                            \
         for (uint e = 0; e < uint(operand.length()); e++) {                                                            \
-            uvec2 place = assumedPlace(e);                                                                             \
-            operand[e] = Half(stagedValue(matrix, STAGE_VALUES, place.x, place.y));                                    \
+            uvec2 position = assumedPosition(e);                                                                       \
+            operand[e] = Half(stagedValue(matrix, STAGE_VALUES, position.x, position.y));                              \
         }                                                                                                              \
         writeWord(VKF_ELEMENT_TESTED + tested, 0, uint(operand.length()));                                             \
     } else {                                                                                                           \
@@ -169,8 +162,8 @@ void writeStored(const ResultMatrix product) {
 // Writes out a product that was computed to test the result.
 void writeByPlaces(const ResultMatrix product) {
     for (uint e = 0; e < uint(product.length()); e++) {
-        uvec2 place = assumedPlace(e);
-        writeWord(VKF_ELEMENT_TESTED + tested, 1 + place.x * COLUMNS + place.y, floatBitsToUint(product[e]));
+        uvec2 position = assumedPosition(e);
+        writeWord(VKF_ELEMENT_TESTED + tested, 1 + position.x * COLUMNS + position.y, floatBitsToUint(product[e]));
     }
     writeWord(VKF_ELEMENT_TESTED + tested, 0, uint(product.length()));
 }
@@ -196,9 +189,7 @@ uvec2 storedSize(const uint matrix, const bool columns) {
     return columns ? size.yx : size;
 }
 
-uint wordElements(const uint matrix) {
-    return matrix == VKF_ELEMENT_RESULT ? 4 : 8;
-}
+uint wordElements(const uint matrix) { return matrix == VKF_ELEMENT_RESULT ? 4 : 8; }
 
 // Words from one row of a tile to the next.
 uint tileRow(const uint matrix, const bool columns) {
@@ -220,12 +211,12 @@ void stageTile(const uint matrix, const bool columns) {
     for (uint i = lane; i < 2 * size.x * row_words; i += LANES) {
         uvec4 word = uvec4(0);
         for (uint e = 0; e < word_elements; e++) {
-            uvec2 place = uvec2(i / row_words, i % row_words * word_elements + e);
-            uint quadrant = place.x / size.x * 2 + place.y / size.y;
-            place = uvec2(place.x % size.x, place.y % size.y);
-            place = columns ? place.yx : place;
+            uvec2 position = uvec2(i / row_words, i % row_words * word_elements + e);
+            uint quadrant = position.x / size.x * 2 + position.y / size.y;
+            position = uvec2(position.x % size.x, position.y % size.y);
+            position = columns ? position.yx : position;
             uvec2 shape = sizeOf(matrix);
-            float x = float(quadrantValue(matrix, quadrant, place.x, place.y, shape.x, shape.y));
+            float x = float(quadrantValue(matrix, quadrant, position.x, position.y, shape.x, shape.y));
             if (word_elements == 8) {
                 word[e / 2] |= halfBits(x) << e % 2 * 16;
             } else {
@@ -254,9 +245,7 @@ void stageTile(const uint matrix, const bool columns) {
 #define TEST_RIGHT_LOADS(columns, order)                                                                               \
     RightMatrix loaded[VKF_ELEMENT_QUADRANTS];                                                                         \
     LOAD_TILE(loaded, VKF_ELEMENT_RIGHT, columns, order)                                                               \
-    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) {                                                      \
-        product[q] = coopMatMulAdd(left, loaded[q], result);                                                           \
-    }
+    [[unroll]] for (uint q = 0; q < VKF_ELEMENT_QUADRANTS; q++) { product[q] = coopMatMulAdd(left, loaded[q], result); }
 
 void testLoads(const uint kind) {
     LeftMatrix left;

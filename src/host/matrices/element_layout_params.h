@@ -33,19 +33,19 @@ using ElementValue = int32_t;
 
 /* The memory is divided into sections. A section is about one matrix: its first word is the number of elements in an
  * invocation, and the others belong to elements. */
-#define VKF_ELEMENT_MEASURED 0 /* first of three sections: the places that were measured */
+#define VKF_ELEMENT_MEASURED 0 /* first of three sections: the positions that were measured */
 #define VKF_ELEMENT_TESTED 3   /* first of three sections: the product of the test of a matrix, row by row */
-#define VKF_ELEMENT_ASSUMED 6  /* first of three sections: the places that the test assumes */
+#define VKF_ELEMENT_ASSUMED 6  /* first of three sections: the positions that the test assumes */
 #define VKF_ELEMENT_LOADED                                                                                             \
     9 /* first of five sections: the products of the test of a kind of loads, quadrant by quadrant */
 #define VKF_ELEMENT_SECTIONS 14
 #define VKF_ELEMENT_MOST 1024 /* elements of a section */
 #define VKF_ELEMENT_SECTION_WORDS (VKF_ELEMENT_MOST + 1)
 
-/* The place of an element, in one word. */
-#define VKF_ELEMENT_PLACE(row, column) ((row) | (column) << 16)
-#define VKF_ELEMENT_PLACE_ROW(place) ((place)&0xffffu)
-#define VKF_ELEMENT_PLACE_COLUMN(place) ((place) >> 16)
+/* The position of an element, in one word. */
+#define VKF_ELEMENT_POSITION(row, column) ((row) | (column) << 16)
+#define VKF_ELEMENT_POSITION_ROW(position) ((position)&0xffffu)
+#define VKF_ELEMENT_POSITION_COLUMN(position) ((position) >> 16)
 
 /* What the kernel does. */
 #define VKF_ELEMENT_MEASURE 0

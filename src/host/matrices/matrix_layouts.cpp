@@ -89,42 +89,42 @@ std::vector<MatrixShape> shapesOf(const DeviceState& state, VkfType type) {
     return shapes;
 }
 
-uint32_t placeOf(const VkfElementLayout& layout, uint32_t element, uint32_t lane) {
+uint32_t positionOf(const VkfElementLayout& layout, uint32_t element, uint32_t lane) {
     uint32_t row = 0;
     uint32_t column = 0;
-    for (uint32_t bit = 0; bit < VKF_MATRIX_PLACE_BITS; bit++) {
+    for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
         row += (element >> bit & 1) * layout.elementBits[bit].row + (lane >> bit & 1) * layout.laneBits[bit].row;
         column +=
             (element >> bit & 1) * layout.elementBits[bit].column + (lane >> bit & 1) * layout.laneBits[bit].column;
     }
-    return VKF_ELEMENT_PLACE(row, column);
+    return VKF_ELEMENT_POSITION(row, column);
 }
 
-// The places of all elements, those of one lane after the other.
-std::vector<uint32_t> placesOf(const VkfElementLayout& layout, uint32_t elements, uint32_t lanes) {
-    std::vector<uint32_t> places;
+// The positions of all elements, those of one lane after the other.
+std::vector<uint32_t> positionsOf(const VkfElementLayout& layout, uint32_t elements, uint32_t lanes) {
+    std::vector<uint32_t> positions;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements; element++) {
-            places.push_back(placeOf(layout, element, lane));
+            positions.push_back(positionOf(layout, element, lane));
         }
     }
-    return places;
+    return positions;
 }
 
-// The linear layout with these places, or none if the places are not linear in the bits of element and lane.
-std::optional<VkfElementLayout> linearLayout(const uint32_t* places, uint32_t elements, uint32_t lanes) {
+// The linear layout with these positions, or none if the positions are not linear in the bits of element and lane.
+std::optional<VkfElementLayout> linearLayout(const uint32_t* positions, uint32_t elements, uint32_t lanes) {
     VkfElementLayout layout{};
-    const auto readBits = [&](VkfMatrixPlace* bits, uint32_t count, uint32_t distance) {
+    const auto readBits = [&](VkfMatrixPosition* bits, uint32_t count, uint32_t distance) {
         for (uint32_t bit = 0; 1U << bit < count; bit++) {
-            const uint32_t place = places[size_t{distance} << bit];
-            bits[bit] = {static_cast<uint16_t>(VKF_ELEMENT_PLACE_ROW(place)),
-                         static_cast<uint16_t>(VKF_ELEMENT_PLACE_COLUMN(place))};
+            const uint32_t position = positions[size_t{distance} << bit];
+            bits[bit] = {static_cast<uint16_t>(VKF_ELEMENT_POSITION_ROW(position)),
+                         static_cast<uint16_t>(VKF_ELEMENT_POSITION_COLUMN(position))};
         }
     };
     readBits(layout.elementBits, elements, 1);
     readBits(layout.laneBits, lanes, elements);
-    const std::vector<uint32_t> linear = placesOf(layout, elements, lanes);
-    return std::equal(linear.begin(), linear.end(), places) ? std::optional(layout) : std::nullopt;
+    const std::vector<uint32_t> linear = positionsOf(layout, elements, lanes);
+    return std::equal(linear.begin(), linear.end(), positions) ? std::optional(layout) : std::nullopt;
 }
 
 // The layout of a shape, or none if kernels cannot use it.
@@ -152,7 +152,7 @@ std::optional<VkfMatrixLayout> measure(LayoutKernel& kernel, const MatrixShape& 
     return vkfCheckMatrixLayout(&layout, nullptr) == VKF_SUCCESS ? std::optional(layout) : std::nullopt;
 }
 
-// The value that the product has at a place, in the test of a matrix.
+// The value that the product has at a position, in the test of a matrix.
 int32_t expectedValue(const MatrixShape& shape, uint32_t tested, uint32_t row, uint32_t column) {
     const auto value = [&](uint32_t matrix, uint32_t r, uint32_t c) {
         const Size size = sizeOf(shape, matrix);
@@ -197,7 +197,7 @@ void test(LayoutKernel& kernel, const VkfMatrixLayout& layout) {
         const Size size = sizeOf(shape, matrix);
         const uint32_t elements = size.rows * size.columns / shape.lanes;
         kernel.write(VKF_ELEMENT_ASSUMED + matrix, elements,
-                     placesOf(layout.*elementLayouts[matrix], elements, shape.lanes));
+                     positionsOf(layout.*elementLayouts[matrix], elements, shape.lanes));
     }
     kernel.run(VKF_ELEMENT_TEST);
     for (uint32_t matrix = 0; matrix < VKF_ELEMENT_MATRICES; matrix++) {

@@ -11,7 +11,7 @@
 
 #include "planning/backward/band_choice.hpp"
 #include "planning/decision.hpp"
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 #include "problem/strides.hpp"
 #include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/backward/backward_sum_tile.hpp"
@@ -58,16 +58,16 @@ struct BackwardDecision {
 };
 
 // Decides all of it. Errors say why the device cannot do the problem.
-VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
+VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision,
                          VkfMessage* message);
 
 // Whether a tensor of the forward or of the backward pass has a 16-bit type.
-bool needsStorage16(const CheckedGradient& gradient);
+bool needsStorage16(const CheckedBackward& backward);
 
 // Whether rows of all visited and owned tensors are whole words, and offsets within one tile fit 32 bits.
-template <KernelTile Tile> bool hasWholeWords(const CheckedGradient& gradient, const Tile& tile) {
-    const VkfTensorLayout& dout = gradient.layout(VKF_BACKWARD_DOUT);
-    return hasWholeWords(gradient.forward, tile) && inWholeWords(dout) &&
+template <KernelTile Tile> bool hasWholeWords(const CheckedBackward& backward, const Tile& tile) {
+    const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
+    return hasWholeWords(backward.forward, tile) && inWholeWords(dout) &&
            byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
 }
 

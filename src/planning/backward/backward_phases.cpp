@@ -8,18 +8,18 @@
 namespace vkf {
 namespace {
 
-// Adds phases of a group to all phases. The first of them joins the phase before it if `joins`; the others join it.
-void addTogether(std::vector<Phase>&& group, bool joins, std::vector<Phase>* all) {
-    for (Phase& phase : group) {
-        phase.joins = joins;
-        joins = true;
+// Adds phases that run at the same time: a barrier stands before the first of them at most.
+void addConcurrent(std::vector<Phase>&& concurrent, bool barrierBefore, std::vector<Phase>* all) {
+    for (Phase& phase : concurrent) {
+        phase.barrierBefore = barrierBefore;
+        barrierBefore = false;
         all->push_back(std::move(phase));
     }
 }
 
-void addJoined(std::optional<Phase>&& phase, std::vector<Phase>* all) {
+void addWithoutBarrier(std::optional<Phase>&& phase, std::vector<Phase>* all) {
     if (phase) {
-        phase->joins = true;
+        phase->barrierBefore = false;
         all->push_back(std::move(*phase));
     }
 }
@@ -32,15 +32,15 @@ std::vector<Phase> inOrder(BackwardPhases&& phases) {
         all.push_back(*phases.table);
     }
     // These do not read the table.
-    addJoined(std::move(phases.keySequences), &all);
-    addJoined(std::move(phases.rowSequences), &all);
-    addJoined(std::move(phases.rowState), &all);
+    addWithoutBarrier(std::move(phases.keySequences), &all);
+    addWithoutBarrier(std::move(phases.rowSequences), &all);
+    addWithoutBarrier(std::move(phases.rowState), &all);
     const bool hasBands = !phases.bands.empty();
     all.insert(all.end(), phases.bands.begin(), phases.bands.end());
     const bool hasPairs = !phases.pairs.empty();
-    addTogether(std::move(phases.pairs), hasBands, &all); // dv, while the last dq is made
-    addTogether(std::move(phases.fallback), false, &all);
-    addTogether(std::move(phases.others), hasBands || hasPairs, &all);
+    addConcurrent(std::move(phases.pairs), !hasBands, &all); // dv, while the last dq is made
+    addConcurrent(std::move(phases.fallback), true, &all);
+    addConcurrent(std::move(phases.others), !hasBands && !hasPairs, &all);
     return all;
 }
 
@@ -48,9 +48,9 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
                                      uint64_t items, double operations, Phase* phase, VkfMessage* message) const {
     uint32_t shift = 0;
     const VkfResult result =
-        PhaseBuilder::make({kernel, tensors, needsStorage16(gradient_), items, operations}, phase, &shift, message);
+        PhaseBuilder::make({kernel, tensors, needsStorage16(backward_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
-        phase->variant.constants = backwardConstants(gradient_, ofTile, shift);
+        phase->variant.constants = backwardConstants(backward_, ofTile, shift);
     }
     return result;
 }
@@ -60,7 +60,7 @@ std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
     return {{{Operand::q, byteStrides(p.layout(VKF_TENSOR_Q)), "q"},
              {Operand::k, byteStrides(p.layout(VKF_TENSOR_K)), "k"},
              {Operand::v, byteStrides(p.layout(VKF_TENSOR_V)), "v"},
-             {Operand::dout, byteStrides(gradient_.layout(VKF_BACKWARD_DOUT)), "dout"}}};
+             {Operand::dout, byteStrides(backward_.layout(VKF_BACKWARD_DOUT)), "dout"}}};
 }
 
 template <KernelTile Tile>
@@ -79,7 +79,7 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardTile& tile, uint64_t ite
 VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations,
                                           Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
-    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
+    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
     return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
@@ -87,13 +87,13 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64
 VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations,
                                          Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);
-    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(gradient_, tile) ? 1 : 0;
+    constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 
 VkfResult BackwardPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {
-    const VkfProblem& p = forward().given;
+    const VkfProblem& p = forward().fields;
     return workgroupSize != 0
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_UNSUPPORTED,

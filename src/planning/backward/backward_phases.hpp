@@ -16,7 +16,7 @@ namespace vkf {
 
 struct BackwardPhases {
     std::optional<Phase> table;        // writes the table of the call
-    std::optional<Phase> keySequences; // lists the sequences of slots of keys
+    std::optional<Phase> keySequences; // lists the sequence of each tile of keys
     std::optional<Phase> rowSequences; // and of rows
     std::optional<Phase> rowState;     // writes lse and delta of each row
     std::vector<Phase> bands;          // store ds, or p and ds, and sum over them, in turns
@@ -27,19 +27,19 @@ struct BackwardPhases {
     bool writeGradients() const { return !bands.empty() || !pairs.empty() || !others.empty(); }
 };
 
-// The phases in the order in which they run, with what each of them waits for.
+// The phases in the order in which they run, with the barriers between them.
 std::vector<Phase> inOrder(BackwardPhases&& phases);
 
 // Makes single phases of a backward pass from the decision.
 class BackwardPhaseBuilder : public PhaseBuilder {
 public:
     // The arguments must live as long as the builder.
-    BackwardPhaseBuilder(const Caps& caps, const CheckedGradient& gradient, const BackwardDecision& decision)
-        : PhaseBuilder(caps, gradient.forward, decision.matrix, decision.productType), gradient_(gradient),
+    BackwardPhaseBuilder(const Caps& caps, const CheckedBackward& backward, const BackwardDecision& decision)
+        : PhaseBuilder(caps, backward.forward, decision.matrix, decision.productType), backward_(backward),
           decision_(decision) {}
 
-    const CheckedGradient& gradient() const { return gradient_; }
-    const CheckedProblem& forward() const { return gradient_.forward; }
+    const CheckedBackward& backward() const { return backward_; }
+    const CheckedProblem& forward() const { return backward_.forward; }
     const BackwardDecision& decision() const { return decision_; }
 
     // Makes a phase of `items` work items of at most `operations` each.
@@ -65,7 +65,7 @@ private:
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,
                         Phase* phase, VkfMessage* message) const;
 
-    const CheckedGradient& gradient_;
+    const CheckedBackward& backward_;
     const BackwardDecision& decision_;
 };
 

@@ -31,16 +31,16 @@ shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
 }
 
 // Fills in the table of the call, all but addresses.
-void fillTable(const CheckedGradient& gradient, BackwardPlan* plan) {
-    const VkfProblem& p = gradient.forward.given;
+void fillTable(const CheckedBackward& backward, BackwardPlan* plan) {
+    const VkfProblem& p = backward.forward.fields;
     shared::BackwardTable& table = plan->table;
-    table.dq = stridesOf(gradient.layout(VKF_BACKWARD_DQ));
-    table.dk = stridesOf(gradient.layout(VKF_BACKWARD_DK));
-    table.dv = stridesOf(gradient.layout(VKF_BACKWARD_DV));
+    table.dq = stridesOf(backward.layout(VKF_BACKWARD_DQ));
+    table.dk = stridesOf(backward.layout(VKF_BACKWARD_DK));
+    table.dv = stridesOf(backward.layout(VKF_BACKWARD_DV));
     table.kv_heads = p.kvHeads;
     table.scale = p.scale;
-    if (gradient.biasElements != 0) {
-        const uint64_t bytes = vkfTypeBytes(gradient.given.dbiasType);
+    if (backward.biasElements != 0) {
+        const uint64_t bytes = vkfTypeBytes(backward.fields.dbiasType);
         table.dbias = {0, p.bias.batchStride * bytes, p.bias.headStride * bytes, p.bias.rowStride * bytes};
         table.bias_sequences = differing(p.bias.batchStride, p.bias.sequences, p.batch);
         table.bias_heads = differing(p.bias.headStride, p.bias.heads, p.queryHeads);
@@ -52,7 +52,7 @@ void fillTable(const CheckedGradient& gradient, BackwardPlan* plan) {
 VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                      VkfMessage* message) {
     const CheckedProblem& forward = builder.forward();
-    const VkfProblem& p = forward.given;
+    const VkfProblem& p = forward.fields;
     if (const VkfResult result = checkRowCount(forward, 1, message); result != VKF_SUCCESS) {
         return result;
     }
@@ -71,7 +71,7 @@ VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Ba
     const VkfResult result =
         builder.make(Kernel::backwardRows, constants,
                      {{{Operand::o, byteStrides(forward.layout(VKF_TENSOR_O)), "o"},
-                       {Operand::dout, byteStrides(builder.gradient().layout(VKF_BACKWARD_DOUT)), "dout"},
+                       {Operand::dout, byteStrides(builder.backward().layout(VKF_BACKWARD_DOUT)), "dout"},
                        {Operand::dlse, {}, "dlse"},
                        {Operand::scratchState, {}, "scratch"}}},
                      tilesOf(rows, rowsOfWorkgroup), 2.0 * rowsOfWorkgroup * p.valueDim, &state, message);
@@ -144,7 +144,7 @@ VkfResult buildBias(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Bac
     if (!builder.decision().bias) {
         return VKF_SUCCESS;
     }
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     const BackwardTile& tile = *builder.decision().bias;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
@@ -169,14 +169,14 @@ VkfResult buildSinks(const BackwardPhaseBuilder& builder, BackwardPlan* /*plan*/
     if (!builder.decision().sinks) {
         return VKF_SUCCESS;
     }
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
     return builder.make(Kernel::backwardSinks, constants, {{{}, {}, {}, {Operand::scratchState, {}, "scratch"}}},
                         p.queryHeads, 4.0 * tensorSequences(p) * p.queryRows, &phases->others.emplace_back(), message);
 }
 
-// Makes the phase that lists the sequences of slots, if there are tileSequences.
+// Makes the phase that lists the sequence of each tile, if there are tileSequences.
 std::optional<Phase> makeSequenceList(const VkfProblem& p, const TileSequences& tileSequences, Operand starts,
                                       ScratchRange range, Scratch* scratch) {
     if (tileSequences.count == 0) {
@@ -198,10 +198,10 @@ void buildPreparation(const VkfProblem& p, BackwardPlan* plan, BackwardPhases* p
     phases->table = tablePhase();
 }
 
-VkfResult build(const Caps& caps, const CheckedGradient& gradient, BackwardPlan* plan, VkfMessage* message) {
-    const BackwardPhaseBuilder builder(caps, gradient, *plan);
+VkfResult build(const Caps& caps, const CheckedBackward& backward, BackwardPlan* plan, VkfMessage* message) {
+    const BackwardPhaseBuilder builder(caps, backward, *plan);
     BackwardPhases phases;
-    fillTable(gradient, plan);
+    fillTable(backward, plan);
     for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks}) {
         if (const VkfResult result = step(builder, plan, &phases, message); result != VKF_SUCCESS) {
             return result;
@@ -211,19 +211,19 @@ VkfResult build(const Caps& caps, const CheckedGradient& gradient, BackwardPlan*
         plan->scratch = {};
         return VKF_SUCCESS;
     }
-    buildPreparation(gradient.forward.given, plan, &phases);
+    buildPreparation(backward.forward.fields, plan, &phases);
     plan->phases = inOrder(std::move(phases));
     return checkStepCount(plan->phases, message);
 }
 
 } // namespace
 
-VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedGradient& gradient, BackwardPlan* plan,
+VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedBackward& backward, BackwardPlan* plan,
                            VkfMessage* message) {
     BackwardPlan made;
-    VkfResult result = decideBackward(device, gradient, &made, message);
+    VkfResult result = decideBackward(device, backward, &made, message);
     if (result == VKF_SUCCESS) {
-        result = build(device.caps, gradient, &made, message);
+        result = build(device.caps, backward, &made, message);
     }
     if (result == VKF_SUCCESS) {
         *plan = std::move(made);

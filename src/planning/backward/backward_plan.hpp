@@ -10,7 +10,7 @@
 #include "planning/packed_sequences.hpp"
 #include "planning/phase.hpp"
 #include "planning/scratch.hpp"
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 #include "shared/backward_params.h"
 
 namespace vkf {
@@ -27,7 +27,7 @@ struct BackwardPlan : BackwardDecision {
 };
 
 // Decides and builds. Errors say why the device cannot do the problem.
-VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedGradient& gradient, BackwardPlan* plan,
+VkfResult makeBackwardPlan(const TunedDevice& device, const CheckedBackward& backward, BackwardPlan* plan,
                            VkfMessage* message);
 
 } // namespace vkf

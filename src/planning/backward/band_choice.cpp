@@ -35,7 +35,7 @@ Sizes sizesOf(const VkfProblem& p, const BackwardMatrixTile& store, const Backwa
 // Rows of a tile of keys in scratch memory: those that may see one of its keys, in whole tiles of rows. They are those
 // of rowsThatSee of shaders/backward/bands.glsl where the number of keys is known here.
 uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t tile) {
-    const VkfProblem& p = forward.given;
+    const VkfProblem& p = forward.fields;
     const auto rows = static_cast<int64_t>(p.queryRows);
     const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : static_cast<int64_t>(p.keys) - rows;
     int64_t begin = 0;
@@ -53,11 +53,11 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& sto
            store.rows();
 }
 
-// Rows that the two tiles of each pair share in bands of so many tiles.
+// Rows that the two tiles of each pair share, in bands of `tiles` tiles.
 uint64_t pairRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
     constexpr uint64_t mostTiles = 1 << 16; // that are looked at
     if (!forward.windowed() || allTiles > mostTiles) {
-        return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.given.queryRows}, store.rows()) * store.rows();
+        return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.fields.queryRows}, store.rows()) * store.rows();
     }
     uint64_t most = store.rows(); // rows that no pair has are read too, and their words are dropped
     for (uint64_t band = 0; band < allTiles; band += tiles) {
@@ -91,7 +91,7 @@ uint64_t divisorUpTo(uint64_t most, uint64_t number) {
     return divisor;
 }
 
-// KV heads of a pass of about so many workgroups. A band with all keys of its heads is best: it adds to no sums of
+// KV heads of a pass of about `workgroups` workgroups. A band with all keys of its heads is best: it adds to no sums of
 // earlier bands. lab/log-0.4.md, "Pairs in scratch memory", has the model.
 uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
     if (workgroups >= sizes.tiles) {
@@ -103,7 +103,7 @@ uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
     return divisorFrom(std::max((workgroups + sizes.tiles - 1) / sizes.tiles, fewHeads), sizes.heads);
 }
 
-// The bands of a pass of about so many workgroups; none if they need more bytes or work items than there may be.
+// The bands of a pass of about `workgroups` workgroups. None if they need more bytes or work items than there may be.
 BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, const Sizes& sizes,
                       uint64_t workgroups, uint64_t allowedBytes) {
     const uint64_t heads = headsOfPass(sizes, workgroups);
@@ -130,19 +130,19 @@ BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& s
 // Whether the kernel that owns keys stores ds for all rows that may see one of them, in matrices that can be
 // transposed.
 bool fillsBands(const CheckedProblem& forward, const BackwardMatrixTile& store) {
-    return store.layout.rows == store.layout.depth && !has(forward.given, VKF_USE_CU_SEQLENS) &&
-           !has(forward.given, VKF_USE_BLOCK_MASK) && forward.firstKeys() == 0;
+    return store.layout.rows == store.layout.depth && !has(forward.fields, VKF_USE_CU_SEQLENS) &&
+           !has(forward.fields, VKF_USE_BLOCK_MASK) && forward.firstKeys() == 0;
 }
 
 // Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where lab/log-0.4.md
 // shows no gain, or where kernels that run side by side occupy the device better than kernels that take turns.
-uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
+uint64_t allowedBytes(const CheckedBackward& backward, uint64_t workgroups) {
     constexpr uint32_t widestWithout = 64;
     // Kernels find words of 16 bytes by an index, which SPIR-V takes for a signed number.
     constexpr uint64_t mostBytes = uint64_t{INT32_MAX} * 16;
-    const VkfProblem& p = gradient.forward.given;
-    if (gradient.given.maxScratchBytes != 0) {
-        return std::min(gradient.given.maxScratchBytes, mostBytes);
+    const VkfProblem& p = backward.forward.fields;
+    if (backward.fields.maxScratchBytes != 0) {
+        return std::min(backward.fields.maxScratchBytes, mostBytes);
     }
     const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
     return pays ? VKF_DEFAULT_BACKWARD_SCRATCH_BYTES : 0;
@@ -150,18 +150,18 @@ uint64_t allowedBytes(const CheckedGradient& gradient, uint64_t workgroups) {
 
 } // namespace
 
-BackwardBands chooseBackwardBands(const CheckedGradient& gradient, const BackwardMatrixTile& store,
+BackwardBands chooseBackwardBands(const CheckedBackward& backward, const BackwardMatrixTile& store,
                                   const BackwardSumTile& sum) {
-    const VkfProblem& p = gradient.forward.given;
-    if (!fillsBands(gradient.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
+    const VkfProblem& p = backward.forward.fields;
+    if (!fillsBands(backward.forward, store) || store.workgroupSize() == 0 || sum.workgroupSize() == 0) {
         return {};
     }
     const Sizes sizes = sizesOf(p, store, sum);
     const uint64_t all = sizes.heads * sizes.tiles;
-    const uint64_t allowed = allowedBytes(gradient, all);
+    const uint64_t allowed = allowedBytes(backward, all);
     for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
-        const BackwardBands bands = bandsOf(gradient.forward, store, sizes, workgroups, allowed);
+        const BackwardBands bands = bandsOf(backward.forward, store, sizes, workgroups, allowed);
         if (bands.heads != 0) {
             return bands;
         }

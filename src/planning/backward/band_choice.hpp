@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 #include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/backward/backward_sum_tile.hpp"
 
@@ -24,7 +24,7 @@ struct BackwardBands {
 
 // The bands that fit VkfBackwardProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
 // device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
-BackwardBands chooseBackwardBands(const CheckedGradient& gradient, const BackwardMatrixTile& store,
+BackwardBands chooseBackwardBands(const CheckedBackward& backward, const BackwardMatrixTile& store,
                                   const BackwardSumTile& sum);
 
 } // namespace vkf

@@ -24,7 +24,7 @@ void setBands(const BandChoice& chosen, Phase& phase) {
     if (phase.variant.kernel == Kernel::backwardSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
         constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
-        phase.alternates = true;
+        phase.interleaved = true;
     } else {
         constants[VKF_ID_STORES_P] = store.storesP ? 1 : 0;
         phase.items = bands.passes * bands.heads * bands.tiles;
@@ -34,7 +34,7 @@ void setBands(const BandChoice& chosen, Phase& phase) {
 // Makes the phase that sums over the pairs of a band.
 VkfResult makeSums(const BackwardPhaseBuilder& builder, const BackwardSumTile& tile, bool writesDv, Phase* phase,
                    VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     const BackwardBands& bands = builder.decision().bands->bands;
     const bool keys = tile.owner == BackwardOwner::keys;
     const uint32_t heads = p.queryHeads / p.kvHeads;
@@ -44,7 +44,7 @@ VkfResult makeSums(const BackwardPhaseBuilder& builder, const BackwardSumTile& t
     const double operations = 2.0 * tile.owned() * static_cast<double>(visited) * tile.dim;
     const VkfResult result =
         builder.makeSums(tile, writesDv, uint64_t{bands.passes} * bands.heads * tiles, operations, phase, message);
-    phase->joins = keys; // dk and dv are made beside dq
+    phase->barrierBefore = !keys; // dk and dv are computed at the same time as dq
     return result;
 }
 

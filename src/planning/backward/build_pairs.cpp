@@ -11,9 +11,9 @@
 namespace vkf {
 namespace {
 
-// The most rows of a head that may see a tile of so many keys.
+// The most rows of a head that may see a tile of `tileKeys` keys.
 double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
-    const double rows = longestRowsOf(problem.given);
+    const double rows = longestRowsOf(problem.fields);
     const bool narrow = problem.windowLeft >= 0 && problem.windowRight >= 0 && problem.firstKeys() == 0;
     return narrow ? std::min(rows, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) +
                                        1.0 + tileKeys)
@@ -25,7 +25,7 @@ double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
 template <KernelTile Tile>
 VkfResult buildRows(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message) {
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
@@ -44,7 +44,7 @@ VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
     if (const VkfResult result = builder.requireTile(tile.workgroupSize(), message); result != VKF_SUCCESS) {
         return result;
     }
-    const VkfProblem& p = builder.forward().given;
+    const VkfProblem& p = builder.forward().fields;
     const bool packed = has(p, VKF_USE_CU_SEQLENS);
     const uint64_t tiles = packed ? uint64_t{p.keys} / tile.keys() + p.batch : tilesOf(p.keys, tile.keys());
     if (packed) {

@@ -13,15 +13,15 @@ namespace vkf {
 namespace {
 
 // Whether a gradient is wanted and has elements.
-bool writes(const CheckedGradient& gradient, VkfGradientBits bit, VkfBackwardRole role) {
-    return gradient.wants(bit) && gradient.layout(role).elements != 0;
+bool writes(const CheckedBackward& backward, VkfGradientBits bit, VkfBackwardRole role) {
+    return backward.wants(bit) && backward.layout(role).elements != 0;
 }
-bool writesDq(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_Q, VKF_BACKWARD_DQ); }
-bool writesDk(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
-bool writesDv(const CheckedGradient& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
+bool writesDq(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_Q, VKF_BACKWARD_DQ); }
+bool writesDk(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
+bool writesDv(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
-BackwardTileProblem problemOf(const CheckedGradient& gradient, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
-    const VkfProblem& p = gradient.forward.given;
+BackwardTileProblem problemOf(const CheckedBackward& backward, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
+    const VkfProblem& p = backward.forward.fields;
     const bool keys = owner == BackwardOwner::keys;
     return {owner,
             p.headDim,
@@ -31,70 +31,70 @@ BackwardTileProblem problemOf(const CheckedGradient& gradient, BackwardOwner own
             keys ? typicalKeys(p) : typicalRows(p),
             uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
             hasDropout(p),
-            tileProblem(VKF_PATH_COOPMAT, gradient.forward)};
+            tileProblem(VKF_PATH_COOPMAT, backward.forward)};
 }
 
 // ---- The path --------------------------------------------------------------------------------------------------
 
 // Why the device cannot do the backward pass on cooperative matrices, or null.
-const char* whyNoMatrices(const Caps& caps, const CheckedGradient& gradient) {
-    const VkfProblem& p = gradient.forward.given;
+const char* whyNoMatrices(const Caps& caps, const CheckedBackward& backward) {
+    const VkfProblem& p = backward.forward.fields;
     const VkfType type = matrixType(p);
     // The forward pass takes block types, which have no backward pass.
     if (p.precision != VKF_PRECISION_FP32 && (p.k.type != type || p.v.type != type)) {
         return "k and v must both be f16 or both be bf16, as q unless q is f32";
     }
-    if (const char* whyNot = whyNoMatrices(caps, gradient.forward); whyNot != nullptr) {
+    if (const char* whyNot = whyNoMatrices(caps, backward.forward); whyNot != nullptr) {
         return whyNot;
     }
-    const VkfType dout = gradient.layout(VKF_BACKWARD_DOUT).type;
+    const VkfType dout = backward.layout(VKF_BACKWARD_DOUT).type;
     return dout == VKF_TYPE_F32 || dout == type ? nullptr : "dout must be f32 or of the type of k and v";
 }
 
 // Whether every kernel that is wanted has a tile that fits the device.
-bool hasMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, const MatrixLayout& layout) {
+bool hasMatrixTiles(const TunedDevice& device, const CheckedBackward& backward, const MatrixLayout& layout) {
     const auto fits = [&](BackwardOwner owner) {
         const bool keys = owner == BackwardOwner::keys;
-        return chooseBackwardMatrixTile(device, layout, problemOf(gradient, owner, true, keys)).workgroupSize() != 0;
+        return chooseBackwardMatrixTile(device, layout, problemOf(backward, owner, true, keys)).workgroupSize() != 0;
     };
     return fits(BackwardOwner::rows) && fits(BackwardOwner::keys);
 }
 
 // Whether no kernel on cooperative matrices reads tensors element by element.
-bool readsWholeWords(const CheckedGradient& gradient) {
-    const CheckedProblem& forward = gradient.forward;
+bool readsWholeWords(const CheckedBackward& backward) {
+    const CheckedProblem& forward = backward.forward;
     return inWholeWords(forward.layout(VKF_TENSOR_Q)) && inWholeWords(forward.layout(VKF_TENSOR_K)) &&
-           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(gradient.layout(VKF_BACKWARD_DOUT));
+           inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(backward.layout(VKF_BACKWARD_DOUT));
 }
 
 constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 // AUTO is coopmat where the device can and nothing speaks against it. Decides about it, with the reason.
-PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedGradient& gradient) {
+PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backward) {
     if (chipOf(device.caps).path.avoidsBackwardMatrices) {
         return {VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"};
     }
     // NVIDIA's compiler (580.159.04) lost sums of calls whose rows are not whole words.
-    if (!readsWholeWords(gradient)) {
+    if (!readsWholeWords(backward)) {
         return {VKF_PATH_COOPMAT, VKF_RULE_WHOLE_WORDS,
                 inWords("AUTO takes coopmat if rows of q, k, v and dout are multiples of %u bytes", loadedWordBytes)};
     }
-    if (const char* whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
+    if (const char* whyNot = whyNoMatrices(device.caps, backward); whyNot != nullptr) {
         return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path coopmat: %s", whyNot)};
     }
-    if (!hasMatrixTiles(device, gradient, device.caps.matrixOf(matrixType(gradient.forward.given)))) {
+    if (!hasMatrixTiles(device, backward, device.caps.matrixOf(matrixType(backward.forward.fields)))) {
         return {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "no tile of the backward pass on path coopmat fits the device"};
     }
     return {VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "matrix units multiply faster than plain arithmetic"};
 }
 
 // The path that the problem asks for, or AUTO takes. Sets its verdicts.
-VkfPath choosePath(const TunedDevice& device, const CheckedGradient& gradient, PathVerdicts* verdicts) {
-    if (const VkfPath asked = gradient.forward.given.path; asked != VKF_PATH_AUTO) {
+VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, PathVerdicts* verdicts) {
+    if (const VkfPath asked = backward.forward.fields.path; asked != VKF_PATH_AUTO) {
         *verdicts = askedFor(asked, paths);
         return asked;
     }
-    const PathVerdict coopmat = judgeCoopmat(device, gradient);
+    const PathVerdict coopmat = judgeCoopmat(device, backward);
     const bool taken = coopmat.rule == VKF_RULE_MATRIX_UNITS;
     const PathVerdict scalar =
         taken ? PathVerdict{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
@@ -104,44 +104,44 @@ VkfPath choosePath(const TunedDevice& device, const CheckedGradient& gradient, P
 }
 
 // Decides the path and its matrices.
-VkfResult decidePath(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
+VkfResult decidePath(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision,
                      VkfMessage* message) {
-    decision->path = choosePath(device, gradient, &decision->pathVerdicts);
+    decision->path = choosePath(device, backward, &decision->pathVerdicts);
     if (decision->path == VKF_PATH_SCALAR) {
         return VKF_SUCCESS;
     }
-    if (const char* const whyNot = whyNoMatrices(device.caps, gradient); whyNot != nullptr) {
+    if (const char* const whyNot = whyNoMatrices(device.caps, backward); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
     }
-    decision->productType = matrixType(gradient.forward.given);
+    decision->productType = matrixType(backward.forward.fields);
     decision->matrix = device.caps.matrixOf(decision->productType);
     return VKF_SUCCESS;
 }
 
 // ---- Tiles -----------------------------------------------------------------------------------------------------
 
-void decideScalarTiles(const Caps& caps, const CheckedGradient& gradient, BackwardDecision* decision) {
-    const bool dk = writesDk(gradient);
-    const bool dv = writesDv(gradient);
-    if (writesDq(gradient)) {
-        decision->scalar.rows = chooseBackwardTile(caps, problemOf(gradient, BackwardOwner::rows, true, false));
+void decideScalarTiles(const Caps& caps, const CheckedBackward& backward, BackwardDecision* decision) {
+    const bool dk = writesDk(backward);
+    const bool dv = writesDv(backward);
+    if (writesDq(backward)) {
+        decision->scalar.rows = chooseBackwardTile(caps, problemOf(backward, BackwardOwner::rows, true, false));
     }
     if (dk || dv) {
-        decision->scalar.keys = chooseKeyTiles(caps, problemOf(gradient, BackwardOwner::keys, dk, dv));
+        decision->scalar.keys = chooseKeyTiles(caps, problemOf(backward, BackwardOwner::keys, dk, dv));
     }
 }
 
-void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision) {
-    const bool dk = writesDk(gradient);
-    const bool dv = writesDv(gradient);
-    if (writesDq(gradient)) {
+void decideMatrixTiles(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision) {
+    const bool dk = writesDk(backward);
+    const bool dv = writesDv(backward);
+    if (writesDq(backward)) {
         decision->coopmat.rows =
-            chooseBackwardMatrixTile(device, decision->matrix, problemOf(gradient, BackwardOwner::rows, true, false));
+            chooseBackwardMatrixTile(device, decision->matrix, problemOf(backward, BackwardOwner::rows, true, false));
     }
     if (dk || dv) {
-        const bool packed = has(gradient.forward.given, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
+        const bool packed = has(backward.forward.fields, VKF_USE_CU_SEQLENS); // all phases share the tile sequences
         decision->coopmat.keys =
-            chooseKeyMatrixTiles(device, decision->matrix, problemOf(gradient, BackwardOwner::keys, dk, dv), packed);
+            chooseKeyMatrixTiles(device, decision->matrix, problemOf(backward, BackwardOwner::keys, dk, dv), packed);
     }
 }
 
@@ -150,38 +150,38 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedGradient& gradien
 // Wider heads leave all sums to others: with them, two subgroups share 16 keys, and add up their scores.
 constexpr uint32_t widestFused = 128;
 
-BandChoice bandTiles(const TunedDevice& device, const CheckedGradient& gradient, const BackwardDecision& decision) {
-    const VkfProblem& p = gradient.forward.given;
+BandChoice bandTiles(const TunedDevice& device, const CheckedBackward& backward, const BackwardDecision& decision) {
+    const VkfProblem& p = backward.forward.fields;
     BandChoice tiles{{}, decision.coopmat.keys[0], {}, {}, {}};
     const auto sum = [&](BackwardOwner owner, uint32_t dim) {
         return chooseBackwardSumTile(device.caps, decision.matrix, owner, dim, tiles.store.keys());
     };
     if (std::max(p.headDim, p.valueDim) > widestFused) {
-        BackwardTileProblem problem = problemOf(gradient, BackwardOwner::keys, false, false);
+        BackwardTileProblem problem = problemOf(backward, BackwardOwner::keys, false, false);
         problem.storesP = true;
         tiles.store = chooseBackwardMatrixTile(device, decision.matrix, problem);
         tiles.dk = sum(BackwardOwner::keys, p.headDim);
-        tiles.dv = writesDv(gradient) ? sum(BackwardOwner::keys, p.valueDim) : BackwardSumTile{};
+        tiles.dv = writesDv(backward) ? sum(BackwardOwner::keys, p.valueDim) : BackwardSumTile{};
     }
     tiles.dq = sum(BackwardOwner::rows, p.headDim);
     return tiles;
 }
 
 // Whether the sums that `store` leaves to others have a tile that fits the device.
-bool hasAllSums(const CheckedGradient& gradient, const BandChoice& tiles) {
+bool hasAllSums(const CheckedBackward& backward, const BandChoice& tiles) {
     return !tiles.store.storesP ||
-           (tiles.dk.workgroupSize() != 0 && (!writesDv(gradient) || tiles.dv.workgroupSize() != 0));
+           (tiles.dk.workgroupSize() != 0 && (!writesDv(backward) || tiles.dv.workgroupSize() != 0));
 }
 
 // Bands of keys, if VkfBackwardProblem::maxScratchBytes has room for enough keys.
-std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedGradient& gradient,
+std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedBackward& backward,
                                       const BackwardDecision& decision) {
-    if (!writesDq(gradient) || !writesDk(gradient) || decision.coopmat.keys[0].workgroupSize() == 0) {
+    if (!writesDq(backward) || !writesDk(backward) || decision.coopmat.keys[0].workgroupSize() == 0) {
         return {};
     }
-    BandChoice chosen = bandTiles(device, gradient, decision);
-    chosen.bands = chooseBackwardBands(gradient, chosen.store, chosen.dq);
-    return chosen.bands.heads != 0 && hasAllSums(gradient, chosen) ? std::optional(chosen) : std::nullopt;
+    BandChoice chosen = bandTiles(device, backward, decision);
+    chosen.bands = chooseBackwardBands(backward, chosen.store, chosen.dq);
+    return chosen.bands.heads != 0 && hasAllSums(backward, chosen) ? std::optional(chosen) : std::nullopt;
 }
 
 // ---- What vkfGetBackwardInfo shows -----------------------------------------------------------------------------
@@ -194,14 +194,14 @@ template <KernelTile Tile> void showTile(const Tile& tile, BackwardDecision* dec
 
 // Where rows are whole words, kernels load them as such, and the addresses must be aligned to words.
 template <KernelTile Tile>
-void showMatrixTile(const CheckedGradient& gradient, const Tile& tile, BackwardDecision* decision) {
+void showMatrixTile(const CheckedBackward& backward, const Tile& tile, BackwardDecision* decision) {
     showTile(tile, decision);
-    const uint32_t alignment = hasWholeWords(gradient, tile) ? loadedWordBytes : 1U;
+    const uint32_t alignment = hasWholeWords(backward, tile) ? loadedWordBytes : 1U;
     decision->inputAlignment = std::max(decision->inputAlignment, alignment);
 }
 
-void showTileOfPairs(const CheckedGradient& gradient, const BackwardMatrixTile& tile, BackwardDecision* decision) {
-    showMatrixTile(gradient, tile, decision);
+void showTileOfPairs(const CheckedBackward& backward, const BackwardMatrixTile& tile, BackwardDecision* decision) {
+    showMatrixTile(backward, tile, decision);
     decision->tuned = decision->tuned || tile.tuned;
 }
 
@@ -218,12 +218,12 @@ template <typename Tile> void showTexts(const PairTiles<Tile>& tiles, BackwardDe
     decision->keyTileText = textOf(tiles.keys);
 }
 
-void showBands(const CheckedGradient& gradient, BackwardDecision* decision) {
+void showBands(const CheckedBackward& backward, BackwardDecision* decision) {
     const BandChoice& bands = *decision->bands;
-    showTileOfPairs(gradient, bands.store, decision);
+    showTileOfPairs(backward, bands.store, decision);
     for (const BackwardSumTile* tile : {&bands.dq, &bands.dk, &bands.dv}) {
         if (tile->workgroupSize() != 0) {
-            showMatrixTile(gradient, *tile, decision);
+            showMatrixTile(backward, *tile, decision);
         }
     }
     decision->rowTileText = bands.dq.text(1);
@@ -232,7 +232,7 @@ void showBands(const CheckedGradient& gradient, BackwardDecision* decision) {
                                 : bands.store.text(1);
 }
 
-void showTiles(const CheckedGradient& gradient, BackwardDecision* decision) {
+void showTiles(const CheckedBackward& backward, BackwardDecision* decision) {
     if (decision->scalar.rows) {
         showTile(*decision->scalar.rows, decision);
     }
@@ -240,15 +240,15 @@ void showTiles(const CheckedGradient& gradient, BackwardDecision* decision) {
         showTile(tile, decision);
     }
     if (decision->coopmat.rows) {
-        showTileOfPairs(gradient, *decision->coopmat.rows, decision);
+        showTileOfPairs(backward, *decision->coopmat.rows, decision);
     }
     for (size_t i = 0; i < decision->coopmat.keys.size(); i++) {
         if (!decision->bands || decision->repeatsKeys() || (i == 1 && decision->writesDvBesideBands())) {
-            showTileOfPairs(gradient, decision->coopmat.keys[i], decision);
+            showTileOfPairs(backward, decision->coopmat.keys[i], decision);
         }
     }
     if (decision->bands) {
-        showBands(gradient, decision);
+        showBands(backward, decision);
     } else if (decision->path == VKF_PATH_COOPMAT) {
         showTexts(decision->coopmat, decision);
     } else {
@@ -261,35 +261,35 @@ void showTiles(const CheckedGradient& gradient, BackwardDecision* decision) {
 
 } // namespace
 
-bool needsStorage16(const CheckedGradient& g) {
+bool needsStorage16(const CheckedBackward& g) {
     const auto is16Bit = [](const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; };
     return std::any_of(g.forward.layouts.begin(), g.forward.layouts.end(), is16Bit) ||
-           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.given.dbiasType != VKF_TYPE_F32;
+           std::any_of(g.layouts.begin(), g.layouts.end(), is16Bit) || g.fields.dbiasType != VKF_TYPE_F32;
 }
 
-VkfResult decideBackward(const TunedDevice& device, const CheckedGradient& gradient, BackwardDecision* decision,
+VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision,
                          VkfMessage* message) {
     BackwardDecision made;
-    if (const VkfResult result = decidePath(device, gradient, &made, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = decidePath(device, backward, &made, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (needsStorage16(gradient)) {
+    if (needsStorage16(backward)) {
         if (const VkfResult result = requireStorage16(device.caps, "tensors of other types than f32 need", message);
             result != VKF_SUCCESS) {
             return result;
         }
     }
     if (made.path == VKF_PATH_COOPMAT) {
-        decideMatrixTiles(device, gradient, &made);
-        made.bands = chooseBands(device, gradient, made);
+        decideMatrixTiles(device, backward, &made);
+        made.bands = chooseBands(device, backward, made);
     } else {
-        decideScalarTiles(device.caps, gradient, &made);
+        decideScalarTiles(device.caps, backward, &made);
     }
-    if (gradient.biasElements != 0) {
-        made.bias = chooseBackwardTile(device.caps, problemOf(gradient, BackwardOwner::bias, false, false));
+    if (backward.biasElements != 0) {
+        made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));
     }
-    made.sinks = gradient.wants(VKF_GRADIENT_SINKS) && gradient.forward.given.queryHeads != 0;
-    showTiles(gradient, &made);
+    made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.fields.queryHeads != 0;
+    showTiles(backward, &made);
     *decision = std::move(made);
     return VKF_SUCCESS;
 }

@@ -81,7 +81,7 @@ ByteStrides AttentionPhaseBuilder::operandStrides(Operand operand) const {
         return byteStrides(scratch_);
     }
     if (operand == Operand::probabilities) {
-        return byteStrides(probabilitiesLayout(problem().given));
+        return byteStrides(probabilitiesLayout(problem().fields));
     }
     const VkfTensorLayout* layout = tensorOf(operand);
     return layout != nullptr ? byteStrides(*layout) : ByteStrides{};

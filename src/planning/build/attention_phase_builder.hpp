@@ -34,7 +34,7 @@ public:
 
     // Row tiles of all heads. For packed sequences it is the number of tiles that they may have, which can be higher.
     uint64_t rowTiles() const;
-    uint64_t rows() const { return heads() * problem().given.queryRows; }
+    uint64_t rows() const { return heads() * problem().fields.queryRows; }
 
 private:
     Constants constantsOf(const Phase& phase, const Constants& ofTile, uint32_t strideShift) const;

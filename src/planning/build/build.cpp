@@ -66,8 +66,8 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
     if (const VkfResult result = buildPhases(builder, &phases, &plan->scratch, message); result != VKF_SUCCESS) {
         return result;
     }
-    if (has(problem.given, VKF_USE_CU_SEQLENS)) {
-        buildSequenceList(problem.given, plan, &phases);
+    if (has(problem.fields, VKF_USE_CU_SEQLENS)) {
+        buildSequenceList(problem.fields, plan, &phases);
     }
     if (plan->hasTable) {
         buildTable(plan, &phases);
@@ -87,7 +87,7 @@ std::vector<Phase> inOrder(AttentionPhases&& phases) {
     add(phases.sequences);
     add(phases.dequantizeKeys);
     if (phases.tileMap) {
-        phases.tileMap->joins = phases.dequantizeKeys.has_value(); // it reads no keys
+        phases.tileMap->barrierBefore = !phases.dequantizeKeys; // the map reads no keys
     }
     add(phases.tileMap);
     add(phases.tileOrder);

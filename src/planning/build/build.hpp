@@ -7,8 +7,8 @@
 
 namespace vkf {
 
-// Fills in the phases, slots and scratch memory of a plan that has its decision. Errors name numbers that kernels
-// cannot hold, and tiles that the device lacks.
+// Fills in the phases, tile sequences and scratch memory of a plan that has its decision. Errors name numbers that
+// kernels cannot hold, and tiles that the device lacks.
 VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* plan, VkfMessage* message);
 
 } // namespace vkf

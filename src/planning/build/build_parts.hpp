@@ -14,7 +14,7 @@ namespace vkf {
 
 struct AttentionPhases {
     std::optional<Phase> table;          // writes the table of optional inputs
-    std::optional<Phase> sequences;      // lists the sequences of slots
+    std::optional<Phase> sequences;      // lists the sequence of each tile
     std::optional<Phase> dequantizeKeys; // converts k and v of block types
     std::optional<Phase> tileMap;        // makes the map of tiles
     std::optional<Phase> tileOrder;      // puts its tiles of rows in order
@@ -24,7 +24,7 @@ struct AttentionPhases {
     std::optional<Phase> probabilities;  // makes them from lse
 };
 
-// The phases in the order in which they run, with what each of them waits for.
+// The phases in the order in which they run, with the barriers between them.
 std::vector<Phase> inOrder(AttentionPhases&& phases);
 
 // Each adds phases of one purpose, and reserves the scratch memory that they bring.

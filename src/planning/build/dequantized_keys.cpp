@@ -17,7 +17,7 @@ constexpr double elementOperations = 8;
 
 VkfResult buildDequantizedKeys(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                                VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const DequantizedKeys& dequantized = *builder.decision().dequantizedKeys;
     scratch->reserve(ScratchRange::dequantizedK, vkfStoredBytes(dequantized.k.type, dequantized.k.elements));
     scratch->reserve(ScratchRange::dequantizedV, vkfStoredBytes(dequantized.v.type, dequantized.v.elements));

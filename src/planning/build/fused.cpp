@@ -18,7 +18,7 @@ constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wid
 
 // Adds the phase that merges the partial results in scratch memory.
 VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const uint32_t splits = builder.decision().splits;
     // Wide rows are merged in pieces. Problems with wide rows have few heads, and merging each row in one piece would
     // make too few workgroups.
@@ -68,7 +68,7 @@ VkfResult buildUnsplit(const AttentionPhaseBuilder& builder, AttentionPhases* ph
 
 // Adds two phases: one makes a partial result (o, m, l) for each key split, the other merges them.
 VkfResult buildSplits(AttentionPhaseBuilder builder, AttentionPhases* phases, Scratch* scratch, VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const uint32_t splits = builder.decision().splits;
     if (const VkfResult result = checkRowCount(builder.problem(), splits, message); result != VKF_SUCCESS) {
         return result;

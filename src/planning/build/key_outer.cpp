@@ -13,7 +13,7 @@ constexpr uint32_t finishWorkgroupSize = 128;
 
 VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, AttentionPhases* phases,
                       VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const TileShape& tile = builder.decision().tile;
     const double columns = static_cast<double>(p.headDim) + p.valueDim;
     Phase& passes = phases->attention.emplace_back();
@@ -33,7 +33,7 @@ VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, A
 VkfResult buildKeyOuter(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
     AttentionPhaseBuilder builder = given;
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const VkfTensorLayout outputs = scratchLayout(p, p.batch, p.valueDim);
     builder.setScratchLayout(outputs);
     scratch->reserve(ScratchRange::partialOutputs, outputs.elements * sizeof(float));

@@ -17,7 +17,7 @@ constexpr double mostProbabilityBytes = 0x1p62;
 
 VkfResult buildProbabilities(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                              VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const uint32_t rows = probabilityRows(p);
     if (static_cast<double>(builder.heads()) * rows * p.keys * sizeof(float) > mostProbabilityBytes) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "the probabilities of all heads are over 2^62 bytes");

@@ -13,7 +13,7 @@ namespace {
 constexpr double mostScoreBytes = 0x1p62;
 
 VkfResult makeScores(const AttentionPhaseBuilder& builder, Phase* scores, VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const TileShape& tile = builder.decision().tile;
     const uint64_t keyTiles = (uint64_t{p.keys} + tile.keys - 1) / tile.keys;
     return builder.make(builder.decision().standard->scores, builder.decision().constants,
@@ -23,7 +23,7 @@ VkfResult makeScores(const AttentionPhaseBuilder& builder, Phase* scores, VkfMes
 
 // One workgroup takes one row.
 VkfResult makeSoftmax(const AttentionPhaseBuilder& builder, Phase* softmax, VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const StandardKernels& kernels = *builder.decision().standard;
     const bool probabilities =
         has(p, VKF_USE_PROBABILITIES) && !has(p, VKF_USE_PROBABILITY_ROWS); // chosen rows have a phase of their own
@@ -44,7 +44,7 @@ VkfResult makeSoftmax(const AttentionPhaseBuilder& builder, Phase* softmax, VkfM
 }
 
 VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMessage* message) {
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const double rows = builder.decision().tile.rows;
     const double keys = widestRow(builder.problem(), builder.decision().tile.rows);
     const VkfResult result = builder.make(builder.decision().standard->output, builder.decision().constants,
@@ -61,7 +61,7 @@ VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMes
 VkfResult buildStandard(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
     AttentionPhaseBuilder builder = given;
-    const VkfProblem& p = builder.problem().given;
+    const VkfProblem& p = builder.problem().fields;
     const StandardKernels& kernels = *builder.decision().standard;
     if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *
             static_cast<double>(roundUp(p.keys, kernels.columnMultiple)) * sizeof(float) >

@@ -57,7 +57,7 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
     const uint64_t rowTiles = tilesOfRows(builder.problem(), decision.packedHeads, decision.tile.rows);
     const uint64_t mapRowTiles = tilesOfRows(builder.problem(), decision.packedHeads, masked.rows);
     Constants& constants = phase->variant.constants;
-    const uint32_t together = masked.rows / decision.tile.rows;
+    const uint32_t tilesOfMapTile = masked.rows / decision.tile.rows;
     const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
     if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
@@ -65,10 +65,10 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
         constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
         constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
         phase->items = mapItems;
-        phase->itemsPerStep = std::max(phase->itemsPerStep / together, 1U);
+        phase->itemsPerStep = std::max(phase->itemsPerStep / tilesOfMapTile, 1U);
     } else {
-        constants[VKF_ID_MAP_ROW_TILES] = together;
-        phase->items = mapItems * together;
+        constants[VKF_ID_MAP_ROW_TILES] = tilesOfMapTile;
+        phase->items = mapItems * tilesOfMapTile;
     }
     if (rowClass != VKF_ROWS_DENSE) { // dense rows do not walk over the map
         constants[VKF_ID_KEY_TILES] = masked.keyMatrices;
@@ -80,7 +80,7 @@ std::vector<Phase> attentionOfClasses(const AttentionPhaseBuilder& builder, cons
     std::vector<Phase> phases;
     for (const uint32_t rowClass : builder.decision().map->rowClasses) {
         Phase& ofClass = phases.emplace_back(attention);
-        ofClass.joins = phases.size() > 1;
+        ofClass.barrierBefore = phases.size() == 1;
         ofClass.variant.constants[VKF_ID_ROW_CLASS] = rowClass;
         if (builder.decision().biasMaskTile) {
             setTileOfClass(rowClass, builder, &ofClass);

@@ -27,7 +27,7 @@ bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layo
 // per-key masks.
 bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     constexpr uint32_t mostColumns = 64;
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool hasTerms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI) || has(p, VKF_USE_BIAS);
     const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_USE_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE);
@@ -67,7 +67,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
         chosen.problem = dequantizedProblem(problem);
     }
     if (whyNotCoopmat(device.caps, chosen.problem) == nullptr) {
-        chosen.plan = chooseCoopmatTile(device, coopmatMatrices(device.caps, chosen.problem.given),
+        chosen.plan = chooseCoopmatTile(device, coopmatMatrices(device.caps, chosen.problem.fields),
                                         tileProblem(VKF_PATH_COOPMAT, chosen.problem), &chosen.considered);
     }
     return chosen;
@@ -80,7 +80,7 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
     if (const char* whyNot = whyNotCoopmat(caps, problem); whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path coopmat: %s", whyNot);
     }
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const CoopmatTile& tile = chosen.plan.tile;
     decision->considered = chosen.considered;
     if (tile.workgroupSize() == 0) {

@@ -37,7 +37,7 @@ VkfResult decidePath(const TunedDevice& device, const CheckedProblem& problem, c
 
 // Whether a phase makes the probabilities from lse. The softmax of path standard writes those of all rows.
 bool hasProbabilityPhase(const CheckedProblem& problem, VkfPath path) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool writtenBySoftmax = path == VKF_PATH_STANDARD && !has(p, VKF_USE_PROBABILITY_ROWS);
     return has(p, VKF_USE_PROBABILITIES) && !problem.empty && p.keys != 0 && !writtenBySoftmax;
 }
@@ -50,7 +50,7 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
 
 VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decision* decision, VkfMessage* message) {
     const Caps& caps = device.caps;
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const PathChoice chosen = choosePath(device, problem);
     Decision made;
     made.path = chosen.path;
@@ -85,7 +85,7 @@ void setMatrices(const Caps& caps, const MatrixLayout& layout, VkfType elements,
 
 void setProductMatrices(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& layout,
                         Decision* decision) {
-    setMatrices(caps, layout, matrixType(problem.given), decision);
+    setMatrices(caps, layout, matrixType(problem.fields), decision);
     decision->productType = decision->matrixElements;
 }
 

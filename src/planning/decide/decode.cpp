@@ -36,12 +36,12 @@ bool hasNearKeys(const CheckedProblem& problem) {
         const VkfTensorLayout& layout = problem.layout(role);
         return byteStrides(layout).row * layout.rows <= mostBytes;
     };
-    return loadsWords(problem) && !has(problem.given, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
+    return loadsWords(problem) && !has(problem.fields, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
            isNear(VKF_TENSOR_V);
 }
 
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     return {p.headDim,
             p.valueDim,
             p.k.type,
@@ -74,7 +74,7 @@ bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || proble
 VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
                        VkfMessage* message) {
     const Caps& caps = device.caps;
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool wholeKeys = inWholeWords(problem.layout(VKF_TENSOR_K)) && inWholeWords(problem.layout(VKF_TENSOR_V));
     const bool wholeWords = loadsWords(problem);
     const MatrixLayout layout = caps.matrixOf(matrixType(p));

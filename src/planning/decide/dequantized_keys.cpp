@@ -9,15 +9,15 @@
 namespace vkf {
 namespace {
 
-// The attention kernel converts the elements of a key once for each tile of rows that reads the key. From so many
-// packed rows on, two tiles of 256, converting them once and reading the results is faster.
+// The attention kernel converts the elements of a key once for each tile of rows that reads the key. Converting
+// them once and reading the results is faster from this many packed rows on: two tiles of 256.
 constexpr uint64_t leastReaders = 512;
 
 constexpr uint32_t leastWorkgroupKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
 
 // The most packed rows that see one key.
 uint64_t readers(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     uint64_t rows = p.queryRows;
     if (problem.windowLeft >= 0 && problem.windowRight >= 0) {
         rows =
@@ -51,8 +51,8 @@ VkfTensorLayout denseKeys(const VkfProblem& p, uint32_t dim) {
 // Whether push constants can hold the strides of both kernels. Strides over 4 GiB must be multiples of a power of two.
 bool fitsStrides(const CheckedProblem& problem) {
     const auto of = [&](VkfTensorRole role) { return byteStrides(problem.layout(role)); };
-    const ByteStrides k = byteStrides(denseKeys(problem.given, problem.given.headDim));
-    const ByteStrides v = byteStrides(denseKeys(problem.given, problem.given.valueDim));
+    const ByteStrides k = byteStrides(denseKeys(problem.fields, problem.fields.headDim));
+    const ByteStrides v = byteStrides(denseKeys(problem.fields, problem.fields.valueDim));
     uint32_t shift = 0;
     return chooseStrideShift({k, of(VKF_TENSOR_K), of(VKF_TENSOR_V), v}, &shift, nullptr) == VKF_SUCCESS &&
            chooseStrideShift({of(VKF_TENSOR_Q), k, v, of(VKF_TENSOR_O)}, &shift, nullptr) == VKF_SUCCESS;
@@ -61,7 +61,7 @@ bool fitsStrides(const CheckedProblem& problem) {
 } // namespace
 
 bool dequantizesKeys(const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (problem.empty || p.keys == 0 || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
@@ -75,7 +75,7 @@ bool dequantizesKeys(const CheckedProblem& problem) {
 
 CheckedProblem dequantizedProblem(const CheckedProblem& problem) {
     CheckedProblem dequantized = problem;
-    VkfProblem& p = dequantized.given;
+    VkfProblem& p = dequantized.fields;
     dequantized.layouts[VKF_TENSOR_K] = denseKeys(p, p.headDim);
     dequantized.layouts[VKF_TENSOR_V] = denseKeys(p, p.valueDim);
     p.k = {};

@@ -17,25 +17,25 @@ bool tilesDiffer(const Caps& caps, const CheckedProblem& problem) {
 uint64_t keyBytes(const CheckedProblem& problem, const std::optional<DequantizedKeys>& dequantized) {
     const VkfTensorLayout& k = dequantized ? dequantized->k : problem.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = dequantized ? dequantized->v : problem.layout(VKF_TENSOR_V);
-    return problem.given.keys * (vkfStoredBytes(k.type, k.dim) + vkfStoredBytes(v.type, v.dim));
+    return problem.fields.keys * (vkfStoredBytes(k.type, k.dim) + vkfStoredBytes(v.type, v.dim));
 }
 
 } // namespace
 
 uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) || p.keys == 0 ||
         problem.empty) {
         return 1;
     }
     const Chip::HeadsInTurn& chip = chipOf(caps).headsInTurn;
     const uint64_t heads = uint64_t{tensorSequences(p)} * p.queryHeads / decision.packedHeads * decision.splits;
-    uint64_t together =
+    uint64_t count =
         std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.mostHeads);
-    while (heads % together != 0) {
-        together--;
+    while (heads % count != 0) {
+        count--;
     }
-    return static_cast<uint32_t>(together);
+    return static_cast<uint32_t>(count);
 }
 
 } // namespace vkf

@@ -31,7 +31,7 @@ bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRow
 
 // Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
 bool isCrowded(const Chip::Path& chip, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const bool manyRows = !problem.empty && packedRows(p) > chip.mostPackedDecodeRows;
     return manyRows && keysOfAllHeads(p) >= chip.fewKeys && !usesBf16x3(p);
 }
@@ -42,7 +42,7 @@ std::string wideHeads(const VkfProblem& p) {
 }
 
 std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const std::string rows =
         inWords("decode is the fastest for up to %u query rows (here %u)", chip.mostDecodeRows, typicalRows(p));
     if (usesBf16x3(p) || problem.empty) {
@@ -68,7 +68,7 @@ std::string crowded(const Chip::Path& chip, const VkfProblem& p) {
 
 // Why AUTO does not take path decode at once.
 PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const Chip::Path& chip = chipOf(caps).path;
     if (!isSupportedByDecode(caps, p)) {
         return {VKF_PATH_DECODE, VKF_RULE_UNSUPPORTED,
@@ -99,7 +99,7 @@ CoopmatVerdict without(VkfPathRule rule, std::string reason) {
 // Where a phase before attention converts k and v, the tile that would convert them itself is judged. On AMD chips the
 // two can differ in what they spill, and no measurement says which of them to judge.
 CoopmatTile judgedTile(const TunedDevice& device, const CheckedProblem& problem, const CoopmatChoice& choice) {
-    return choice.dequantizesKeys ? chooseCoopmatTile(device, coopmatMatrices(device.caps, problem.given),
+    return choice.dequantizesKeys ? chooseCoopmatTile(device, coopmatMatrices(device.caps, problem.fields),
                                                       tileProblem(VKF_PATH_COOPMAT, problem))
                                         .tile
                                   : choice.plan.tile;
@@ -111,7 +111,7 @@ CoopmatVerdict judgeCoopmat(const TunedDevice& device, const CheckedProblem& pro
     if (chip.avoidsMatrices) {
         return without(VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip");
     }
-    if (usesBf16x3(problem.given) && chip.avoidsBf16x3) {
+    if (usesBf16x3(problem.fields) && chip.avoidsBf16x3) {
         return without(VKF_RULE_CHIP, "fp32 on matrix units was not measured on chips of this vendor");
     }
     if (!caps.storage16()) {
@@ -175,7 +175,7 @@ PathChoice takeScalar(PathVerdict coopmat, PathVerdict decode) {
 } // namespace
 
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const Chip::Path& chip = chipOf(device.caps).path;
     if (p.path != VKF_PATH_AUTO) {
         return {p.path, {}, askedFor(p.path, paths)};

@@ -9,7 +9,7 @@ namespace vkf {
 
 VkfResult decidePortableTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
                              Decision* decision, VkfMessage* message) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     *plan = chooseScalarTile(device, tileProblem(decision->path, problem), &decision->considered);
     if (plan->tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,

@@ -15,7 +15,7 @@ namespace {
 VkfResult onMatrices(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
                      StandardKernels* kernels, VkfMessage* message) {
     const Caps& caps = device.caps;
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const ProductTile tile = chooseProductTile(caps, caps.matrixOf(matrixType(p)), tileProblem(decision->path, problem),
                                                &decision->considered);
     if (tile.workgroupSize() == 0) {

@@ -33,10 +33,10 @@ std::string needy(const CheckedProblem& problem, VkfPath path) {
         }
         if (layout.type != VKF_TYPE_F32 && !movesInQuads(layout)) {
             return std::string("16-bit rows of ") + names[i] +
-                   " that are no multiple of 8 bytes, or over 4 MiB apart, need";
+                   " whose size or stride is not a multiple of 8 bytes, or whose stride exceeds 4 MiB, need";
         }
     }
-    return problem.given.kvSplits > 1 ? "kvSplits over 1 needs" : "";
+    return problem.fields.kvSplits > 1 ? "kvSplits over 1 needs" : "";
 }
 
 bool is16Bit(const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; }

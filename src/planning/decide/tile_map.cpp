@@ -14,7 +14,7 @@ namespace {
 // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
 // about every key then.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     return walksTiles(path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
            p.keys != 0 && !problem.empty;
 }
@@ -42,7 +42,7 @@ std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
 // The most work items that a class of rows can have. A tile of the map whose last rows do not exist has work items for
 // them too.
 uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision, bool bias) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     const uint32_t packed = decision.packedHeads;
     const uint64_t heads = uint64_t{p.batch} * p.queryHeads / packed * decision.splits;
     if (!bias || !decision.biasMaskTile) {
@@ -55,7 +55,7 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 } // namespace
 
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
-    const VkfProblem& p = problem.given;
+    const VkfProblem& p = problem.fields;
     if (!has(p, VKF_USE_BIAS) || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
@@ -73,7 +73,7 @@ std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProble
         return {};
     }
     const bool bias = mapsBias(caps, problem);
-    TileMapChoice map{bias, needsHeads(problem.given, bias), decision.tile.rows, decision.tile.keys, {}};
+    TileMapChoice map{bias, needsHeads(problem.fields, bias), decision.tile.rows, decision.tile.keys, {}};
     if (bias && decision.biasMaskTile) {
         map.rows = decision.biasMaskTile->rows;
         map.keys = decision.biasMaskTile->keys;

@@ -40,8 +40,8 @@ double saturated(VkfType type, double x) {
 template <typename Visit> void forEachRow(const Call& call, const Visit& visit) {
     uint64_t index = 0;
     for (uint64_t head = 0; call.rows != 0 && head < call.heads(); head++) { // without rows heads may be any number
-        for (uint32_t place = 0; place < call.rows; place++) {
-            visit(head, call.row(place), index++);
+        for (uint32_t selected = 0; selected < call.rows; selected++) {
+            visit(head, call.row(selected), index++);
         }
     }
 }

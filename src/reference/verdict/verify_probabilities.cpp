@@ -28,7 +28,7 @@ VKF_FIRST_SIZE(VkfProbabilitiesVerdict, worstReference);
 namespace vkf::reference {
 namespace {
 
-// About so many probabilities of one run are in memory at a time.
+// Probabilities of one run that are in memory at a time, about.
 constexpr uint64_t probabilitiesAtOnce = uint64_t{1} << 22;
 
 constexpr std::array algorithms = {VKF_REFERENCE_STANDARD, VKF_REFERENCE_TILED_FP32,
@@ -43,13 +43,13 @@ bool areFromLse(const VkfProblem& problem) {
 // Returns the call for every `parts`-th of its rows, from row number `part` on.
 Call partOf(const Call& call, uint32_t part, uint32_t parts) {
     Call some = call;
-    some.options.rowBegin = call.placeOf(part);
+    some.options.rowBegin = call.listIndex(part);
     some.options.rowStride = call.options.rowStride * parts;
     some.rows = (call.rows - part - 1) / parts + 1;
     return some;
 }
 
-// Returns lse of the call's rows, as `algorithm` computes it, at their places among all rows.
+// Returns lse of the call's rows, as `algorithm` computes it, at their indices among all rows.
 std::vector<double> lseOf(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
     const std::vector<double> lse = runAlgorithm(call, algorithm, progressBegin, progressEnd).lse;
     std::vector<double> all(call.heads() * call.problem.queryRows);
@@ -99,21 +99,21 @@ double errorOfExponents(const VkfProblem& problem, double lse, const RowSizes& s
     return std::max(ofScores, units * ulp(VKF_TYPE_F32, std::abs(lse)));
 }
 
-// `places` are the places of the call's list of rows among the probabilities.
-void compare(const Call& call, const std::vector<uint32_t>& places, const float* probabilities, const Runs& runs,
+// `indices` are those of the call's list of rows among the probabilities.
+void compare(const Call& call, const std::vector<uint32_t>& indices, const float* probabilities, const Runs& runs,
              const Run& exactRows, Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     const uint64_t heads = call.problem.queryHeads;
     Promise promise(call);
     uint64_t index = 0;
     for (uint64_t head = 0; head < call.heads(); head++) {
-        for (uint32_t place = 0; place < call.rows; place++) {
-            const uint64_t first = (head * call.probabilityRows() + places[call.placeOf(place)]) * keys;
-            const double lse = exactRows.lse[head * call.rows + place];
-            const RowSizes& sizes = exactRows.sizes[head * call.rows + place];
+        for (uint32_t selected = 0; selected < call.rows; selected++) {
+            const uint64_t first = (head * call.probabilityRows() + indices[call.listIndex(selected)]) * keys;
+            const double lse = exactRows.lse[head * call.rows + selected];
+            const RowSizes& sizes = exactRows.sizes[head * call.rows + selected];
             const RowClass ofRow = {scoreClass(lse, sizes.scores), 0};
             const double ofExponents = errorOfExponents(call.problem, lse, sizes);
-            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(place));
+            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(selected));
             for (uint64_t key = 0; key < keys; key++, index++) {
                 const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
@@ -129,14 +129,14 @@ void compare(const Call& call, const std::vector<uint32_t>& places, const float*
     }
 }
 
-// Compares the places whose number is no row: their probabilities must be 0.
-void compareNowhere(const Call& call, const std::vector<uint32_t>& places, const float* probabilities,
+// Compares the rows of the output that no query row belongs to: their probabilities must be 0.
+void compareMissing(const Call& call, const std::vector<uint32_t>& indices, const float* probabilities,
                     Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
-    for (uint64_t head = 0; !places.empty() && head < call.heads(); head++) {
-        for (const uint32_t place : places) {
+    for (uint64_t head = 0; !indices.empty() && head < call.heads(); head++) {
+        for (const uint32_t index : indices) {
             for (uint64_t key = 0; key < keys; key++) {
-                const uint64_t element = (head * call.probabilityRows() + place) * keys + key;
+                const uint64_t element = (head * call.probabilityRows() + index) * keys + key;
                 const auto value = static_cast<double>(probabilities[element]);
                 const double error = value == 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
                 comparison->add({}, error, value, 0.0, {0.0, 0.0}, element);
@@ -149,7 +149,7 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
     Comparison comparison;
     const ChosenRows chosen(given);
     const Call call = chosen.callOf(given);
-    compareNowhere(call, chosen.nowhere, probabilities, &comparison);
+    compareMissing(call, chosen.missing, probabilities, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);
     const auto parts = static_cast<uint32_t>(std::clamp<uint64_t>(all / probabilitiesAtOnce + 1, 1, most));
@@ -161,7 +161,7 @@ VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
         const Run exactRows = runAlgorithm(some, VKF_REFERENCE_DIRECT, begin, middle);
         const Runs runs =
             areFromLse(call.problem) ? runFromLse(some, middle, end) : runAlgorithms(some, Runs{}, middle, end);
-        compare(some, chosen.places, probabilities, runs, exactRows, &comparison);
+        compare(some, chosen.indices, probabilities, runs, exactRows, &comparison);
     }
     VkfProbabilitiesVerdict verdict{};
     const Judgement judgement = comparison.judge([&](const ClassErrors& errors) {

@@ -91,7 +91,7 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
         if (problem.storesP || !isAbout(entry, kernelOf(problem), problem.call)) {
             continue;
         }
-        const TunedBackwardTile& t = entry.gradient;
+        const TunedBackwardTile& t = entry.backward;
         BackwardMatrixTile tile =
             tileOf({t.subgroups, t.ownedTiles, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
         tile.tuned = true;
@@ -111,16 +111,17 @@ uint32_t BackwardMatrixTile::sharedBytes() const {
     const uint32_t unit = stepOf(layout);
     const uint32_t valueRow = VKF_BACKWARD_MATRIX_ROW_WORDS(valueDim, unit, depthSubgroups);
     const uint32_t rowWords = VKF_BACKWARD_MATRIX_ROW_WORDS(headDim, unit, depthSubgroups) + valueRow;
-    const uint32_t places = (twoStages ? 2 : 1) * visited();
+    const uint32_t stagedRows = (twoStages ? 2 : 1) * visited();
     const uint32_t subgroupWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, layout.depth, layout.columns);
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, unit) : 0;
     const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
     const uint32_t joinWords =
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
-    const uint32_t states = owner == BackwardOwner::keys ? places : 1;
-    const uint32_t dropouts = owner == BackwardOwner::keys && dropout ? places : 1;
+    const uint32_t states = owner == BackwardOwner::keys ? stagedRows : 1;
+    const uint32_t dropouts = owner == BackwardOwner::keys && dropout ? stagedRows : 1;
     // The last two words are overflowed, last_empty and last_special of backward_coopmat/globals.glsl.
-    return (VKF_MAX_WORDS(places * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) * wordBytes +
+    return (VKF_MAX_WORDS(stagedRows * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) *
+               wordBytes +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 
@@ -170,9 +171,9 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
 
 std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
                                                      const BackwardTileProblem& problem, bool sameKeys) {
-    const BackwardMatrixTile together = chooseBackwardMatrixTile(device, layout, problem);
-    if (!problem.sumsHeads || !problem.sumsValues || together.tuned) {
-        return {together};
+    const BackwardMatrixTile both = chooseBackwardMatrixTile(device, layout, problem);
+    if (!problem.sumsHeads || !problem.sumsValues || both.tuned) {
+        return {both};
     }
     BackwardTileProblem one = problem;
     one.sumsValues = false;
@@ -181,9 +182,9 @@ std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, 
     one.sumsValues = true;
     BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
     const bool spillsLess =
-        together.registers() > mostRegisters && heads.workgroupSize() != 0 && heads.registers() <= mostRegisters;
+        both.registers() > mostRegisters && heads.workgroupSize() != 0 && heads.registers() <= mostRegisters;
     if (!spillsLess && !(heads.tuned && values.tuned)) {
-        return {together};
+        return {both};
     }
     if (sameKeys) {
         values = heads;

@@ -110,16 +110,16 @@ BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& pro
 }
 
 std::vector<BackwardTile> chooseKeyTiles(const Caps& caps, const BackwardTileProblem& problem) {
-    const BackwardTile together = chooseBackwardTile(caps, problem);
+    const BackwardTile both = chooseBackwardTile(caps, problem);
     if (!problem.sumsHeads || !problem.sumsValues) {
-        return {together};
+        return {both};
     }
     BackwardTileProblem wider = problem;
     wider.sumsHeads = problem.headDim >= problem.valueDim;
     wider.sumsValues = !wider.sumsHeads;
     BackwardTile heads = chooseBackwardTile(caps, wider);
-    if (heads.threadOwned <= together.threadOwned) {
-        return {together};
+    if (heads.threadOwned <= both.threadOwned) {
+        return {both};
     }
     BackwardTile values = heads;
     heads.headColumns4 = columns4Of(true, problem.headDim, heads.lanes);

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "device/given_layouts.hpp"
+#include "device/application_layouts.hpp"
 
 namespace vkf {
 namespace {
@@ -24,18 +24,18 @@ constexpr std::array<TuningField, matrixFieldCount> matrixFields = {{{"type", 0,
 
 // Reads "0.1,0.8,8.0": the row and the column that each bit adds. The text may be empty.
 bool readPlaces(TuningReader& reader, const TuningField& field, std::string_view text,
-                VkfMatrixPlace (&places)[VKF_MATRIX_PLACE_BITS]) {
+                VkfMatrixPosition (&positions)[VKF_MATRIX_POSITION_BITS]) {
     for (uint32_t bit = 0; !text.empty(); bit++) {
         std::string_view column = cutText(&text, ",");
         const std::string_view row = cutText(&column, ".");
-        if (bit == VKF_MATRIX_PLACE_BITS) {
-            return reader.refuse("%s: more than %u bits", ShownText(field.name).text, VKF_MATRIX_PLACE_BITS);
+        if (bit == VKF_MATRIX_POSITION_BITS) {
+            return reader.refuse("%s: more than %u bits", ShownText(field.name).text, VKF_MATRIX_POSITION_BITS);
         }
         uint32_t numbers[2];
         if (!reader.readNumber(field, row, &numbers[0]) || !reader.readNumber(field, column, &numbers[1])) {
             return false;
         }
-        places[bit] = {static_cast<uint16_t>(numbers[0]), static_cast<uint16_t>(numbers[1])};
+        positions[bit] = {static_cast<uint16_t>(numbers[0]), static_cast<uint16_t>(numbers[1])};
     }
     return true;
 }

@@ -74,14 +74,14 @@ bool TuningReader::readFields(std::string_view line, std::span<const TuningField
         if (field == fields.end()) {
             return refuse("%s is not a field here", ShownText(name).text);
         }
-        std::string_view& place = values[static_cast<size_t>(field - fields.begin())];
-        if (!place.empty()) {
+        std::string_view& stored = values[static_cast<size_t>(field - fields.begin())];
+        if (!stored.empty()) {
             return refuse("%s is given twice", ShownText(name).text);
         }
         if (value.empty()) {
             return refuse("%s has no value", ShownText(name).text);
         }
-        place = value;
+        stored = value;
     }
     for (size_t i = 0; i < fields.size(); i++) {
         if (values[i].empty() && fields[i].absent == 0) {

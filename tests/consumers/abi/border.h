@@ -40,9 +40,9 @@ void appendRow(const Gpu* gpu, VkfContext context);
 VkfMergeProblem smallMerge(void);
 VkfAppendProblem smallAppend(void);
 VkfProblem smallForward(void);
-VkfBackwardProblem smallGradient(const VkfProblem* forward);
+VkfBackwardProblem smallBackward(const VkfProblem* forward);
 VkfReferenceInputs smallInputs(void);
-VkfReferenceBackwardInputs smallGradientInputs(void);
+VkfReferenceBackwardInputs smallBackwardInputs(void);
 
 #ifdef VKFLASH_LATER
 /* Each function that takes a struct refuses one with a later field that is not 0, and writes nothing. */

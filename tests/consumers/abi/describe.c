@@ -57,9 +57,9 @@ static void describeMerge(void) {
            (unsigned long long)all->lseElements);
 }
 
-static void describeGradient(void) {
+static void describeBackward(void) {
     const VkfProblem forward = smallForward();
-    const VkfBackwardProblem problem = smallGradient(&forward);
+    const VkfBackwardProblem problem = smallBackward(&forward);
     VkfMessage message;
     VkfTensorLayout* dk = poisonedOutput(sizeof *dk);
     checkVkflash(vkfCheckBackward(&problem, &message), &message);
@@ -72,5 +72,5 @@ void describeProblems(const VkfProblem* problem) {
     describeAttention(problem);
     describeAppend();
     describeMerge();
-    describeGradient();
+    describeBackward();
 }

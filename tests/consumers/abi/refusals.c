@@ -101,23 +101,23 @@ static void refuseRecording(const Gpu* gpu, VkfContext context, const Call* call
 
 static void refuseBackward(void) {
     VkfProblem forward = smallForward();
-    VkfBackwardProblem problem = smallGradient(&forward);
+    VkfBackwardProblem problem = smallBackward(&forward);
     VkfReferenceInputs inputs = smallInputs();
-    VkfReferenceBackwardInputs gradientInputs = smallGradientInputs();
+    VkfReferenceBackwardInputs backwardInputs = smallBackwardInputs();
     double dq[8] = {0};
     VkfReferenceGradients gradients = {.structSize = sizeof gradients, .dq = dq};
     EXPECT_REFUSAL(forward, vkfCheckBackward(&problem, NULL));
     EXPECT_REFUSAL(problem, vkfCheckBackward(&problem, NULL));
-    EXPECT_REFUSAL(problem, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(inputs, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(gradientInputs, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
-    EXPECT_REFUSAL(gradients, vkfReferenceBackward(&problem, &inputs, &gradientInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(problem, vkfReferenceBackward(&problem, &inputs, &backwardInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(inputs, vkfReferenceBackward(&problem, &inputs, &backwardInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(backwardInputs, vkfReferenceBackward(&problem, &inputs, &backwardInputs, NULL, &gradients, NULL));
+    EXPECT_REFUSAL(gradients, vkfReferenceBackward(&problem, &inputs, &backwardInputs, NULL, &gradients, NULL));
     require(dq[0] == 0, "a refused backward pass has written");
 
     VkfBackwardOutputs outputs = {.structSize = sizeof outputs};
     VkfBackwardVerdict verdict = {.structSize = sizeof verdict};
     EXPECT_REFUSAL(outputs,
-                   vkfReferenceVerifyBackward(&problem, &inputs, &gradientInputs, NULL, &outputs, &verdict, NULL));
+                   vkfReferenceVerifyBackward(&problem, &inputs, &backwardInputs, NULL, &outputs, &verdict, NULL));
 }
 
 static void refuseReference(const Call* call) {

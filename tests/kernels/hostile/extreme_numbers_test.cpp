@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "support/call.hpp"
 #include "support/lacking.hpp"
 #include "support/masks.hpp"
@@ -22,8 +22,8 @@
 
 namespace {
 
-using vkf::test::GradientInputs;
-using vkf::test::GradientOutcome;
+using vkf::test::BackwardInputs;
+using vkf::test::BackwardOutcome;
 using vkf::test::Inputs;
 using vkf::test::Outcome;
 using vkf::test::problemOf;
@@ -197,12 +197,12 @@ void onBackwardVariations(std::initializer_list<uint32_t> some, const VkfProblem
         forward.q = forward.k = forward.v = forward.o = vkf::dense(type);
         forward = vkf::test::fittedBackward(deviceOf(variation), forward);
         apply(variation, forward);
-        const VkfBackwardProblem problem = vkf::test::gradientOf(forward, vkf::test::allGradients(forward));
+        const VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
         Inputs inputs = vkf::test::makeInputs(forward, {});
         edit(forward, inputs);
-        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         vkf::test::computeForward(forward, inputs, VKF_TYPE_F32, &more);
-        const GradientOutcome outcome = vkf::test::runGradient(deviceOf(variation), problem, inputs, more);
+        const BackwardOutcome outcome = vkf::test::runBackward(deviceOf(variation), problem, inputs, more);
         INFO(variation.name << ": " << outcome.text());
         CHECK(outcome.passed());
         visit(problem, inputs, more, outcome);
@@ -210,8 +210,8 @@ void onBackwardVariations(std::initializer_list<uint32_t> some, const VkfProblem
 }
 
 // dv of each key in fp64, from the given lse.
-void checkDv(const VkfBackwardProblem& problem, const Inputs& inputs, const GradientInputs& more,
-             const GradientOutcome& outcome,
+void checkDv(const VkfBackwardProblem& problem, const Inputs& inputs, const BackwardInputs& more,
+             const BackwardOutcome& outcome,
              const std::function<double(uint64_t head, uint64_t row, uint64_t key)>& added) {
     const VkfProblem& p = *problem.forward;
     const VkfTensorLayout dout = vkf::layoutOf(problem, VKF_BACKWARD_DOUT);
@@ -354,8 +354,8 @@ TEST_CASE("a slope of ALiBi may be any finite fp32 number", "[extreme_numbers]")
 TEST_CASE("the backward pass takes any finite bias", "[extreme_numbers]") {
     onBackwardVariations(
         {0, 4}, biasProblem(VKF_TYPE_F32), [](const VkfProblem& p, Inputs& inputs) { fillBias(p, inputs); },
-        [](const VkfBackwardProblem& p, const Inputs& inputs, const GradientInputs& more,
-           const GradientOutcome& outcome) {
+        [](const VkfBackwardProblem& p, const Inputs& inputs, const BackwardInputs& more,
+           const BackwardOutcome& outcome) {
             checkDv(p, inputs, more, outcome, [](uint64_t, uint64_t row, uint64_t key) {
                 return static_cast<double>(static_cast<float>(biasRows[row].bias(key))); // as stored
             });
@@ -369,8 +369,8 @@ TEST_CASE("the backward pass takes any finite sink", "[extreme_numbers]") {
     for (const std::vector<float>& two : {std::vector<float>{-3.4028235e38F, 3.4028235e38F}, {-2.4e38F, 2.4e38F}}) {
         onBackwardVariations(
             {2, 4}, given, [&](const VkfProblem&, Inputs& inputs) { inputs.sinks = two; },
-            [](const VkfBackwardProblem& p, const Inputs& inputs, const GradientInputs& more,
-               const GradientOutcome& outcome) {
+            [](const VkfBackwardProblem& p, const Inputs& inputs, const BackwardInputs& more,
+               const BackwardOutcome& outcome) {
                 checkDv(p, inputs, more, outcome,
                         [](uint64_t, uint64_t row, uint64_t key) { return key + 6 > row ? -infinity : 0.0; });
             });
@@ -389,7 +389,7 @@ TEST_CASE("the backward pass takes any softcap", "[extreme_numbers]") {
                     vkfStoreElement(p.q.type, inputs.q.data(), i, 0.0);
                 }
             },
-            [](const VkfBackwardProblem&, const Inputs&, const GradientInputs&, const GradientOutcome&) {});
+            [](const VkfBackwardProblem&, const Inputs&, const BackwardInputs&, const BackwardOutcome&) {});
     }
 }
 

@@ -14,7 +14,7 @@
 #include "kernels/append_runs.hpp"
 #include "kernels/hostile/fenced.hpp"
 #include "kernels/random_problems.hpp"
-#include "reference/gradient_cases.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/call.hpp"
 #include "support/dice.hpp"
 #include "support/lacking.hpp"
@@ -208,7 +208,7 @@ void runHostile(uint32_t problems, bool blocks) {
 }
 
 // Runs calls of one backward pass. Its inputs o, lse and dout are NaN, because only addresses count here.
-void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t seed) {
+void runHostileBackward(Fenced& memory, const Variation& variation, uint32_t seed) {
     if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
         return;
     }
@@ -219,15 +219,15 @@ void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t see
     forward.use &= ~static_cast<VkfUse>(VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS);
     forward.probabilityRowCount = 0;
     vkf::enable(forward, VKF_USE_LSE);
-    const VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
     vkf::host::Device& device = deviceOf(variation);
-    vkf::Backward gradient;
+    vkf::Backward backward;
     VkfMessage message{};
-    if (vkfCreateBackward(device.context(), &problem, gradient.put(), &message) != VKF_SUCCESS) {
+    if (vkfCreateBackward(device.context(), &problem, backward.put(), &message) != VKF_SUCCESS) {
         return;
     }
     auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(gradient.get(), &info, &message) == VKF_SUCCESS);
+    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, &message) == VKF_SUCCESS);
     INFO("seed " << seed << ", backward, on " << variation.name << ": " << vkf::test::describe(forward));
     Inputs inputs = vkf::test::makeInputs(forward, data);
     for (uint32_t call = 0; call < callsOfPlan; call++) {
@@ -250,7 +250,7 @@ void runHostileGradient(Fenced& memory, const Variation& variation, uint32_t see
         bindings.dv = room(VKF_BACKWARD_DV);
         bindings.scratch = memory.place(info.scratchBytes, true);
         device.submit([&](VkCommandBuffer commands) {
-            const VkfResult result = vkfCmdBackward(commands, gradient.get(), &bindings, &message);
+            const VkfResult result = vkfCmdBackward(commands, backward.get(), &bindings, &message);
             INFO(message.text);
             CHECK(result == VKF_SUCCESS);
         });
@@ -329,7 +329,7 @@ TEST_CASE("integers of any value make no backward pass touch memory outside of t
             SKIP("the device's addresses are not addresses of this process");
         }
         for (uint32_t seed = 1; seed <= seeds; seed++) {
-            runHostileGradient(*memory, variation, seed);
+            runHostileBackward(*memory, variation, seed);
         }
     }
 }

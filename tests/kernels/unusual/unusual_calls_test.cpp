@@ -11,19 +11,19 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "kernels/gradient/gradient_runs.hpp"
+#include "kernels/backward/backward_runs.hpp"
 #include "support/device.hpp"
 #include "support/everywhere.hpp"
 #include "support/masks.hpp"
 
 namespace {
 
+using vkf::test::BackwardInputs;
+using vkf::test::BackwardOutcome;
 using vkf::test::checkEverywhere;
 using vkf::test::checkOn;
 using vkf::test::Data;
 using vkf::test::DeviceInputs;
-using vkf::test::GradientInputs;
-using vkf::test::GradientOutcome;
 using vkf::test::Guarded;
 using vkf::test::Inputs;
 using vkf::test::inTurn;
@@ -123,26 +123,26 @@ TEST_CASE("the backward pass takes packed buffers that are longer than their seq
         VkfProblem exact = packedCall(VKF_TYPE_F16, data);
         apply(variation, exact);
         const auto problemFor = [](const VkfProblem& forward) {
-            VkfBackwardProblem problem = vkf::test::gradientOf(forward);
+            VkfBackwardProblem problem = vkf::test::backwardOf(forward);
             problem.dout = problem.dq = forward.q;
             problem.dk = problem.dv = forward.k;
             return problem;
         };
         const VkfBackwardProblem problem = problemFor(exact);
         const Inputs inputs = vkf::test::makeInputs(exact, data);
-        GradientInputs more = vkf::test::makeGradientInputs(problem);
+        BackwardInputs more = vkf::test::makeBackwardInputs(problem);
         vkf::test::computeForward(exact, inputs, VKF_TYPE_F32, &more);
-        const GradientOutcome expected = runGradientUnjudged(deviceOf(variation), problem, inputs, more);
-        CHECK(runGradient(deviceOf(variation), problem, inputs, more).passed());
+        const BackwardOutcome expected = runBackwardUnjudged(deviceOf(variation), problem, inputs, more);
+        CHECK(runBackward(deviceOf(variation), problem, inputs, more).passed());
 
         const VkfProblem long_ = longer(exact);
         const VkfBackwardProblem longProblem = problemFor(long_);
-        GradientInputs longMore = more;
+        BackwardInputs longMore = more;
         longMore.dout = withTail(more.dout, vkf::layoutOf(longProblem, VKF_BACKWARD_DOUT));
         longMore.o = withTail(more.o, vkf::layoutOf(long_, VKF_TENSOR_O));
         longMore.lse = withTails(more.lse, exact.queryRows, 14);
-        const GradientOutcome outcome =
-            runGradientUnjudged(deviceOf(variation), longProblem, withTails(inputs, long_), longMore);
+        const BackwardOutcome outcome =
+            runBackwardUnjudged(deviceOf(variation), longProblem, withTails(inputs, long_), longMore);
         INFO(variation.name << ": " << expected.text());
         CHECK(beginsWith(outcome.outputs.dq, expected.outputs.dq));
         CHECK(beginsWith(outcome.outputs.dk, expected.outputs.dk));
@@ -174,9 +174,9 @@ TEST_CASE("all KV heads may share one k and one v by strides of 0", "[unusual_ca
         if (!leavesOut(deviceOf(variation), {VKF_TYPE_F16})) {
             VkfProblem forward = problem;
             apply(variation, forward);
-            const VkfBackwardProblem gradient = vkf::test::gradientOf(forward); // dk and dv are dense
-            const GradientOutcome outcome =
-                runGradient(deviceOf(variation), gradient, inputs, vkf::test::makeGradientInputs(gradient));
+            const VkfBackwardProblem backward = vkf::test::backwardOf(forward); // dk and dv are dense
+            const BackwardOutcome outcome =
+                runBackward(deviceOf(variation), backward, inputs, vkf::test::makeBackwardInputs(backward));
             INFO(outcome.text());
             CHECK(outcome.passed());
         }

@@ -79,7 +79,7 @@ std::vector<TuningEntry> tuningData() {
         entries.back().coopmat = {4, 1, 2, masked ? 1U : 3U};
         for (const TunedKernel kernel : {TunedKernel::dq, TunedKernel::dkAndDv}) {
             entries.push_back(entryFor(VKF_PATH_COOPMAT, kernel, masked));
-            entries.back().gradient = {4, 1, 2, 1, 1};
+            entries.back().backward = {4, 1, 2, 1, 1};
         }
     }
     return entries;

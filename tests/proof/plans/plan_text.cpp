@@ -42,13 +42,13 @@ private:
 uint32_t number(Operand operand) { return static_cast<uint32_t>(operand); }
 
 void add(Text& text, const Phase& phase) {
-    const auto& [variant, operands, params, lse, items, passes, itemsPerStep, joins, alternates] = phase;
+    const auto& [variant, operands, params, lse, items, passes, itemsPerStep, barrierBefore, interleaved] = phase;
     const auto& [kernel, storage16, subgroups, exchange, rolled, bf16, subgroupSize, constants] = variant;
     text.text("phase", traitsOf(kernel).name).field("storage16", storage16).field("subgroups", subgroups);
     text.field("exchange", exchange).field("rolled", rolled).field("bf16", bf16).field("subgroupSize", subgroupSize);
     text.words("constants", constants).words("operands", operands).words("params", params);
     text.field("lse", number(lse)).field("items", items).field("passes", passes).field("itemsPerStep", itemsPerStep);
-    text.field("joins", joins).field("alternates", alternates);
+    text.field("barrierBefore", barrierBefore).field("interleaved", interleaved);
 }
 
 void add(Text& text, const ConsideredTile& considered) {
@@ -121,7 +121,7 @@ std::string textOf(const BackwardPlan& plan) {
     text.field("ds", plan.scratch.offset(ScratchRange::storedDs))
         .field("p", plan.scratch.offset(ScratchRange::storedP));
     text.field("sums", plan.scratch.offset(ScratchRange::partialSums)).field("bandKeys", plan.bandKeys());
-    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("gradientTable", plan.table);
+    text.text("rowTile", rowTileText).text("keyTile", keyTileText).words("backwardTable", plan.table);
     return text.str();
 }
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "problem/gradient.hpp"
+#include "problem/backward.hpp"
 #include "proof/plans/described_devices.hpp"
 #include "proof/plans/plan_text.hpp"
 #include "proof/plans/random_problems.hpp"
@@ -40,8 +40,8 @@ Outcome planOf(const DescribedDevice& device, const VkfProblem& problem) {
 }
 
 Outcome planOf(const DescribedDevice& device, const VkfBackwardProblem& problem) {
-    vkf::CheckedGradient checked{};
-    if (const VkfResult result = vkf::checkGradient(&problem, &checked, nullptr); result != VKF_SUCCESS) {
+    vkf::CheckedBackward checked{};
+    if (const VkfResult result = vkf::checkBackward(&problem, &checked, nullptr); result != VKF_SUCCESS) {
         return refusedWithoutDevice(result);
     }
     vkf::BackwardPlan plan;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "device/application_layouts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "base/message.hpp"
+
+namespace vkf {
+namespace {
+
+using Position = MatrixLayout::Position;
+
+// One of the three matrices of a product.
+struct Matrix {
+    const char* name;
+    const VkfElementLayout& layout;
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t lanes;
+
+    uint32_t elements() const { return rows * columns / lanes; } // of an invocation
+    Position positionOf(uint32_t element, uint32_t lane) const {
+        Position sum{0, 0};
+        for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
+            for (const auto& [number, bits] :
+                 {std::pair{element, layout.elementBits}, std::pair{lane, layout.laneBits}}) {
+                sum.row += (number >> bit & 1) * bits[bit].row;
+                sum.column += (number >> bit & 1) * bits[bit].column;
+            }
+        }
+        return sum;
+    }
+};
+
+std::array<Matrix, 3> matricesOf(const VkfMatrixLayout& given) {
+    return {{{"result", given.result, given.rows, given.columns, given.lanes},
+             {"left", given.left, given.rows, given.depth, given.lanes},
+             {"right", given.right, given.depth, given.columns, given.lanes}}};
+}
+
+bool isZero(const VkfMatrixPosition& position) { return position.row == 0 && position.column == 0; }
+
+VkfResult checkSizes(const VkfMatrixLayout& given, VkfMessage* message) {
+    if (given.type != VKF_TYPE_F16 && given.type != VKF_TYPE_BF16) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type is %d; it must be VKF_TYPE_F16 or VKF_TYPE_BF16",
+                    given.type);
+    }
+    if (given.rows == 0 || given.columns == 0 || given.depth == 0 || given.lanes == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a product of %ux%ux%u in %u lanes does not exist", given.rows,
+                    given.columns, given.depth, given.lanes);
+    }
+    if (std::any_of(std::begin(given.reserved), std::end(given.reserved), [](uint32_t field) { return field != 0; })) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "reserved must be 0");
+    }
+    if (!suitsKernels(given.lanes, given.rows, given.columns, given.depth)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "kernels cannot use matrices of %ux%ux%u in %u lanes", given.rows,
+                    given.columns, given.depth, given.lanes);
+    }
+    return VKF_SUCCESS;
+}
+
+// Refuses positions of bits that no number of an element or a lane has.
+VkfResult checkBits(const Matrix& matrix, VkfMessage* message) {
+    const struct {
+        const char* name;
+        const VkfMatrixPosition* bits;
+        uint32_t count; // of the numbers
+        const char* what;
+    } lists[] = {{"elementBits", matrix.layout.elementBits, matrix.elements(), "elements in an invocation"},
+                 {"laneBits", matrix.layout.laneBits, matrix.lanes, "lanes"}};
+    for (const auto& list : lists) {
+        for (uint32_t bit = 0; bit < VKF_MATRIX_POSITION_BITS; bit++) {
+            if (list.count >> bit <= 1 && !isZero(list.bits[bit])) {
+                return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s: %s[%u] is not 0, but there are %u %s",
+                            matrix.name, list.name, bit, list.count, list.what);
+            }
+        }
+    }
+    return VKF_SUCCESS;
+}
+
+// Refuses a layout in which two elements share a position, or an element has a position outside of the matrix. The bits
+// of other layouts all add a power of two of rows or of columns, because other sums do not reach each position once.
+VkfResult checkPermutation(const Matrix& matrix, VkfMessage* message) {
+    constexpr uint32_t nobody = UINT32_MAX;
+    const uint32_t elements = matrix.elements();
+    std::vector<uint32_t> owners(size_t{matrix.rows} * matrix.columns, nobody);
+    for (uint32_t number = 0; number < owners.size(); number++) {
+        const uint32_t element = number % elements;
+        const uint32_t lane = number / elements;
+        const Position position = matrix.positionOf(element, lane);
+        if (position.row >= matrix.rows || position.column >= matrix.columns) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                        "%s: element %u of lane %u is at row %u, column %u, outside of a matrix of %ux%u", matrix.name,
+                        element, lane, position.row, position.column, matrix.rows, matrix.columns);
+        }
+        uint32_t& owner = owners[size_t{position.row} * matrix.columns + position.column];
+        if (owner != nobody) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                        "%s: not a permutation: element %u of lane %u and element %u of lane %u are both at row %u, "
+                        "column %u",
+                        matrix.name, owner % elements, owner / elements, element, lane, position.row, position.column);
+        }
+        owner = number;
+    }
+    return VKF_SUCCESS;
+}
+
+// Whether the elements of an invocation that lie in one row have consecutive numbers, in the order of their columns.
+bool hasFragmentRows(const VkfElementLayout& layout) {
+    uint32_t lastColumn = 0;
+    bool rows = false;
+    return std::all_of(std::begin(layout.elementBits), std::end(layout.elementBits),
+                       [&](const VkfMatrixPosition& position) {
+                           rows = rows || position.row != 0;
+                           const bool inOrder = position.column == 0 || (!rows && position.column > lastColumn);
+                           lastColumn = std::max<uint32_t>(lastColumn, position.column);
+                           return inOrder;
+                       });
+}
+
+bool isAlike(const VkfElementLayout& a, const VkfElementLayout& b, bool transposed) {
+    const auto same = [transposed](const VkfMatrixPosition& x, const VkfMatrixPosition& y) {
+        return transposed ? x.row == y.column && x.column == y.row : x.row == y.row && x.column == y.column;
+    };
+    return std::equal(std::begin(a.elementBits), std::end(a.elementBits), std::begin(b.elementBits), same) &&
+           std::equal(std::begin(a.laneBits), std::end(a.laneBits), std::begin(b.laneBits), same);
+}
+
+VkfResult checkForm(const VkfMatrixLayout& given, VkfMessage* message) {
+    if (!hasFragmentRows(given.result)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "result: kernels need low bits of the element that choose a column, in rising order");
+    }
+    if (given.columns == given.depth && !isAlike(given.result, given.left, false)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "left: kernels need left operands that are laid out like results");
+    }
+    return VKF_SUCCESS;
+}
+
+template <size_t count>
+void copyPositions(const VkfMatrixPosition (&from)[VKF_MATRIX_POSITION_BITS], std::array<Position, count>* to) {
+    std::transform(from, from + count, to->begin(), [](const VkfMatrixPosition& position) {
+        return Position{position.row, position.column};
+    });
+}
+
+// Whether the narrow shape is laid out like the full shape without the columns that it lacks.
+bool isNarrowed(const VkfMatrixLayout& full, const VkfMatrixLayout& narrow) {
+    const auto wideMatrices = matricesOf(full);
+    const auto narrowMatrices = matricesOf(narrow);
+    for (const size_t i : {0U, 2U}) { // result, right operand
+        const Matrix& wide = wideMatrices[i];
+        for (uint32_t lane = 0; lane < full.lanes; lane++) {
+            uint32_t next = 0;
+            for (uint32_t element = 0; element < wide.elements(); element++) {
+                const Position position = wide.positionOf(element, lane);
+                if (position.column < narrow.columns && narrowMatrices[i].positionOf(next++, lane) != position) {
+                    return false;
+                }
+            }
+        }
+    }
+    return isAlike(full.left, narrow.left, false);
+}
+
+bool isOfShape(const VkfMatrixLayout& given, const MatrixShape& shape) {
+    return shape.type == given.type && shape.rows == given.rows && shape.columns == given.columns &&
+           shape.depth == given.depth;
+}
+
+// Chooses among the application's layouts of a type: the largest one that kernels can use, and the narrowest shape
+// beside it. Changes nothing if no layout is about the type.
+void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUse* use) {
+    MatrixLayout best;
+    const VkfMatrixLayout* full = nullptr;
+    for (const VkfMatrixLayout& one : given) {
+        if (one.type != type || one.columns != one.depth) {
+            continue;
+        }
+        use->fromApplication = true;
+        MatrixLayout layout;
+        if (readMatrixLayout(one, &layout, nullptr) == VKF_SUCCESS && &larger(best, layout) == &layout) {
+            best = layout;
+            full = &one;
+        }
+    }
+    for (const VkfMatrixLayout& one : given) {
+        const bool narrow = full != nullptr && one.type == type && one.rows == full->rows && one.depth == full->depth &&
+                            one.columns < best.fewestColumns();
+        if (narrow && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isNarrowed(*full, one)) {
+            best.narrowColumns = one.columns;
+        }
+    }
+    if (use->fromApplication) {
+        use->known = best;
+    }
+}
+
+} // namespace
+
+VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, VkfMessage* message) {
+    VkfResult result = checkSizes(given, message);
+    for (const Matrix& matrix : matricesOf(given)) {
+        result = result == VKF_SUCCESS ? checkBits(matrix, message) : result;
+        result = result == VKF_SUCCESS ? checkPermutation(matrix, message) : result;
+    }
+    result = result == VKF_SUCCESS ? checkForm(given, message) : result;
+    if (result == VKF_SUCCESS && layout != nullptr) {
+        *layout = {
+            given.rows, given.columns, given.depth, given.lanes, {}, {}, false, isAlike(given.left, given.right, true)};
+        copyPositions(given.result.elementBits, &layout->elementBits);
+        copyPositions(given.result.laneBits, &layout->laneBits);
+    }
+    return result;
+}
+
+VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> given, Caps* caps, VkfMessage* message) {
+    for (size_t i = 0; i < given.size(); i++) {
+        VkfMessage detail{};
+        if (readMatrixLayout(given[i], nullptr, &detail) == VKF_ERROR_INVALID_ARGUMENT) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "matrixLayouts[%zu]: %s", i, detail.text);
+        }
+        const bool exists = given[i].lanes == caps->subgroupSize &&
+                            std::any_of(caps->matrixShapes.begin(), caps->matrixShapes.end(),
+                                        [&](const MatrixShape& shape) { return isOfShape(given[i], shape); });
+        if (!exists) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                        "matrixLayouts[%zu]: this device multiplies no %s matrices of %ux%ux%u in subgroups of %u", i,
+                        vkfTypeName(given[i].type), given[i].rows, given[i].columns, given[i].depth, given[i].lanes);
+        }
+    }
+    useLayoutsOf(VKF_TYPE_F16, given, &caps->f16Matrix);
+    useLayoutsOf(VKF_TYPE_BF16, given, &caps->bf16Matrix);
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf
+
+VkfResult vkfCheckMatrixLayout(const VkfMatrixLayout* layout, VkfMessage* message) {
+    return layout != nullptr ? vkf::readMatrixLayout(*layout, nullptr, message)
+                             : vkf::fail(message, VKF_ERROR_INVALID_ARGUMENT, "layout is null");
+}
