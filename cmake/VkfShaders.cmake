@@ -113,7 +113,8 @@ endfunction()
 # vkf_embed_shaders(<target> <shaders>): compiles the source of the vkf_add_shaders target <shaders> into <target>.
 function(vkf_embed_shaders target shaders)
   get_target_property(cpp ${shaders} VKF_SHADER_TABLE)
-  set_source_files_properties("${cpp}" TARGET_DIRECTORY ${target} PROPERTIES GENERATED ON)
+  set_source_files_properties("${cpp}" TARGET_DIRECTORY ${target} PROPERTIES
+    GENERATED ON SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${cpp}")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   add_dependencies(${target} ${shaders})

@@ -8,6 +8,9 @@
 
 #include "shared/stored_types.h"
 
+/* Bytes of a word of shared memory, which all sizes below count. */
+#define VKF_WORD_BYTES 16
+
 /* Shared memory of the tiled kernels, in 16-byte words. Each row of q, k and p has one word of padding, so that lanes
  * that read neighbouring rows use different banks. */
 #define VKF_STAGED_ROW_WORDS(chunk_dim4) ((chunk_dim4) + 1)

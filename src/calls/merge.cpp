@@ -89,7 +89,7 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
 }
 
 // Returns the bytes of an array. 0 for arrays of other calls, and without the array.
-uint64_t arrayBytes(const VkfMergeProblem& p, const MergeLayouts& layout, VkfArray array) {
+uint64_t mergeArrayBytes(const VkfMergeProblem& p, const MergeLayouts& layout, VkfArray array) {
     switch (array) {
     case VKF_ARRAY_LSE:
         return has(p, VKF_USE_LSE) ? uint64_t{p.batch} * p.heads * p.rows * sizeof(float) : 0;
@@ -231,8 +231,9 @@ VkfResult vkfCheckMerge(const VkfMergeProblem* problem, VkfMessage* message) {
 uint64_t vkfGetMergeArrayBytes(const VkfMergeProblem* problem, VkfArray array) {
     VkfMergeProblem read{};
     vkf::MergeLayouts layouts{};
-    return vkf::checkMerge(problem, &read, &layouts, nullptr) == VKF_SUCCESS ? vkf::arrayBytes(read, layouts, array)
-                                                                             : 0;
+    return vkf::checkMerge(problem, &read, &layouts, nullptr) == VKF_SUCCESS
+               ? vkf::mergeArrayBytes(read, layouts, array)
+               : 0;
 }
 
 VkfResult vkfGetMergeTensorLayout(const VkfMergeProblem* problem, VkfMergeRole role, VkfTensorLayout* layout,

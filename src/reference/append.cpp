@@ -28,7 +28,7 @@ struct RowIndex {
     uint64_t row;
 };
 
-uint64_t elementOf(const VkfTensorLayout& layout, const RowIndex& index) {
+uint64_t elementOfRow(const VkfTensorLayout& layout, const RowIndex& index) {
     return index.batch * layout.batchStride + index.head * layout.headStride + index.row * layout.rowStride;
 }
 
@@ -106,7 +106,7 @@ private:
 
     static std::vector<double> load(const void* base, const VkfTensorLayout& layout, const RowIndex& index) {
         std::vector<double> row(layout.dim);
-        const uint64_t first = elementOf(layout, index);
+        const uint64_t first = elementOfRow(layout, index);
         for (uint32_t d = 0; d < layout.dim; d++) {
             row[d] = vkfLoadElement(layout.type, base, first + d);
         }
@@ -115,7 +115,7 @@ private:
 
     static void store(void* base, const VkfTensorLayout& layout, const RowIndex& index,
                       const std::vector<double>& row) {
-        const uint64_t first = elementOf(layout, index);
+        const uint64_t first = elementOfRow(layout, index);
         const uint32_t block = vkfBlockElements(layout.type);
         if (block > 1) {
             const std::vector<float> values(row.begin(), row.end());

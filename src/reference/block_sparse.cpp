@@ -17,10 +17,8 @@
 namespace vkf::reference {
 namespace {
 
-constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
-
 // Returns exp(a - b). For a = -infinity it is 0, even if b is -infinity too.
-double ratio(double a, double b) { return a == minusInfinity ? 0.0 : std::exp(a - b); }
+double ratio(double a, double b) { return a == minusInfinity<double> ? 0.0 : std::exp(a - b); }
 
 struct RowState {
     double m;
@@ -70,7 +68,7 @@ private:
         for (uint32_t i = 0; i < block.rows; i++) {
             const uint64_t element = elementOf(q, block.batch, block.queryHead, call_.row(block.first + i));
             loadElements(q.type, call_.inputs.q, element, q.dim, &q_[size_t{i} * q.dim], 1);
-            rows_[i] = {minusInfinity, 0.0, visibleKeys(block.mask, block.row(call_, block.first + i))};
+            rows_[i] = {minusInfinity<double>, 0.0, visibleKeys(block.mask, block.row(call_, block.first + i))};
         }
         std::fill(o_.begin(), o_.end(), 0.0);
     }
@@ -96,10 +94,10 @@ private:
         dropout_.load(block.batch, block.queryHead, block.row(call_, block.first + i));
         const auto count = static_cast<size_t>(keys.end - keys.begin);
         dotKeys<double, false>(head, &q_[size_t{i} * call_.problem.headDim], keys, s_.data());
-        double mBlock = minusInfinity;
+        double mBlock = minusInfinity<double>;
         for (size_t j = 0; j < count; j++) {
             const int64_t key = keys.begin + static_cast<int64_t>(j);
-            s_[j] = isOpen(block, i, key) ? terms_.add(finalScore(s_[j]), key) : minusInfinity;
+            s_[j] = isOpen(block, i, key) ? terms_.add(finalScore(s_[j]), key) : minusInfinity<double>;
             mBlock = std::max(mBlock, s_[j]);
         }
         double lBlock = 0.0;

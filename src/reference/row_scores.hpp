@@ -17,7 +17,7 @@ namespace vkf::reference {
 
 // The number that scores are measured from, so that no exponential overflows. If all scores are -infinity, any finite
 // number gives probabilities of 0.
-inline double origin(double m) { return m == -std::numeric_limits<double>::infinity() ? 0.0 : m; }
+inline double origin(double m) { return m == minusInfinity<double> ? 0.0 : m; }
 
 class RowScores {
 public:

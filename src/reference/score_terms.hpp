@@ -17,6 +17,9 @@
 
 namespace vkf::reference {
 
+// The running maximum of a row that has seen no key, and the score of a key that a row does not see.
+template <typename Real> inline constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
+
 // The usual slope of head h of `heads` (Press et al. 2021, arXiv 2108.12409, and its code for other numbers than powers
 // of two): n is the largest power of two up to `heads`.
 inline double usualSlope(uint32_t heads, uint32_t head) {
@@ -43,7 +46,7 @@ public:
     // m + log l in natural units.
     Real lse(Real m, Real l) const {
         if (l == 0) {
-            return -std::numeric_limits<Real>::infinity();
+            return minusInfinity<Real>;
         }
         return natural_ ? m + std::log(l) : (m + std::log2(l)) * std::numbers::ln2_v<Real>;
     }
@@ -113,7 +116,7 @@ public:
             const double bias =
                 vkfLoadElement(call_->problem.bias.type, call_->inputs.bias, biasRow_ + static_cast<uint64_t>(key));
             // A bias of -infinity drops the key, whatever the factor is.
-            const Real unit = bias == -std::numeric_limits<double>::infinity() ? static_cast<Real>(unit_) : biasUnit_;
+            const Real unit = bias == minusInfinity<double> ? static_cast<Real>(unit_) : biasUnit_;
             s += static_cast<Real>(static_cast<float>(static_cast<double>(unit) * bias)); // the fp32 product
         }
         const auto stored = static_cast<float>(s);

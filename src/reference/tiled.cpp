@@ -22,8 +22,6 @@
 namespace vkf::reference {
 namespace {
 
-template <typename Real> constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
-
 template <typename Real> struct RowState {
     Real m;
     Real l;

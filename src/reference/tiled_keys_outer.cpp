@@ -15,8 +15,6 @@
 namespace vkf::reference {
 namespace {
 
-constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
-
 class TiledKeysOuter final : public Algorithm {
 public:
     explicit TiledKeysOuter(const Call& call)
@@ -25,7 +23,7 @@ public:
           pv_(columns_) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
-        std::fill(m_.begin(), m_.end(), minusInfinity); // 2
+        std::fill(m_.begin(), m_.end(), minusInfinity<double>); // 2
         std::fill(l_.begin(), l_.end(), 0.0);
         std::fill(o_.begin(), o_.end(), 0.0);
         const auto tileKeys = static_cast<int64_t>(s_.size());
@@ -51,7 +49,7 @@ private:
 
     void updateRow(const KvHead& head, KeyRange tile, uint32_t i) {
         const auto scoreOf = [&](int64_t key) -> double& { return s_[static_cast<size_t>(key - tile.begin)]; };
-        double mTile = minusInfinity; // 9, 10
+        double mTile = minusInfinity<double>; // 9, 10
         scores_.forEachVisible(tile, [&](KeyRange keys) {
             scores_.compute(head, keys, &scoreOf(keys.begin));
             for (int64_t key = keys.begin; key < keys.end; key++) {

@@ -6,6 +6,7 @@
 
 #include "device/chips.hpp"
 #include "shared/attention_params.h"
+#include "shared/tile_memory.h"
 #include "tiles/amd/registers.hpp"
 #include "tiles/rejections.hpp"
 #include "tiles/tuning_file.hpp"
@@ -14,16 +15,14 @@ namespace vkf {
 namespace {
 
 using Coopmat = Chip::Coopmat;
-using Candidate = CoopmatCandidate;
 
-constexpr uint32_t wordBytes = 16;
 constexpr uint32_t addressBytes = 8; // address of one row of the bias
 
-std::span<const Candidate> candidatesFor(const Coopmat& chip, const MatrixLayout& layout, bool bf16x3) {
+std::span<const CoopmatCandidate> candidatesFor(const Coopmat& chip, const MatrixLayout& layout, bool bf16x3) {
     return bf16x3 ? chip.bf16x3Candidates : layout.viaShared ? chip.viaSharedCandidates : chip.registerCandidates;
 }
 
-CoopmatTile tileOf(const Candidate& candidate, const Caps& caps, const MatrixLayout& layout,
+CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const MatrixLayout& layout,
                    const TileProblem& problem) {
     CoopmatTile tile;
     tile.layout = layout;
@@ -54,7 +53,7 @@ bool isUneven(const TileProblem& problem) { return problem.masked && problem.que
 bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem.queryRows / 2 < problem.keys; }
 
 // Why the candidate is not for this problem.
-Rejection otherProblem(const Coopmat& chip, const Candidate& candidate, const TileProblem& problem) {
+Rejection otherProblem(const Coopmat& chip, const CoopmatCandidate& candidate, const TileProblem& problem) {
     const uint32_t mostKeys =
         endsEarly(problem) ? std::min(candidate.mostMaskedKeys, chip.fewKeysOfTriangle) : candidate.mostMaskedKeys;
     const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
@@ -120,7 +119,7 @@ uint64_t wantedSplits(const Coopmat& chip, const CoopmatTile& tile, const TilePr
 void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem, BlockTiles tiles,
                      KeySplits keySplits, TileSearch<CoopmatPlan>& search) {
     const Coopmat& chip = chipOf(caps).coopmat;
-    for (const Candidate& candidate : candidatesFor(chip, layout, problem.bf16x3)) {
+    for (const CoopmatCandidate& candidate : candidatesFor(chip, layout, problem.bf16x3)) {
         const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
         const uint64_t wanted = std::min(mostSplits(chip, problem), wantedSplits(chip, tile, problem, count));
@@ -146,7 +145,7 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
     const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
-    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * wordBytes + biasBytes;
+    return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * VKF_WORD_BYTES + biasBytes;
 }
 
 uint32_t CoopmatTile::registers() const {

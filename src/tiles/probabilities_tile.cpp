@@ -11,10 +11,8 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 // Up to this many rows get a tile of few rows and many keys.
-constexpr uint32_t fewRows = 8;
+constexpr uint32_t smallTileRows = 8;
 
 // Best first. The last tile of each list takes 11 KiB and 6 KiB of shared memory.
 constexpr std::array manyRowTiles = {ProbabilitiesTile{8, 16, 8, 4, 8}, ProbabilitiesTile{8, 16, 8, 4, 4},
@@ -27,7 +25,7 @@ constexpr std::array fewRowTiles = {ProbabilitiesTile{8, 16, 1, 8, 8}, Probabili
 // The stages of q and k, and two numbers for each row.
 uint32_t ProbabilitiesTile::sharedBytes() const {
     const uint32_t words = VKF_Q_WORDS(rows(), chunkDim4) + VKF_K_WORDS(keys(), chunkDim4);
-    return words * wordBytes + rows() * 2 * static_cast<uint32_t>(sizeof(uint32_t));
+    return words * VKF_WORD_BYTES + rows() * 2 * static_cast<uint32_t>(sizeof(uint32_t));
 }
 
 uint32_t ProbabilitiesTile::registers() const { return threadRows * threadKeys + threadKeys * 4 + 4; }
@@ -44,7 +42,7 @@ std::string ProbabilitiesTile::text(uint32_t /*splits*/) const {
 // A plan does not explain this choice, so that nobody asks for the list.
 ProbabilitiesTile chooseProbabilitiesTile(const Caps& caps, uint32_t rows) {
     TileSearch<TilePlan<ProbabilitiesTile>> search;
-    for (const ProbabilitiesTile& tile : rows <= fewRows ? fewRowTiles : manyRowTiles) {
+    for (const ProbabilitiesTile& tile : rows <= smallTileRows ? fewRowTiles : manyRowTiles) {
         const uint64_t workgroups = (uint64_t{rows} + tile.rows() - 1) / tile.rows();
         search.consider(TilePlan<ProbabilitiesTile>{tile}, workgroups, exceedsDevice(tile, caps));
     }

@@ -15,10 +15,8 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 // A tile before the head dimensions are known. lab/log-0.4.md has the measurements.
-struct Candidate {
+struct ScalarCandidate {
     uint32_t groups;
     uint32_t lanes;
     uint32_t threadRows;
@@ -34,34 +32,34 @@ struct Candidate {
 
 // Best first. The kernel stages 32 columns of q and k at a time, because these are a cache line in fp32. 16 columns
 // cost 15 % on an NVIDIA H200.
-constexpr std::array candidates = {
+constexpr std::array scalarCandidates = {
     // Two workgroups fit a multiprocessor of the H200: its driver gives 48 KiB of shared memory to all workgroups of a
     // multiprocessor. Where even splits leave multiprocessors idle, half of the rows take half of the time.
-    Candidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0, 120},
+    ScalarCandidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0, 120},
     // One workgroup of twice the rows: eight rows of an invocation halve the reads of v. The compiler of the H200 moves
     // the accumulators to memory when it packs this many 16-bit outputs, at half the speed. Fewer workgroups than the
     // 132
     // multiprocessors leave some of them idle. A device with few multiprocessors loses little.
-    Candidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128, 128},
-    Candidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0, 0},
-    Candidate{8, 16, 4, 2, 8, 16, 1, 256, false, 0, 0},
-    Candidate{16, 8, 4, 4, 8, 16, 1, 256, false, 0, 0},
-    Candidate{8, 8, 4, 4, 8, 16, 1, 256, false, 0, 0},
-    Candidate{8, 8, 2, 4, 8, 8, 1, 256, false, 0, 0},
-    Candidate{8, 16, 2, 2, 8, 16, 1, 256, false, 0, 0},
-    Candidate{16, 4, 2, 4, 8, 8, 1, 256, false, 0, 0},
-    Candidate{32, 4, 1, 4, 8, 8, 1, 256, false, 0, 0},
+    ScalarCandidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128, 128},
+    ScalarCandidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0, 0},
+    ScalarCandidate{8, 16, 4, 2, 8, 16, 1, 256, false, 0, 0},
+    ScalarCandidate{16, 8, 4, 4, 8, 16, 1, 256, false, 0, 0},
+    ScalarCandidate{8, 8, 4, 4, 8, 16, 1, 256, false, 0, 0},
+    ScalarCandidate{8, 8, 2, 4, 8, 8, 1, 256, false, 0, 0},
+    ScalarCandidate{8, 16, 2, 2, 8, 16, 1, 256, false, 0, 0},
+    ScalarCandidate{16, 4, 2, 4, 8, 8, 1, 256, false, 0, 0},
+    ScalarCandidate{32, 4, 1, 4, 8, 8, 1, 256, false, 0, 0},
 };
 
 // A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
 // and takes long to compile.
-constexpr uint32_t mostTunedRegisters = 255;
+constexpr uint32_t mostTunedScalarRegisters = 255;
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
-constexpr uint32_t mostRegisters = 224;
+constexpr uint32_t mostScalarRegisters = 224;
 
 // Why the candidate is not for this problem.
-Rejection otherProblem(const Candidate& candidate, const TileProblem& problem) {
+Rejection otherProblem(const ScalarCandidate& candidate, const TileProblem& problem) {
     return firstOf({
         otherDimension(problem.valueDim, candidate.leastValueDim, candidate.mostValueDim),
         rejectIf(candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}),
@@ -106,19 +104,19 @@ uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const Ti
 }
 
 // Why a tile that fits is not a good one for the problem.
-Rejection weakness(const Candidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
+Rejection weakness(const ScalarCandidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
     constexpr uint32_t fewRows = 8; // a tile of 8 rows serves as well for fewer
     const uint32_t least =
         problem.path == VKF_PATH_SCALAR ? candidate.leastScalarWorkgroups : candidate.leastWorkgroups;
     return firstOf({
-        spillsRegisters(plan.tile.registers(), mostRegisters),
+        spillsRegisters(plan.tile.registers(), mostScalarRegisters),
         halfEmpty(plan.tile.rows(), std::max(problem.queryRows, fewRows)),
         fewWorkgroups(problem.workgroups(plan.tile.rows()) * plan.splits, least),
     });
 }
 
 // The candidate at the dimensions of the problem. Stages smaller pieces where shared memory is small.
-ScalarTile tileOf(const Candidate& candidate, const Caps& caps, const TileProblem& problem) {
+ScalarTile tileOf(const ScalarCandidate& candidate, const Caps& caps, const TileProblem& problem) {
     ScalarTile tile;
     tile.groups = candidate.groups;
     tile.lanes = candidate.lanes;
@@ -141,14 +139,14 @@ ScalarTile tileOf(const Candidate& candidate, const Caps& caps, const TileProble
 }
 
 ScalarPlan tunedPlan(const TunedScalarTile& t, const Caps& caps, const TileProblem& problem) {
-    const Candidate candidate = {
+    const ScalarCandidate candidate = {
         t.groups, t.lanes, t.threadRows, t.threadKeys, t.chunkDim4, t.chunkKeys, 1, VKF_MAX_DIM, false, 0, 0};
     return {tileOf(candidate, caps, problem), t.splits};
 }
 
 void considerBuiltIn(const Caps& caps, const TileProblem& problem, BlockTiles tiles, TileSearch<ScalarPlan>& search) {
     const bool maySplit = problem.path == VKF_PATH_SCALAR && caps.storage16();
-    for (const Candidate& candidate : candidates) {
+    for (const ScalarCandidate& candidate : scalarCandidates) {
         const ScalarTile tile = tileOf(candidate, caps, problem);
         const ScalarPlan plan = {tile, maySplit ? chooseSplits(chipOf(caps).scalar, tile, problem) : 1};
         search.consider(plan, problem.workgroups(tile.rows()),
@@ -170,7 +168,7 @@ uint32_t ScalarTile::sharedBytes() const {
     const uint32_t vWords = VKF_V_WORDS(chunkKeys, lanes * threadColumns4);
     const uint32_t qWords = VKF_Q_WORDS(rows(), chunkDim4);
     const uint32_t pWords = VKF_P_WORDS(rows(), chunkKeys);
-    return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * wordBytes;
+    return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * VKF_WORD_BYTES;
 }
 
 uint32_t ScalarTile::registers() const {
@@ -193,7 +191,7 @@ ScalarPlan chooseScalarTile(const TunedDevice& device, const TileProblem& proble
         [&](const ScalarTile& tile) {
             return firstOf({
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
-                spillsRegisters(tile.registers(), mostTunedRegisters),
+                spillsRegisters(tile.registers(), mostTunedScalarRegisters),
             });
         },
         search);

@@ -12,11 +12,10 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
 constexpr uint32_t wordElements = 8; // of 16 bits
 
 // A tile before matrix shape and head dimensions are known.
-struct Candidate {
+struct ProductCandidate {
     uint32_t subgroups;
     uint32_t rowTiles;
     uint32_t keyTiles;
@@ -25,8 +24,9 @@ struct Candidate {
 
 // Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB. Two such workgroups share the 48
 // KiB of a multiprocessor of an H200: one multiplies while the other stores its scores.
-constexpr std::array candidates = {
-    Candidate{8, 1, 8, 2}, Candidate{4, 1, 8, 2}, Candidate{2, 1, 8, 2}, Candidate{1, 1, 4, 2}, Candidate{1, 1, 4, 1},
+constexpr std::array productCandidates = {
+    ProductCandidate{8, 1, 8, 2}, ProductCandidate{4, 1, 8, 2}, ProductCandidate{2, 1, 8, 2},
+    ProductCandidate{1, 1, 4, 2}, ProductCandidate{1, 1, 4, 1},
 };
 
 // An invocation of the softmax keeps 32 scores in registers. The other half of its 64 registers stays free.
@@ -44,7 +44,7 @@ uint32_t ProductTile::sharedBytes() const {
     const uint32_t scores = VKF_PRODUCT_WORDS(rows(), stepWords, keys(), stepWords);
     const uint32_t output = VKF_PRODUCT_WORDS(rows(), stepWords, step(), valueWords);
     const uint32_t onTheWayOut = VKF_PRODUCT_OUTPUT_WORDS(subgroups, layout.rows, layout.columns);
-    return (std::max({scores, output, onTheWayOut}) + 1) * wordBytes;
+    return (std::max({scores, output, onTheWayOut}) + 1) * VKF_WORD_BYTES;
 }
 
 uint32_t ProductTile::registers() const {
@@ -59,7 +59,7 @@ std::string ProductTile::text(uint32_t /*splits*/) const {
 ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
                               ConsideredTiles* considered) {
     TileSearch<TilePlan<ProductTile>> search;
-    for (const Candidate& candidate : candidates) {
+    for (const ProductCandidate& candidate : productCandidates) {
         const ProductTile tile{
             layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
             problem.valueDim};

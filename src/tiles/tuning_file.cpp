@@ -28,14 +28,16 @@ constexpr std::array deviceFields = {TuningField{"vendor", 0, most32}, TuningFie
 
 constexpr std::array typeNames = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
 
-enum ClassField { type, masked, headDim, valueDim, rows, keys, heads, classFieldCount };
-constexpr std::array<TuningField, classFieldCount> classFields = {{{"type", 0, 0},
-                                                                   {"masked", 0, 0},
-                                                                   {"headDim", 1, VKF_MAX_DIM},
-                                                                   {"valueDim", 1, VKF_MAX_DIM},
-                                                                   {"rows", 0, most32},
-                                                                   {"keys", 0, most32},
-                                                                   {"heads", 0, most32}}};
+struct ClassField {
+    enum { type, masked, headDim, valueDim, rows, keys, heads, count };
+};
+constexpr std::array<TuningField, ClassField::count> classFields = {{{"type", 0, 0},
+                                                                     {"masked", 0, 0},
+                                                                     {"headDim", 1, VKF_MAX_DIM},
+                                                                     {"valueDim", 1, VKF_MAX_DIM},
+                                                                     {"rows", 0, most32},
+                                                                     {"keys", 0, most32},
+                                                                     {"heads", 0, most32}}};
 
 // The tile of each path: a table of its fields, and the members that take their numbers.
 constexpr std::array scalarFields = {TuningField{"groups", 1, 1024},
@@ -74,7 +76,7 @@ constexpr std::array entryWords = {FirstWord{"scalar", VKF_PATH_SCALAR, TunedKer
                                    FirstWord{"coopmat-dv", VKF_PATH_COOPMAT, TunedKernel::dv},
                                    FirstWord{"coopmat-dk-dv", VKF_PATH_COOPMAT, TunedKernel::dkAndDv}};
 
-constexpr size_t mostFields = classFieldCount + scalarFields.size();
+constexpr size_t mostFields = ClassField::count + scalarFields.size();
 
 bool readDevice(TuningReader& reader, std::string_view line, DeviceIdentity* device) {
     std::array<std::string_view, deviceFields.size()> values{};
@@ -93,20 +95,20 @@ bool readDevice(TuningReader& reader, std::string_view line, DeviceIdentity* dev
 
 bool readClass(TuningReader& reader, std::span<const std::string_view> values, TuningEntry* entry) {
     const auto found = std::find_if(typeNames.begin(), typeNames.end(),
-                                    [&](VkfType known) { return values[type] == vkfTypeName(known); });
+                                    [&](VkfType known) { return values[ClassField::type] == vkfTypeName(known); });
     if (found == typeNames.end()) {
-        return reader.refuse("type=%s: takes f32, f16 or bf16", ShownText(values[type]).text);
+        return reader.refuse("type=%s: takes f32, f16 or bf16", ShownText(values[ClassField::type]).text);
     }
-    if (values[masked] != "yes" && values[masked] != "no") {
-        return reader.refuse("masked=%s: takes yes or no", ShownText(values[masked]).text);
+    if (values[ClassField::masked] != "yes" && values[ClassField::masked] != "no") {
+        return reader.refuse("masked=%s: takes yes or no", ShownText(values[ClassField::masked]).text);
     }
     entry->type = *found;
-    entry->masked = values[masked] == "yes";
-    return reader.readRange(classFields[headDim], values[headDim], &entry->headDim) &&
-           reader.readRange(classFields[valueDim], values[valueDim], &entry->valueDim) &&
-           reader.readRange(classFields[rows], values[rows], &entry->rows) &&
-           reader.readRange(classFields[keys], values[keys], &entry->keys) &&
-           reader.readRange(classFields[heads], values[heads], &entry->heads);
+    entry->masked = values[ClassField::masked] == "yes";
+    return reader.readRange(classFields[ClassField::headDim], values[ClassField::headDim], &entry->headDim) &&
+           reader.readRange(classFields[ClassField::valueDim], values[ClassField::valueDim], &entry->valueDim) &&
+           reader.readRange(classFields[ClassField::rows], values[ClassField::rows], &entry->rows) &&
+           reader.readRange(classFields[ClassField::keys], values[ClassField::keys], &entry->keys) &&
+           reader.readRange(classFields[ClassField::heads], values[ClassField::heads], &entry->heads);
 }
 
 // Refuses a tile that the kernels cannot use on any device.
@@ -153,13 +155,13 @@ bool readEntry(TuningReader& reader, std::string_view line, TuningEntry* entry) 
     std::array<TuningField, mostFields> fields{};
     std::array<std::string_view, mostFields> values{};
     std::copy(classFields.begin(), classFields.end(), fields.begin());
-    std::copy(tileFields.begin(), tileFields.end(), fields.begin() + classFieldCount);
-    const size_t count = classFieldCount + tileFields.size();
+    std::copy(tileFields.begin(), tileFields.end(), fields.begin() + ClassField::count);
+    const size_t count = ClassField::count + tileFields.size();
     const std::span<std::string_view> given(values.data(), count);
     if (!reader.readFields(line, {fields.data(), count}, given) || !readClass(reader, given, entry)) {
         return false;
     }
-    const std::span<const std::string_view> ofTile = given.subspan(classFieldCount);
+    const std::span<const std::string_view> ofTile = given.subspan(ClassField::count);
     if (entry->kernel != TunedKernel::attention) {
         return readTile(reader, backwardFields, backwardMembers, ofTile, &entry->backward) &&
                checkBackwardTile(reader, entry->backward);

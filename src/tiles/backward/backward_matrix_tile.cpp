@@ -13,18 +13,16 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 // More registers than this spill where an invocation has 255, because operands, addresses and counters need some too.
-constexpr uint32_t mostRegisters = 232;
+constexpr uint32_t mostBackwardMatrixRegisters = 232;
 // A limit for tuning data, as in scalar_tile.cpp.
-constexpr uint32_t mostTunedRegisters = 255;
+constexpr uint32_t mostTunedBackwardRegisters = 255;
 // Fewer workgroups than this leave multiprocessors of an H200 idle.
 constexpr uint64_t manyWorkgroups = 128;
 constexpr uint32_t smallSubgroups = 4;
 
 // A tile before matrix shape and head dimensions are known.
-struct Candidate {
+struct BackwardMatrixCandidate {
     uint32_t subgroups;
     uint32_t ownedTiles;
     uint32_t steps;
@@ -36,34 +34,36 @@ struct Candidate {
 // Best first, for 16 x 16 matrices. lab/log-0.4.md, "The backward pass", has the measurements.
 constexpr std::array registerCandidates = {
     // Two workgroups share the 48 KiB that a multiprocessor has for all. One computes while the other one fetches.
-    Candidate{4, 2, 4, false, 1, 64},
+    BackwardMatrixCandidate{4, 2, 4, false, 1, 64},
     // Operands and sums of 16 rows or keys fill the registers: one workgroup of eight subgroups, which fetches ahead.
-    Candidate{8, 1, 2, true, 1, 128},
+    BackwardMatrixCandidate{8, 1, 2, true, 1, 128},
     // Twice as many workgroups, two of which share a multiprocessor.
-    Candidate{4, 1, 1, true, 1, 128},
-    Candidate{8, 1, 1, true, 1, 256},
+    BackwardMatrixCandidate{4, 1, 1, true, 1, 128},
+    BackwardMatrixCandidate{8, 1, 1, true, 1, 256},
     // Half of the columns of 16 rows or keys fill the registers.
-    Candidate{8, 1, 1, false, 2, 256},
-    Candidate{4, 1, 1, false, 2, 256},
-    Candidate{4, 1, 1, false, 1, 256},
-    Candidate{2, 1, 1, false, 1, 256},
-    Candidate{1, 1, 1, false, 1, 256},
+    BackwardMatrixCandidate{8, 1, 1, false, 2, 256},
+    BackwardMatrixCandidate{4, 1, 1, false, 2, 256},
+    BackwardMatrixCandidate{4, 1, 1, false, 1, 256},
+    BackwardMatrixCandidate{2, 1, 1, false, 1, 256},
+    BackwardMatrixCandidate{1, 1, 1, false, 1, 256},
 };
 
 // Best first, for matrices whose elements pass through shared memory, of which each subgroup needs a part.
 constexpr std::array viaSharedCandidates = {
-    Candidate{4, 2, 2, true, 1, 64},   Candidate{4, 1, 2, true, 1, 128},  Candidate{4, 1, 1, true, 1, 256},
-    Candidate{4, 1, 1, false, 2, 256}, Candidate{4, 1, 1, false, 1, 256}, Candidate{2, 1, 1, false, 1, 256},
-    Candidate{1, 1, 1, false, 1, 256},
+    BackwardMatrixCandidate{4, 2, 2, true, 1, 64},   BackwardMatrixCandidate{4, 1, 2, true, 1, 128},
+    BackwardMatrixCandidate{4, 1, 1, true, 1, 256},  BackwardMatrixCandidate{4, 1, 1, false, 2, 256},
+    BackwardMatrixCandidate{4, 1, 1, false, 1, 256}, BackwardMatrixCandidate{2, 1, 1, false, 1, 256},
+    BackwardMatrixCandidate{1, 1, 1, false, 1, 256},
 };
 
-std::span<const Candidate> candidatesOf(const MatrixLayout& layout) {
-    return layout.viaShared ? std::span<const Candidate>(viaSharedCandidates) : registerCandidates;
+std::span<const BackwardMatrixCandidate> candidatesOf(const MatrixLayout& layout) {
+    return layout.viaShared ? std::span<const BackwardMatrixCandidate>(viaSharedCandidates) : registerCandidates;
 }
 
 uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, layout.depth); }
 
-BackwardMatrixTile tileOf(const Candidate& candidate, const MatrixLayout& layout, const BackwardTileProblem& problem) {
+BackwardMatrixTile tileOf(const BackwardMatrixCandidate& candidate, const MatrixLayout& layout,
+                          const BackwardTileProblem& problem) {
     return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedTiles,
             candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
             problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout,
@@ -98,7 +98,7 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
         search.consider(TilePlan<BackwardMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
                         firstOf({
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostTunedRegisters),
+                            spillsRegisters(tile.registers(), mostTunedBackwardRegisters),
                         }));
     }
 }
@@ -121,7 +121,7 @@ uint32_t BackwardMatrixTile::sharedBytes() const {
     const uint32_t dropouts = owner == BackwardOwner::keys && dropout ? stagedRows : 1;
     // The last two words are overflowed, last_empty and last_special of backward_coopmat/globals.glsl.
     return (VKF_MAX_WORDS(stagedRows * rowWords, subgroupWords) + viaSharedWords + joinWords + dropouts + 2) *
-               wordBytes +
+               VKF_WORD_BYTES +
            states * 2 * static_cast<uint32_t>(sizeof(float));
 }
 
@@ -152,7 +152,7 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
                                             const BackwardTileProblem& problem, ConsideredTiles* considered) {
     TileSearch<TilePlan<BackwardMatrixTile>> search;
     considerEntries(device, layout, problem, search);
-    for (const Candidate& candidate : candidatesOf(layout)) {
+    for (const BackwardMatrixCandidate& candidate : candidatesOf(layout)) {
         const BackwardMatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t workgroups = workgroupsOf(tile, problem);
         const bool large = tile.subgroups > smallSubgroups || tile.ownedTiles > 1;
@@ -161,7 +161,7 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
                         firstOf({
                             otherDimension(dim, 0, candidate.mostDim),
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostRegisters),
+                            spillsRegisters(tile.registers(), mostBackwardMatrixRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, layout.rows)),
                             fewWorkgroups(workgroups, large ? manyWorkgroups : 0),
                         }));
@@ -181,8 +181,8 @@ std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, 
     one.sumsHeads = false;
     one.sumsValues = true;
     BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
-    const bool spillsLess =
-        both.registers() > mostRegisters && heads.workgroupSize() != 0 && heads.registers() <= mostRegisters;
+    const bool spillsLess = both.registers() > mostBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
+                            heads.registers() <= mostBackwardMatrixRegisters;
     if (!spillsLess && !(heads.tuned && values.tuned)) {
         return {both};
     }

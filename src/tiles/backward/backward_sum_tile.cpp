@@ -13,11 +13,10 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
 // More registers than this spill where an invocation has 255, as in backward_matrix_tile.cpp.
-constexpr uint32_t mostRegisters = 232;
+constexpr uint32_t mostBackwardSumRegisters = 232;
 
-struct Candidate {
+struct BackwardSumCandidate {
     uint32_t subgroups;
     uint32_t ownedTiles;
     uint32_t steps;
@@ -27,9 +26,9 @@ struct Candidate {
 
 // Best first, for 16 x 16 matrices. The sums of a subgroup fill 128 registers. Two workgroups of four subgroups wait at
 // different times, so they take less time than one of eight.
-constexpr std::array candidates = {
-    Candidate{4, 2, 2, 1, 128}, Candidate{8, 2, 2, 2, 256}, Candidate{8, 1, 2, 2, 256},
-    Candidate{4, 1, 1, 2, 256}, Candidate{2, 1, 1, 2, 256}, Candidate{1, 1, 1, 1, 256},
+constexpr std::array backwardSumCandidates = {
+    BackwardSumCandidate{4, 2, 2, 1, 128}, BackwardSumCandidate{8, 2, 2, 2, 256}, BackwardSumCandidate{8, 1, 2, 2, 256},
+    BackwardSumCandidate{4, 1, 1, 2, 256}, BackwardSumCandidate{2, 1, 1, 2, 256}, BackwardSumCandidate{1, 1, 1, 1, 256},
 };
 
 } // namespace
@@ -43,7 +42,7 @@ uint32_t BackwardSumTile::sharedBytes() const {
     const uint32_t output = subgroups * VKF_SUMS_STORED_MATRICES * layout.rows * layout.columns / 4;
     const bool ownsKeys = owner == BackwardOwner::keys;
     const uint32_t step = VKF_SUMS_STEP_WORDS(ownsKeys, owned(), visited(), row);
-    return VKF_MAX_WORDS(step, output) * wordBytes;
+    return VKF_MAX_WORDS(step, output) * VKF_WORD_BYTES;
 }
 
 uint32_t BackwardSumTile::registers() const {
@@ -63,10 +62,10 @@ std::string BackwardSumTile::text(uint32_t /*splits*/) const {
 BackwardSumTile chooseBackwardSumTile(const Caps& caps, const MatrixLayout& layout, BackwardOwner owner, uint32_t dim,
                                       uint32_t storedKeys) {
     static_assert(KernelTile<BackwardSumTile>);
-    for (const Candidate& c : candidates) {
+    for (const BackwardSumCandidate& c : backwardSumCandidates) {
         const BackwardSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
         const Rejection rejection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
-                                             spillsRegisters(tile.registers(), mostRegisters)});
+                                             spillsRegisters(tile.registers(), mostBackwardSumRegisters)});
         if (rejection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
             tile.rows() <= BackwardSumTile::mostRows) {
             return tile;

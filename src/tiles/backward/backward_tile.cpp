@@ -12,13 +12,11 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
-constexpr uint32_t mostRegisters = 224;
+constexpr uint32_t mostBackwardRegisters = 224;
 
 // A tile before the head dimensions are known.
-struct Candidate {
+struct BackwardCandidate {
     uint32_t groups;
     uint32_t lanes;
     uint32_t threadOwned;
@@ -29,16 +27,17 @@ struct Candidate {
 
 // Best first. The first one has the shape of the forward pass (scalar_tile.cpp). The second to last fits 16 KiB of
 // shared memory for every head dimension, the last one takes the fewest registers.
-constexpr std::array candidates = {
-    Candidate{8, 16, 8, 4, 8, 16}, Candidate{16, 16, 4, 4, 8, 16}, Candidate{8, 16, 4, 4, 8, 16},
-    Candidate{16, 8, 4, 4, 8, 16}, Candidate{8, 8, 4, 4, 8, 16},   Candidate{8, 8, 4, 2, 8, 8},
-    Candidate{8, 16, 2, 2, 8, 16},
+constexpr std::array backwardCandidates = {
+    BackwardCandidate{8, 16, 8, 4, 8, 16}, BackwardCandidate{16, 16, 4, 4, 8, 16},
+    BackwardCandidate{8, 16, 4, 4, 8, 16}, BackwardCandidate{16, 8, 4, 4, 8, 16},
+    BackwardCandidate{8, 8, 4, 4, 8, 16},  BackwardCandidate{8, 8, 4, 2, 8, 8},
+    BackwardCandidate{8, 16, 2, 2, 8, 16},
 };
 
 // Columns of a sum that an invocation owns, in fours.
 uint32_t columns4Of(bool sums, uint32_t dim, uint32_t lanes) { return sums ? (dim + 4 * lanes - 1) / (4 * lanes) : 0; }
 
-BackwardTile tileOf(const Candidate& candidate, const Caps& caps, const BackwardTileProblem& problem) {
+BackwardTile tileOf(const BackwardCandidate& candidate, const Caps& caps, const BackwardTileProblem& problem) {
     // Chunks of equal size, so that the last one is full too where the dimension allows it.
     const uint32_t dim4 = (std::max(problem.headDim, problem.valueDim) + 3) / 4;
     const uint32_t chunks = (dim4 + candidate.chunkDim4 - 1) / candidate.chunkDim4;
@@ -68,7 +67,8 @@ uint32_t BackwardTile::sharedBytes() const {
     const uint32_t words = VKF_BACKWARD_OWNED_WORDS(owned(), chunkDim4) +
                            VKF_BACKWARD_VISITED_WORDS(visited(), chunkDim4, chunkVisited, lanes * columns4) +
                            VKF_BACKWARD_PAIR_WORDS(owned(), chunkVisited);
-    return words * wordBytes + static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of backward/pair_products.glsl
+    return words * VKF_WORD_BYTES +
+           static_cast<uint32_t>(sizeof(uint32_t)); // and last_empty of backward/pair_products.glsl
 }
 
 uint32_t BackwardTile::registers() const {
@@ -96,13 +96,13 @@ std::string BackwardTile::text(uint32_t /*splits*/) const {
 BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& problem, ConsideredTiles* considered) {
     constexpr uint32_t few = 8; // a tile that owns 8 rows serves as well for fewer
     TileSearch<TilePlan<BackwardTile>> search;
-    for (const Candidate& candidate : candidates) {
+    for (const BackwardCandidate& candidate : backwardCandidates) {
         const BackwardTile tile = tileOf(candidate, caps, problem);
         const uint64_t workgroups = (uint64_t{problem.owned} + tile.owned() - 1) / tile.owned() * problem.heads;
         search.consider(TilePlan<BackwardTile>{tile}, workgroups,
                         firstOf({
                             exceedsDevice(tile, caps),
-                            spillsRegisters(tile.registers(), mostRegisters),
+                            spillsRegisters(tile.registers(), mostBackwardRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, few)),
                         }));
     }

@@ -13,11 +13,9 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 constexpr uint32_t mostRowSubgroups = 8;
 constexpr uint32_t mostSubgroupRows = 16; // a subgroup holds o and q of its rows in registers
-constexpr uint32_t mostRegisters = 180;
+constexpr uint32_t mostDecodeMatrixRegisters = 180;
 
 // Words of 4 bytes of one row of a block type in one invocation.
 uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t shares, uint32_t unit) {
@@ -93,7 +91,7 @@ void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMa
             rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
             rejectIf(problem.rows <= chip.mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, chip.mostPlainRows}),
             exceedsDevice(tile, caps),
-            inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostRegisters),
+            inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostDecodeMatrixRegisters),
         }),
         search);
 }
@@ -109,13 +107,13 @@ uint32_t DecodeMatrixTile::stagedWordsOfP() const {
 }
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
-    constexpr uint32_t flags = 4 * wordBytes; // and the stage of p that is not used
+    constexpr uint32_t flags = 4 * VKF_WORD_BYTES; // and the stage of p that is not used
     const uint32_t subgroups = rowSubgroups * keySubgroups;
     const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
     const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
     const uint32_t pairs = subgroups * queryRowStep() * VKF_DECODE_STAGED_ROW(stagedColumns);
     const uint32_t statePairs = subgroups * rowTiles * matrixQueries();
-    return (pairs + statePairs) * wordBytes / 2 + subgroups * stagedWordsOfP() * wordBytes / 4 + flags;
+    return (pairs + statePairs) * VKF_WORD_BYTES / 2 + subgroups * stagedWordsOfP() * VKF_WORD_BYTES / 4 + flags;
 }
 
 uint32_t DecodeMatrixTile::registers() const {

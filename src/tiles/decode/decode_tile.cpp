@@ -15,10 +15,8 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
 // A tile before the head dimensions are known. lab/log-0.4.md has the measurements, all on an H200.
-struct Candidate {
+struct DecodeCandidate {
     uint32_t mostRows;
     uint32_t lanes;
     uint32_t workgroupSize;
@@ -27,17 +25,17 @@ struct Candidate {
 
 // Best first. Rows share the keys that are read, so that a tile has as many rows as registers hold. With few lanes for
 // each key, few sums over lanes are needed.
-constexpr std::array candidates = {
-    Candidate{8, 16, 128, true},  Candidate{8, 8, 128, false}, Candidate{8, 16, 128, false},
-    Candidate{8, 32, 128, false}, Candidate{4, 8, 128, false}, Candidate{4, 16, 128, false},
-    Candidate{4, 32, 128, false}, Candidate{2, 8, 128, false}, Candidate{2, 8, 64, false},
-    Candidate{2, 32, 128, false}, Candidate{1, 8, 64, false},  Candidate{1, 4, 32, false},
+constexpr std::array decodeCandidates = {
+    DecodeCandidate{8, 16, 128, true},  DecodeCandidate{8, 8, 128, false}, DecodeCandidate{8, 16, 128, false},
+    DecodeCandidate{8, 32, 128, false}, DecodeCandidate{4, 8, 128, false}, DecodeCandidate{4, 16, 128, false},
+    DecodeCandidate{4, 32, 128, false}, DecodeCandidate{2, 8, 128, false}, DecodeCandidate{2, 8, 64, false},
+    DecodeCandidate{2, 32, 128, false}, DecodeCandidate{1, 8, 64, false},  DecodeCandidate{1, 4, 32, false},
 };
 
 // Words of k that one invocation has in flight, and as many of v.
 constexpr uint32_t fetchedWords = 8;
 constexpr uint32_t mostThreadKeys = 4;
-constexpr uint32_t mostRegisters = 160;
+constexpr uint32_t mostDecodeRegisters = 160;
 
 uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
     return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
@@ -45,7 +43,7 @@ uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
 
 uint32_t rowWords(uint32_t dim, VkfType type) { return laneWords(dim, type, 1); }
 
-DecodeTile tileOf(const Candidate& candidate, const DecodeProblem& problem) {
+DecodeTile tileOf(const DecodeCandidate& candidate, const DecodeProblem& problem) {
     DecodeTile tile;
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
@@ -75,8 +73,8 @@ uint32_t DecodeTile::sharedBytes() const {
     const uint32_t states = groups * threadRows; // of two floats
     return (VKF_DECODE_Q_WORDS(threadRows, headDim, key, lanes) +
             VKF_DECODE_O_WORDS(workgroupSize(), valueDim, value, lanes)) *
-               wordBytes +
-           states * wordBytes / 2;
+               VKF_WORD_BYTES +
+           states * VKF_WORD_BYTES / 2;
 }
 
 uint32_t DecodeTile::registers() const {
@@ -100,7 +98,7 @@ std::string DecodeTile::text(uint32_t splits) const {
 
 void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeSearch& search) {
     const bool manyKeys = largeTiles(problem) >= multiprocessors;
-    for (const Candidate& candidate : candidates) {
+    for (const DecodeCandidate& candidate : decodeCandidates) {
         const DecodeTile tile = tileOf(candidate, problem);
         considerWithSplits(
             caps, tile, problem,
@@ -109,7 +107,7 @@ void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeS
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
                 rejectIf(candidate.fewKeys && manyKeys, {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}),
                 spillsOnAmd(tile, caps),
-                spillsRegisters(tile.registers(), mostRegisters),
+                spillsRegisters(tile.registers(), mostDecodeRegisters),
             }),
             search);
     }

@@ -14,9 +14,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t wordBytes = 16;
-
-struct Candidate {
+struct LatentCandidate {
     uint32_t rowTiles;
     uint32_t keyMatrices;
 };
@@ -24,7 +22,7 @@ struct Candidate {
 // Best first. Two matrices of rows read k and v half as often, but they leave half as many workgroups, so that the keys
 // are split further. Two matrices of keys take fewer barriers for each key and leave fewer splits to merge. Two
 // workgroups of the smallest tile fit a multiprocessor.
-constexpr std::array<Candidate, 3> candidates = {{{2, 2}, {1, 2}, {1, 1}}};
+constexpr std::array<LatentCandidate, 3> latentCandidates = {{{2, 2}, {1, 2}, {1, 1}}};
 
 // Pairs of a packed row and a key from which on two matrices of rows are faster, where v is a view of k. Where v is
 // not, they are faster for fewer pairs too. D = 576, Dv = 512, one KV head, v in k, in us:
@@ -58,7 +56,7 @@ uint32_t LatentTile::sharedBytes() const {
         keys() * VKF_LATENT_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
     const uint32_t matrixFloats = layout.rows * layout.columns;
     const uint32_t floats = subgroups() * matrixFloats + rows() * keys() / 2 + keys() + 1;
-    return words * wordBytes + floats * wordBytes / 4;
+    return words * VKF_WORD_BYTES + floats * VKF_WORD_BYTES / 4;
 }
 
 uint32_t LatentTile::registers() const {
@@ -75,7 +73,7 @@ std::string LatentTile::text(uint32_t splits) const {
 
 void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                          DecodeSearch& search) {
-    for (const auto& [rowTiles, keyMatrices] : candidates) {
+    for (const auto& [rowTiles, keyMatrices] : latentCandidates) {
         const LatentTile tile{layout, rowTiles, keyMatrices, problem.headDim, problem.valueDim};
         if (tile.subgroups() == 0) {
             continue; // matrices of few elements for each invocation leave no pair of scores
