@@ -56,12 +56,23 @@ function(vkf_target_defaults target)
 endfunction()
 
 # vkf_compile_together(<target> <sources a unit>)
-# Compiles several sources as one unit. Headers cost more time than a source's own code: units of ten sources compile in
-# about a fifth of the time. Therefore names in unnamed namespaces must differ within a target. ./dev lint compiles each
-# source alone.
+# Compiles several sources as one unit, because headers cost more time than a source's own code. Therefore names in
+# unnamed namespaces must differ within a target. ./dev lint compiles each source alone.
 function(vkf_compile_together target sources)
   if(NOT DEFINED CMAKE_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
+  endif()
+endfunction()
+
+# vkf_compile_folders_together(<target> <sources>...)
+# The same with a unit for each folder: names in unnamed namespaces must differ within a folder.
+function(vkf_compile_folders_together target)
+  if(NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    foreach(source ${ARGN})
+      get_filename_component(folder "${source}" DIRECTORY)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP "sources/${folder}")
+    endforeach()
   endif()
 endfunction()
 
@@ -79,7 +90,7 @@ function(vkf_add_library target)
   add_library(${target} ${type} ${arg_SOURCES})
   add_library(vkflash::${arg_NAME} ALIAS ${target})
   vkf_target_defaults(${target})
-  vkf_compile_together(${target} 10)
+  vkf_compile_folders_together(${target} ${arg_SOURCES})
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${arg_HEADERS})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/shaders")

@@ -212,8 +212,8 @@ void recordPhase(const VkfBackward_T& backward, const Recorder& recorder, size_t
     }
 }
 
-constexpr Recording<VkfBackward_T, VkfBackwardBindings, BackwardAddresses> recording = {"backward", "backward pass",
-                                                                                        resolveAll, recordPhase};
+constexpr Recording<VkfBackward_T, VkfBackwardBindings, BackwardAddresses> backwardRecording = {
+    "backward", "backward pass", resolveAll, recordPhase};
 
 // Computes VkfBackwardInfo::minimumBytes.
 double minimumBytes(const CheckedBackward& backward) {
@@ -300,5 +300,5 @@ VkfResult vkfCmdBackward(VkCommandBuffer commandBuffer, VkfBackward backward, co
 
 VkfResult vkfCmdBackwardSteps(VkCommandBuffer commandBuffer, VkfBackward backward, const VkfBackwardBindings* bindings,
                               uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    return vkf::recordSteps(vkf::recording, commandBuffer, backward, bindings, firstStep, stepCount, message);
+    return vkf::recordSteps(vkf::backwardRecording, commandBuffer, backward, bindings, firstStep, stepCount, message);
 }

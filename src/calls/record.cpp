@@ -121,7 +121,7 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     }
 }
 
-constexpr Recording<VkfPlan_T, VkfBindings, Addresses> recording = {"plan", "plan", resolveAll, recordPhase};
+constexpr Recording<VkfPlan_T, VkfBindings, Addresses> forwardRecording = {"plan", "plan", resolveAll, recordPhase};
 
 } // namespace
 } // namespace vkf
@@ -133,5 +133,5 @@ VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const Vkf
 
 VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
-    return vkf::recordSteps(vkf::recording, commandBuffer, plan, bindings, firstStep, stepCount, message);
+    return vkf::recordSteps(vkf::forwardRecording, commandBuffer, plan, bindings, firstStep, stepCount, message);
 }

@@ -60,7 +60,7 @@ VkfResult readKnownStructs(const InstanceFunctions& functions, VkPhysicalDevice 
 }
 
 // Links structs into a chain for a query, the last one first.
-class Chain {
+class QueryChain {
 public:
     template <typename Struct> void add(Struct& next, VkStructureType type) {
         next.sType = type;
@@ -109,7 +109,7 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix{};
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
-    Chain chain;
+    QueryChain chain;
     chain.add(storage, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
     chain.add(address, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
     chain.add(memoryModel, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES);

@@ -14,7 +14,7 @@ namespace vkf {
 namespace {
 
 // The memory behind the pointers of VkfDeviceRequirements, which points to `features` and to `extensions`.
-struct Chain {
+struct RequestChain {
     VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
     VkPhysicalDevice16BitStorageFeatures storage16{};
     VkPhysicalDeviceBufferDeviceAddressFeatures bufferDeviceAddress{};
@@ -36,7 +36,7 @@ struct Chain {
     void addExtension(const char* name) { extensions[extensionCount++] = name; }
 };
 
-void addMatrixFeatures(VkfFeatures usable, Chain* chain) {
+void addMatrixFeatures(VkfFeatures usable, RequestChain* chain) {
     chain->addExtension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     chain->add(chain->vulkanMemoryModel, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES)
         .vulkanMemoryModel = VK_TRUE;
@@ -51,8 +51,8 @@ void addMatrixFeatures(VkfFeatures usable, Chain* chain) {
     }
 }
 
-std::unique_ptr<Chain> chainOf(const Caps& caps) {
-    auto chain = std::make_unique<Chain>();
+std::unique_ptr<RequestChain> chainOf(const Caps& caps) {
+    auto chain = std::make_unique<RequestChain>();
     chain->add(chain->bufferDeviceAddress, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES)
         .bufferDeviceAddress = VK_TRUE;
     if ((caps.features & VKF_FEATURE_STORAGE_16BIT) != 0) {
@@ -81,7 +81,7 @@ VkfResult getRequirements(const VkfDeviceQuery* query, VkfDeviceRequirements* re
     if (const VkfResult result = checkStructSize(requirements, "requirements", message); result != VKF_SUCCESS) {
         return result;
     }
-    std::unique_ptr<Chain> chain = chainOf(caps);
+    std::unique_ptr<RequestChain> chain = chainOf(caps);
     VkfDeviceRequirements made{};
     made.usableFeatures = caps.features;
     made.neededFeatures = VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
@@ -125,7 +125,7 @@ VkfResult vkfGetDeviceRequirements(const VkfDeviceQuery* query, VkfDeviceRequire
 
 void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements) {
     if (requirements != nullptr) {
-        delete static_cast<const vkf::Chain*>(requirements->features);
+        delete static_cast<const vkf::RequestChain*>(requirements->features);
         requirements->features = nullptr;
         requirements->extensions = nullptr;
         requirements->extensionCount = 0;

@@ -12,6 +12,7 @@
 #include "reference/algorithm.hpp"
 #include "reference/dropout.hpp"
 #include "reference/element.hpp"
+#include "reference/row_state.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {
@@ -19,12 +20,6 @@ namespace {
 
 // Returns exp(a - b). For a = -infinity it is 0, even if b is -infinity too.
 double ratio(double a, double b) { return a == minusInfinity<double> ? 0.0 : std::exp(a - b); }
-
-struct RowState {
-    double m;
-    double l;
-    KeyRange visible;
-};
 
 class BlockSparse final : public Algorithm {
 public:
@@ -111,7 +106,7 @@ private:
             const int64_t key = keys.begin + static_cast<int64_t>(j);
             addValue<double, false>(head, p * dropout_.factor(key), key, pv_.data());
         }
-        RowState& row = rows_[i];
+        RowState<double>& row = rows_[i];
         const double m = std::max(row.m, mBlock);
         const double ofOld = ratio(row.m, m) * row.l;
         const double ofBlock = ratio(mBlock, m);
@@ -129,7 +124,7 @@ private:
     RowDropout dropout_;
     size_t columns_;
     int64_t blockKeys_;
-    std::vector<RowState> rows_;
+    std::vector<RowState<double>> rows_;
     std::vector<double> q_;  // [rows][headDim]
     std::vector<double> o_;  // [rows][columns]
     std::vector<double> s_;  // of one row and block

@@ -14,11 +14,9 @@
 #include "problem/score_limits.hpp"
 #include "reference/call.hpp"
 #include "reference/kv_head.hpp"
+#include "reference/row_state.hpp"
 
 namespace vkf::reference {
-
-// The running maximum of a row that has seen no key, and the score of a key that a row does not see.
-template <typename Real> inline constexpr Real minusInfinity = -std::numeric_limits<Real>::infinity();
 
 // The usual slope of head h of `heads` (Press et al. 2021, arXiv 2108.12409, and its code for other numbers than powers
 // of two): n is the largest power of two up to `heads`.

@@ -17,16 +17,11 @@
 #include "reference/algorithm.hpp"
 #include "reference/dropout.hpp"
 #include "reference/element.hpp"
+#include "reference/row_state.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {
 namespace {
-
-template <typename Real> struct RowState {
-    Real m;
-    Real l;
-    KeyRange visible;
-};
 
 template <typename Real, bool twoRoundings> class Tiled final : public Algorithm {
 public:

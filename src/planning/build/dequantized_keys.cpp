@@ -10,7 +10,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t workgroupSize = 256;
+constexpr uint32_t dequantizeWorkgroup = 256;
 constexpr double elementOperations = 8;
 
 } // namespace
@@ -28,7 +28,7 @@ VkfResult buildDequantizedKeys(const AttentionPhaseBuilder& builder, AttentionPh
         Kernel::dequantizeKeys, {}, {Operand::dequantizedK, Operand::k, Operand::v, Operand::dequantizedV},
         uint64_t{p.batch} * p.kvHeads * tilesOf(p.keys, dequantized.workgroupKeys), operations, &phase, message);
     Constants& constants = phase.variant.constants;
-    constants[VKF_ID_WORKGROUP_SIZE] = std::min(workgroupSize, builder.caps().maxInvocations);
+    constants[VKF_ID_WORKGROUP_SIZE] = std::min(dequantizeWorkgroup, builder.caps().maxInvocations);
     constants[VKF_ID_DEQUANTIZED_KEYS] = dequantized.workgroupKeys;
     constants[VKF_ID_WHOLE_WORDS] = dequantized.wholeWords ? 1 : 0;
     return result;

@@ -13,7 +13,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t workgroupSize = 1024; // a mask of bytes needs as many loads in flight as possible
+constexpr uint32_t mapWorkgroup = 1024; // a mask of bytes needs as many loads in flight as possible
 // An invocation has several loads of a bias in flight. Where samples decide, many small workgroups hide their latency.
 // Where there are fewer workgroups than multiprocessors they are larger: each of the 16 for 2048 rows reads half a
 // megabyte.
@@ -35,7 +35,7 @@ Phase mapPhase(const AttentionPhaseBuilder& builder, Kernel kernel, const Phase&
     const bool few = kernel == Kernel::mapTiles && items < multiprocessors;
     const uint32_t ofBias = few ? fewBiasWorkgroupsSize : biasWorkgroupSize;
     constants[VKF_ID_WORKGROUP_SIZE] =
-        std::min(problem.hasPerKeyMasks() ? workgroupSize : ofBias, builder.caps().maxInvocations);
+        std::min(problem.hasPerKeyMasks() ? mapWorkgroup : ofBias, builder.caps().maxInvocations);
     if (!map.readsBias) {
         constants[VKF_ID_BIAS] = 0;
     }
