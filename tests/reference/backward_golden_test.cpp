@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gradients that PyTorch's autograd computed (tests/golden/make_gradients.py). The CPU reference must agree with them.
+// Gradients that PyTorch's autograd computed (tests/golden/make_backward.py). The CPU reference must agree with them.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>

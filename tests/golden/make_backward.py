@@ -2,7 +2,7 @@
 """Writes the golden gradients of tests/golden: inputs, and what PyTorch's autograd makes of them in fp64, so that
 the backward pass of the CPU reference is held against somebody else's derivatives.
 
-    python3 make_gradients.py FOLDER
+    python3 make_backward.py FOLDER
 
 Needs torch and numpy, no device. The files in the repository were made with PyTorch 1.13 on a CPU.
 """
@@ -109,7 +109,7 @@ def main(folder):
             loss = loss + (lse.masked_fill(lse.isinf(), 0.0) * exact["dlse"]).sum()
         loss.backward()
         gradients = {f"d{key}": exact[key].grad.float() for key in wanted}
-        save({key: x.contiguous() for key, x in {**stored, **gradients}.items()}, f"{folder}/gradient_{name}.safetensors")
+        save({key: x.contiguous() for key, x in {**stored, **gradients}.items()}, f"{folder}/backward_{name}.safetensors")
         print(f"{name}: torch {torch.__version__}")
 
 
