@@ -146,7 +146,7 @@ void loadRows() {
             row_state[row] = loadRowState(states, item, i);
         }
         if (row_state[row].x == PLUS_INFINITY) {
-            VKF_MARK_SHARED(last_empty, loads);
+            VKF_SET_SHARED_FLAG(last_empty, loads);
         }
         if (HAS_DROPOUT) {
             row_dropout[HAS_DROPOUT ? row : 0] = rowDropout(item, item.head, i);

@@ -247,7 +247,7 @@ BackwardRows writtenRows() {
 // Stores four columns of an owned row or key.
 void storeSum(const BackwardRows rows, const uint owned, const uint column, const vec4 sum) {
     if (any(greaterThanEqual(floatBitsToUint(sum) & 0x7fffffffu, uvec4(0x7f800000u)))) {
-        VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
+        VKF_SET_BUFFER_FLAG(VKF_WANTS_FALLBACK, 1u);
     }
     uvec2 address = backwardRow(rows, owned);
     storeRow4(address, column, SUMS_DIM, TYPE_SUMS, isAligned4(address, 0, TYPE_SUMS), sum);

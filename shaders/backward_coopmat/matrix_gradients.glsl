@@ -137,7 +137,7 @@ bool sumsOverflowed() {
         }
     }
     if (!finite) {
-        VKF_MARK_SHARED(overflowed, 1u);
+        VKF_SET_SHARED_FLAG(overflowed, 1u);
     }
     barrier();
     return UNIFORM_BY_VOTE(overflowed != 0);

@@ -170,7 +170,7 @@ void forgetTile() {
 void stageWord(const uint number, const uint index, const uvec4 word, const bool full) {
     stage[index] = word;
     if (!full && SUMS > 0 && hasSpecialHalves(carriedExponents(word))) {
-        VKF_MARK_SHARED(last_special[number], tile_number);
+        VKF_SET_SHARED_FLAG(last_special[number], tile_number);
     }
 }
 
@@ -231,7 +231,7 @@ void stageStates(const uint number) {
             vec2 state = item.row_begin + index < SEQUENCE_ROWS(item) ? fetched_states[i] : vec2(PLUS_INFINITY, 0.0);
             row_states[OWNS_KEYS ? number * VISITED + index : 0] = state;
             if (state.x == PLUS_INFINITY) {
-                VKF_MARK_SHARED(last_empty[number], tile_number);
+                VKF_SET_SHARED_FLAG(last_empty[number], tile_number);
             }
             if (HAS_DROPOUT) {
                 RowDropout dropout = rowDropout(item, item.head, item.row_begin + index);

@@ -72,7 +72,7 @@ void storePairs(const uint step) {
 
 void askForFallback(const bool needed) {
     if (STORES_DS && needed) {
-        VKF_MARK_BUFFER(VKF_WANTS_FALLBACK, 1u);
+        VKF_SET_BUFFER_FLAG(VKF_WANTS_FALLBACK, 1u);
     }
 }
 

@@ -72,11 +72,11 @@
 // comparison would occupy a register during the products. lab/log-0.4.md, the row "cut tiles: masks as bits".
 #define LACKS_BIT(bits, bit) (((bits) & (1u << (bit))) == 0)
 
-// Every device: marks, numbers in memory that several invocations may set, all to one value. Plain stores would be a
-// data race, even of equal values, so the stores are atomic. A barrier lies between a mark and its readers, whose loads
-// are plain. A mark in a buffer needs Vulkan's memory model, which kernels with cooperative matrices have. They are
+// Every device: flags, numbers in memory that several invocations may set, all to one value. Plain stores would be a
+// data race, even of equal values, so the stores are atomic. A barrier lies between a flag and its readers, whose loads
+// are plain. A flag in a buffer needs Vulkan's memory model, which kernels with cooperative matrices have. They are
 // macros because an atomic operation names its memory.
-#define VKF_MARK_SHARED(mark, value) atomicStore(mark, value, gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed)
-#define VKF_MARK_BUFFER(mark, value) atomicStore(mark, value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed)
+#define VKF_SET_SHARED_FLAG(flag, value) atomicStore(flag, value, gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed)
+#define VKF_SET_BUFFER_FLAG(flag, value) atomicStore(flag, value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed)
 
 #endif

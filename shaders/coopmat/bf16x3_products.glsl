@@ -114,7 +114,7 @@ void endSpecialValues() {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
     }
     if (unfit) {
-        VKF_MARK_BUFFER(Bf16x3TableAt(optionalInputs()).table.fallback, 1u);
+        VKF_SET_BUFFER_FLAG(Bf16x3TableAt(optionalInputs()).table.fallback, 1u);
     }
 }
 

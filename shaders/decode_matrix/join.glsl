@@ -32,7 +32,7 @@ bool isInfiniteOutput() {
 // fp32").
 void stageStates() {
     if (KEY_COLUMNS == 2 && isInfiniteOutput()) {
-        VKF_MARK_SHARED(infinite_sums, 1u);
+        VKF_SET_SHARED_FLAG(infinite_sums, 1u);
     }
     vec4 l[QUERY_ROW_FOURS];
     UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {

@@ -21,7 +21,7 @@ uvec4 finiteHalves(const uvec4 word) {
     if (!hasSpecialHalves(carried)) {
         return word;
     }
-    VKF_MARK_SHARED(special_values, 1u);
+    VKF_SET_SHARED_FLAG(special_values, 1u);
     return withoutSpecialHalves(word, carried);
 }
 

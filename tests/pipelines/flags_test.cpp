@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Marks (shaders/common/compilers.glsl): where several invocations may store to one place in memory, they store
+// Flags (shaders/common/compilers.glsl): where several invocations may store to one place in memory, they store
 // atomically.
 // A plain store there is a data race by Vulkan's memory model. No driver shows it as a wrong result, so the test reads
 // SPIR-V.
@@ -18,17 +18,17 @@ namespace {
 
 using Words = std::span<const uint32_t>;
 
-// Counts what a module does with marks. In shared memory a mark is a uint, or an array of one or two of them. In
+// Counts what a module does with flags. In shared memory a flag is a uint, or an array of one or two of them. In
 // buffers it is where a kernel stores a constant other than 0.
 //
 // One invocation is elected for a plain store if the store's block is what `if (x == 0)` guards, or `if (x < 2)` for an
 // array of two.
-struct MarkStores {
+struct FlagStores {
     size_t atomic = 0;
     size_t elected = 0;
     size_t racing = 0;
 
-    explicit MarkStores(const std::vector<uint32_t>& module) {
+    explicit FlagStores(const std::vector<uint32_t>& module) {
         vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, Words words) {
             declare(opcode, words);
             followBranches(opcode, words);
@@ -58,14 +58,14 @@ private:
     static constexpr uint32_t opBranchConditional = 250;
     static constexpr uint32_t workgroup = 4;
     static constexpr uint32_t physicalStorageBuffer = 5349;
-    static constexpr uint32_t mostMarks = 2; // of an array
+    static constexpr uint32_t mostFlags = 2; // of an array
 
     std::set<uint32_t> uints;
     std::map<uint32_t, uint32_t> constants;      // value of each 32-bit constant
-    std::map<uint32_t, uint32_t> markTypes;      // number of marks of a type that is one or an array of them
-    std::map<uint32_t, uint32_t> sharedPointers; // number of marks of a type of pointers to them
+    std::map<uint32_t, uint32_t> flagTypes;      // number of flags of a type that is one or an array of them
+    std::map<uint32_t, uint32_t> sharedPointers; // number of flags of a type of pointers to them
     std::set<uint32_t> bufferPointers;
-    std::map<uint32_t, uint32_t> sharedMarks; // number of marks behind a pointer
+    std::map<uint32_t, uint32_t> sharedFlags; // number of flags behind a pointer
     std::set<uint32_t> bufferPlaces;
     std::map<uint32_t, uint32_t> elections; // the number of invocations for which a condition is true
     std::map<uint32_t, uint32_t> guarded;   // of a block
@@ -79,22 +79,22 @@ private:
     void declare(uint32_t opcode, Words words) {
         if (opcode == opTypeInt && words[2] == 32 && words[3] == 0) {
             uints.insert(words[1]);
-            markTypes[words[1]] = 1;
+            flagTypes[words[1]] = 1;
         } else if (opcode == opConstant && uints.count(words[1]) != 0) {
             constants[words[2]] = words[3];
         } else if (opcode == opTypeArray && uints.count(words[2]) != 0) {
             const uint32_t length = valueOr0(constants, words[3]);
-            if (length != 0 && length <= mostMarks) {
-                markTypes[words[1]] = length;
+            if (length != 0 && length <= mostFlags) {
+                flagTypes[words[1]] = length;
             }
-        } else if (opcode == opTypePointer && words[2] == workgroup && markTypes.count(words[3]) != 0) {
-            sharedPointers[words[1]] = markTypes[words[3]];
+        } else if (opcode == opTypePointer && words[2] == workgroup && flagTypes.count(words[3]) != 0) {
+            sharedPointers[words[1]] = flagTypes[words[3]];
         } else if (opcode == opTypePointer && words[2] == physicalStorageBuffer) {
             bufferPointers.insert(words[1]);
         } else if (opcode == opVariable && sharedPointers.count(words[1]) != 0) {
-            sharedMarks[words[2]] = sharedPointers[words[1]];
-        } else if (opcode == opAccessChain && sharedMarks.count(words[3]) != 0) {
-            sharedMarks[words[2]] = sharedMarks[words[3]];
+            sharedFlags[words[2]] = sharedPointers[words[1]];
+        } else if (opcode == opAccessChain && sharedFlags.count(words[3]) != 0) {
+            sharedFlags[words[2]] = sharedFlags[words[3]];
         } else if (opcode == opAccessChain && bufferPointers.count(words[1]) != 0) {
             bufferPlaces.insert(words[2]);
         }
@@ -103,8 +103,8 @@ private:
     void followBranches(uint32_t opcode, Words words) {
         if (opcode == opIEqual && (isConstant(words[3], 0) || isConstant(words[4], 0))) {
             elections[words[2]] = 1;
-        } else if (opcode == opULessThan && isConstant(words[4], mostMarks)) {
-            elections[words[2]] = mostMarks;
+        } else if (opcode == opULessThan && isConstant(words[4], mostFlags)) {
+            elections[words[2]] = mostFlags;
         } else if (opcode == opBranchConditional) {
             guarded[words[2]] = valueOr0(elections, words[1]);
         } else if (opcode == opLabel) {
@@ -118,8 +118,8 @@ private:
     }
 
     void countStore(uint32_t pointer, uint32_t object) {
-        if (const uint32_t marks = valueOr0(sharedMarks, pointer); marks != 0) {
-            (present != 0 && present <= marks ? elected : racing)++;
+        if (const uint32_t flags = valueOr0(sharedFlags, pointer); flags != 0) {
+            (present != 0 && present <= flags ? elected : racing)++;
         } else if (bufferPlaces.count(pointer) != 0 && valueOr0(constants, object) != 0) {
             racing++;
         }
@@ -188,23 +188,23 @@ std::vector<uint32_t> storing(uint32_t y, uint32_t storageClass) {
 
 } // namespace
 
-TEST_CASE("marks that several invocations may set are stored atomically", "[planning]") {
+TEST_CASE("flags that several invocations may set are stored atomically", "[planning]") {
     for (const vkf::ShaderBinary& binary : std::span(vkf::shaderBinaries, vkf::shaderBinariesCount)) {
         if (binary.units != nullptr) {
             CAPTURE(binary.name);
-            CHECK(MarkStores(binary.words()).racing == 0);
+            CHECK(FlagStores(binary.words()).racing == 0);
         }
     }
 }
 
-TEST_CASE("the kernels that set marks have atomic stores, and elect one invocation to clear them", "[planning]") {
+TEST_CASE("the kernels that set flags have atomic stores, and elect one invocation to clear them", "[planning]") {
     for (const char* const name :
          {"attention_coopmat_subgroups_storage16", "attention_decode_matrix_subgroups_storage16",
           "attention_latent_subgroups_storage16", "standard_output_coopmat_subgroups_storage16",
           "backward_scalar_storage16", "backward_coopmat_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {
-            const MarkStores stores(binary->words());
+            const FlagStores stores(binary->words());
             CHECK(stores.atomic > 0);
             CHECK(stores.elected > 0);
         }
@@ -212,7 +212,7 @@ TEST_CASE("the kernels that set marks have atomic stores, and elect one invocati
     for (const char* const name : {"attention_bf16x3_subgroups_storage16", "backward_sums_subgroups_storage16"}) {
         CAPTURE(name);
         if (const vkf::ShaderBinary* const binary = builtShader(name); binary != nullptr) {
-            CHECK(MarkStores(binary->words()).atomic > 0);
+            CHECK(FlagStores(binary->words()).atomic > 0);
         }
     }
 }
@@ -222,13 +222,13 @@ TEST_CASE("a plain store by many invocations is found", "[planning]") {
     constexpr uint32_t physicalStorageBuffer = 5349;
     constexpr uint32_t zero = 3; // ids of constants
     constexpr uint32_t one = 4;
-    CHECK(MarkStores(storing(one, workgroup)).racing == 1);
-    CHECK(MarkStores(storing(zero, workgroup)).racing == 0);
-    CHECK(MarkStores(storing(zero, workgroup)).elected == 1);
-    CHECK(MarkStores(storing(zero, physicalStorageBuffer)).racing == 1);
+    CHECK(FlagStores(storing(one, workgroup)).racing == 1);
+    CHECK(FlagStores(storing(zero, workgroup)).racing == 0);
+    CHECK(FlagStores(storing(zero, workgroup)).elected == 1);
+    CHECK(FlagStores(storing(zero, physicalStorageBuffer)).racing == 1);
     std::vector<uint32_t> atomic = storing(one, workgroup);
     atomic.resize(atomic.size() - 5); // the store and the last block
     atomic.insert(atomic.end(), {5 << 16 | 228U, 7, one, zero, one});
-    CHECK(MarkStores(atomic).racing == 0);
-    CHECK(MarkStores(atomic).atomic == 1);
+    CHECK(FlagStores(atomic).racing == 0);
+    CHECK(FlagStores(atomic).atomic == 1);
 }
