@@ -260,7 +260,7 @@ TEST_CASE("verify --backward checks random gradients of every mask", "[program_b
         CHECK_THAT(result.out, ContainsSubstring("\ndv ") && ContainsSubstring("right"));
     }
     checkRefusals(place, {{"verify --backward --path standard", "--backward|standard"},
-                          {"verify --backward --page-size 16", "--backward|pag"},
+                          {"verify --backward --page-size 16", "--backward|blockTable"},
                           {"verify --backward --kv-type q8_0", "--backward|block type"},
                           {"verify --backward --dim 300", "--backward|300|256"}});
 }
