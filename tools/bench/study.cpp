@@ -6,18 +6,16 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/bench_results.hpp"
 #include "bench/benches.hpp"
+#include "bench/shape_bench.hpp"
 #include "bench/study_measure.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "measure/problem_measure.hpp"
@@ -58,27 +56,31 @@ std::vector<StudyAlgorithm> algorithmsOf(const StudyOptions& options) {
     return chosen;
 }
 
-// The lengths rise within a type and D: a path that stops at one length is not tried at longer ones.
-std::vector<VkfProblem> shapesOf(const StudyOptions& options) {
+// Every shape for every algorithm. The lengths rise within a type and D.
+std::vector<VkfProblem> problemsOf(const StudyOptions& options) {
+    const std::vector<StudyAlgorithm> algorithms = algorithmsOf(options);
     std::set<uint32_t> lengths(options.rows.begin(), options.rows.end());
     if (lengths.contains(0))
         failInput("--rows 0: takes numbers of at least 1");
     if (options.batch == 0 || options.heads == 0)
         failInput("--batch, --heads: a problem without rows takes no time");
-    std::vector<VkfProblem> shapes;
+    std::vector<VkfProblem> problems;
     for (const std::string& type : options.types) {
         parseType("--types", type);
         for (const uint32_t dim : options.dims)
             for (const uint32_t rows : lengths)
-                shapes.push_back(makeProblem(
-                    {.batch = options.batch, .heads = options.heads, .rows = rows, .dim = dim, .type = type},
-                    MathOptions{}));
+                for (const StudyAlgorithm& algorithm : algorithms) {
+                    problems.push_back(makeProblem(
+                        {.batch = options.batch, .heads = options.heads, .rows = rows, .dim = dim, .type = type},
+                        MathOptions{}));
+                    problems.back().path = algorithm.path;
+                }
     }
-    if (shapes.empty())
+    if (problems.empty())
         failInput("--rows, --dims, --types: one of them is empty");
     if (options.mostMemory > most64) // a negative number is parsed as a number this large
         failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
-    return shapes;
+    return problems;
 }
 
 // ---- Output ----------------------------------------------------------------------------------------
@@ -153,132 +155,95 @@ Json json(const StudyResult& result, const StudyResult* standard, const Differen
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-class StudyBench {
+// The problems of one shape, one for each algorithm, follow each other.
+class StudyBench : public ShapeBench {
 public:
     explicit StudyBench(const StudyOptions& options)
-        : options_(options), algorithms_(algorithmsOf(options)), shapes_(shapesOf(options)),
-          device_(openDevice(options.device)), clock_(device_) {}
-
-    void run() {
-        fmt::print("device  {}, {}\nshape   {} sequences, {} heads, not causal\n\n", device_.summary().name,
-                   device_.summary().driver, options_.batch, options_.heads);
-        printStudyHeading();
-        for (const VkfProblem& shape : shapes_)
-            if (!measureShape(shape))
-                break;
-        finish();
-    }
+        : ShapeBench("study", problemsOf(options), {}, options.device, options.report), options_(options),
+          algorithms_(algorithmsOf(options)) {}
 
 private:
     using Series = std::tuple<VkfPath, VkfType, uint32_t>; // path, type and D; an algorithm stops for one of these
 
-    // Returns false if the bench cannot go on, after a lost device for instance.
-    bool measureShape(const VkfProblem& shape) {
-        std::vector<StudyResult> results;
-        backward_.clear();
-        const bool all = results_.keepFailure([&] {
-            for (const StudyAlgorithm& algorithm : algorithms_) {
-                VkfProblem problem = shape;
-                problem.path = algorithm.path;
-                if (!stopped_.contains(seriesOf(problem)))
-                    measureOne(problem, algorithm, results);
-                ++done_;
-            }
-        });
-        const StudyResult* standard = standardOf(results);
-        for (size_t i = 0; i < results.size(); ++i)
-            addResult(results[i], json(results[i], standard, differenceToOthers(results, i)));
-        compare(results);
-        return all;
+    void printHeading() const override {
+        fmt::print("shape   {} sequences, {} heads, not causal\n\n", options_.batch, options_.heads);
+        printStudyHeading();
     }
 
-    void measureOne(const VkfProblem& problem, const StudyAlgorithm& algorithm, std::vector<StudyResult>& results) {
-        const auto progress = [&] {
-            progress_.update(static_cast<double>(done_) / static_cast<double>(shapes_.size() * algorithms_.size()));
-        };
-        try {
-            results.push_back(
-                measureAlgorithm(device_, clock_, problem, algorithm, options_.mostMemory, options_.measure, progress));
-        } catch (const host::Error& error) {
-            if (!isOfOneShape(error.result()))
-                throw;
-            stop(problem, error.what());
+    void printShape(const VkfProblem& problem) const override { printStudyShape(problem, problem.path); }
+
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        if (index() % algorithms_.size() == 0)
+            finishShape();
+        if (stopped_.contains(seriesOf(problem)))
             return;
-        }
-        progress_.hide();
-        printRow(results.back(), standardOf(results));
+        const StudyAlgorithm& algorithm = algorithms_[index() % algorithms_.size()];
+        measured_.push_back(
+            measureAlgorithm(device(), clock(), problem, algorithm, options_.mostMemory, options_.measure, afterRun));
+        hideProgress();
+        printRow(measured_.back(), standardOf(measured_));
         if (hasBackward(algorithm.path))
-            measureGradients(problem, progress);
+            measureGradients(problem, afterRun);
     }
 
     // The backward pass of an algorithm that was measured.
-    void measureGradients(const VkfProblem& problem, const std::function<void()>& progress) {
+    void measureGradients(const VkfProblem& problem, const std::function<void()>& afterRun) {
         try {
-            const StudyBackward result = measureBackward(device_, clock_, problem, options_.measure, progress);
-            progress_.hide();
+            const StudyBackward result = measureBackward(device(), clock(), problem, options_.measure, afterRun);
+            hideProgress();
             printBackwardRow(result);
-            results_.keepFailure([&] { requirePassed(result.timed.verdict, result.timed.info.description); });
+            results().keepFailure([&] { requirePassed(result.timed.verdict, result.timed.info.description); });
             backward_[problem.path] = backwardJson(result);
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
                 throw;
-            progress_.hide();
+            hideProgress();
             fmt::print("{:<17}  backward  left out: {}\n", "", error.what());
         }
     }
 
-    void addResult(const StudyResult& result, Json entry) {
-        if (const auto found = backward_.find(result.timed.plan.path); found != backward_.end())
-            entry.update(found->second);
-        results_.add(std::move(entry), result.timed.verdict, result.timed.plan);
+    // An algorithm that stops at one length is not tried at longer ones.
+    Json skipped(const VkfProblem& problem) override {
+        stopped_.insert(seriesOf(problem));
+        return Json::object();
     }
 
-    // Compares the outputs of one shape, each with each other.
-    void compare(const std::vector<StudyResult>& results) {
+    // Compares the results of one shape, each with each other, and adds them to the report.
+    void finishShape() {
+        const StudyResult* standard = standardOf(measured_);
         Difference largest;
-        for (size_t i = 0; i < results.size(); ++i)
-            largest = std::max(largest, differenceToOthers(results, i));
+        for (size_t i = 0; i < measured_.size(); ++i) {
+            const StudyResult& result = measured_[i];
+            const Difference difference = differenceToOthers(measured_, i);
+            largest = std::max(largest, difference);
+            Json entry = json(result, standard, difference);
+            if (const auto found = backward_.find(result.timed.plan.path); found != backward_.end())
+                entry.update(found->second);
+            results().add(std::move(entry), result.timed.verdict, result.timed.plan);
+        }
+        measured_.clear();
+        backward_.clear();
         if (!largest.known())
             return;
         fmt::print("{:<5}{:>5}{:>7}  outputs differ by {:.2g} at most ({} and {}), bound {:.2g}\n", "", "", "",
                    largest.largest, vkfPathName(largest.one), vkfPathName(largest.other), largest.bound);
         std::fflush(stdout);
-        if (!largest.agrees() && !apart_)
-            apart_ = largest;
+        if (!largest.agrees())
+            results().keepFailure([&] {
+                fail("the outputs of {} and {} differ by {:.3g}, the bound is {:.3g}", vkfPathName(largest.one),
+                     vkfPathName(largest.other), largest.largest, largest.bound);
+            });
     }
 
-    void stop(const VkfProblem& problem, const std::string& reason) {
-        stopped_.insert(seriesOf(problem));
-        progress_.hide();
-        printStudyShape(problem, problem.path);
-        fmt::print("stops here: {}\n", reason);
-        std::fflush(stdout);
-        results_.leaveOut(problem, reason);
-    }
-
-    void finish() {
-        progress_.hide();
-        results_.keepFailure([&] {
-            if (apart_)
-                fail("the outputs of {} and {} differ by {:.3g}, the bound is {:.3g}", vkfPathName(apart_->one),
-                     vkfPathName(apart_->other), apart_->largest, apart_->bound);
-        });
-        results_.write(options_.report, "study", device_, options_.device, Json::object());
-    }
+    void finish() override { finishShape(); }
 
     static Series seriesOf(const VkfProblem& problem) { return {problem.path, problem.q.type, problem.headDim}; }
 
     const StudyOptions& options_;
     std::vector<StudyAlgorithm> algorithms_;
-    std::vector<VkfProblem> shapes_;
-    host::Device device_;
-    GpuClock clock_;
-    Progress progress_{"bench study"};
-    size_t done_ = 0;
     std::set<Series> stopped_;
-    BenchResults results_;
-    std::map<VkfPath, Json> backward_; // of the shape that is measured
-    std::optional<Difference> apart_;  // the first pair of outputs that differ too much
+    std::vector<StudyResult> measured_; // of the shape that is measured
+    std::map<VkfPath, Json> backward_;
 };
 
 } // namespace
@@ -289,13 +254,11 @@ void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& co
     CLI::App* command = bench.add_subcommand(
         "study", "Each algorithm over the length of the sequence: time, memory, traffic and agreement.");
     command->footer("vkflash bench study --dims 64 --json study.json");
-    command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();
-    command->add_option("--heads", options->heads, "number of heads of each sequence")->capture_default_str();
-    command->add_option("--rows", options->rows, "list of numbers of rows; there are as many keys")
-        ->delimiter(',')
-        ->capture_default_str();
-    command->add_option("--dims", options->dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command->add_option("--types", options->types, "list of f32, f16, bf16")->delimiter(',')->capture_default_str();
+    addValue(*command, "--batch", options->batch, "number of sequences");
+    addValue(*command, "--heads", options->heads, "number of heads of each sequence");
+    addList(*command, "--rows", options->rows, "list of numbers of rows; there are as many keys");
+    addList(*command, "--dims", options->dims, "list of head dimensions");
+    addList(*command, "--types", options->types, "list of f32, f16, bf16");
     command->add_option("--paths", options->paths, fmt::format("list of {} (default: all)", studyNames()))
         ->delimiter(',');
     command

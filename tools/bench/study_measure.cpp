@@ -10,9 +10,8 @@
 
 #include "cli/text.hpp"
 #include "measure/memory_use.hpp"
-#include "model/gradient_traffic.hpp"
 #include "model/plan_traffic.hpp"
-#include "model/tile_budget.hpp"
+#include "model/traffic.hpp"
 
 namespace vkf::tools {
 

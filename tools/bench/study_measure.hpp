@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/gradient/gradient_measure.hpp"
+#include "measure/gradient_measure.hpp"
 #include "measure/problem_measure.hpp"
 #include "model/traffic.hpp"
 

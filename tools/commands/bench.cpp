@@ -9,13 +9,12 @@
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
 #include "bench/shape_bench.hpp"
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
-#include "shapes/problem_grid.hpp"
+#include "shapes/bench_shapes.hpp"
 
 namespace vkf::tools {
 

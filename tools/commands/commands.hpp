@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
 #include "cli/program/program.hpp"
 
 namespace vkf::tools {

@@ -132,8 +132,8 @@ void addStudyAlgorithmsCommand(CLI::App& group, Action& action) {
     addStudyInputOptions(*command, options->inputs);
     addMaskOptions(*command, options->inputs.math);
     command->remove_option(command->get_option("--precision")); // all algorithms here are fp64
-    command->add_option("--tile-rows", options->tileRows, "query rows of a tile (Br)")->capture_default_str();
-    command->add_option("--tile-keys", options->tileKeys, "keys of a tile (Bc)")->capture_default_str();
+    addValue(*command, "--tile-rows", options->tileRows, "query rows of a tile (Br)");
+    addValue(*command, "--tile-keys", options->tileKeys, "keys of a tile (Bc)");
     command->add_flag("--json", options->json, "print JSON");
     command->callback([options, &action] { action = [options] { study(*options); }; });
 }

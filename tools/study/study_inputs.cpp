@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/optional_inputs.hpp"
+#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -29,7 +29,7 @@ void addStudyInputOptions(CLI::App& command, StudyInputOptions& options) {
     command.add_flag("--random-lengths", options.randomLengths, "use a random number of keys for each sequence");
     command.add_option("--block-density", options.blockDensity,
                        "share of open blocks of the block mask (default: 0.5)");
-    command.add_option("--seed", options.seed, "seed of the random numbers")->capture_default_str();
+    addValue(command, "--seed", options.seed, "seed of the random numbers");
 }
 
 StudyInputs::StudyInputs(const StudyInputOptions& options) {
@@ -57,16 +57,11 @@ void StudyInputs::load(const StudyInputOptions& options) {
             failInput("{}: is about random tensors, but {} {} is given", flag, filesGiven(options.files)[0].flag,
                       filesGiven(options.files)[0].path);
     files_ = loadInputs(options.files);
-    if (files_->blockMask.has_value() != (options.math.maskBlock != 0))
-        failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
-                  files_->blockMask ? "--mask-block" : "--block-mask");
-    problem_ = problemOf(*files_);
-    applyMathOptions(options.math, problem_);
+    problem_ = fileProblem(*files_, options.math, {});
     VkfMessage message{};
     if (vkfCheckProblem(&problem_, &message) != VKF_SUCCESS)
         failInput("{}: {}", files_->source, message.text);
-    if (files_->blockMask)
-        blockMask_ = packBlockMask(*files_->blockMask, "--block-mask " + options.files.of("--block-mask"), problem_);
+    blockMask_ = packBlockMask(*files_, problem_);
 }
 
 host::HostTensors StudyInputs::tensors() {

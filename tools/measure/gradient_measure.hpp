@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of backward passes that are measured one after the other.
-#ifndef VKFLASH_TOOLS_GRADIENT_MEMORY_HPP
-#define VKFLASH_TOOLS_GRADIENT_MEMORY_HPP
+// Measures the backward pass of one shape: memory, times and check. A time counts only if the result of the same run is
+// right.
+#ifndef VKFLASH_TOOLS_GRADIENT_MEASURE_HPP
+#define VKFLASH_TOOLS_GRADIENT_MEASURE_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
-#include "measure/problem_memory.hpp"
-#include "vkflash/host.hpp"
+#include "measure/problem_measure.hpp"
 
 namespace vkf::tools {
 
+// The memory of backward passes that are measured one after the other.
 class GradientMemory {
 public:
     explicit GradientMemory(host::Device& device) : device_(device), forward_(device) {}
@@ -58,6 +60,19 @@ private:
     std::array<std::vector<std::byte>, 3> gradients_;
     uint64_t tensorBytes_ = 0;
 };
+
+struct GradientResult : TimedResult {
+    VkfBackwardInfo info{};
+    VkfBackwardVerdict verdict{};
+};
+
+// Measures dq, dk and dv together. `forward` has the path of the backward pass. Calls afterRun after each of many runs.
+// Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
+GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
+                               const MeasureOptions& options, const std::function<void()>& afterRun);
+
+// The gradient that is nearest to its bound, or the furthest above it.
+const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);
 
 } // namespace vkf::tools
 

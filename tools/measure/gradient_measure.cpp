@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "measure/gradient/gradient_memory.hpp"
+#include "measure/gradient_measure.hpp"
 
 #include <algorithm>
 
-#include "measure/device_fill.hpp"
-#include "measure/problem_measure.hpp"
+#include "cli/verdict.hpp"
+#include "measure/own_objects.hpp"
+#include "measure/problem_memory.hpp"
 #include "tensors/random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -74,6 +75,47 @@ host::HostGradients GradientMemory::downloadGradients(size_t set) {
     gradients.dk = gradients_[1].data();
     gradients.dv = gradients_[2].data();
     return gradients;
+}
+
+GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
+                               const MeasureOptions& options, const std::function<void()>& afterRun) {
+    GradientResult result;
+    result.problem = forward;
+    enable(result.problem, VKF_USE_LSE);
+    auto problem = make<VkfBackwardProblem>();
+    problem.forward = &result.problem;
+    problem.dout = forward.o;
+    problem.dq = forward.q;
+    problem.dk = forward.k;
+    problem.dv = forward.v;
+    problem.maxScratchBytes = options.scratchBytes;
+    VkfMessage message{};
+    vkf::Backward gradient;
+    check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
+    result.info = make<VkfBackwardInfo>();
+    check(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
+    memory.prepare(problem, result.info.scratchBytes, mostBufferSets);
+    result.operations = result.info.operations;
+    result.sets = memory.sets();
+    result.tensorBytes = memory.tensorBytes();
+    const auto record = [&](VkCommandBuffer commands, size_t set, uint32_t first, uint32_t count) {
+        check(vkfCmdBackwardSteps(commands, gradient.get(), &memory.bindings(set), first, count, &message), message);
+    };
+    const size_t set = timeRuns(device, clock, result.info.stepCount, record, options, afterRun, result);
+    // Gradients of a wrong o would be right for that o, so o is checked too.
+    const host::HostTensors tensors = memory.downloadForward(set);
+    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows),
+                  memory.forwardPlan().description);
+    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows);
+    return result;
+}
+
+const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict) {
+    const VkfGradientError* worst = &verdict.dq;
+    for (const VkfGradientError* error : {&verdict.dk, &verdict.dv})
+        if (!(error->error * worst->bound <= worst->error * error->bound))
+            worst = error;
+    return *worst;
 }
 
 } // namespace vkf::tools
