@@ -270,9 +270,9 @@ double keyOuterBytes(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench study compares every algorithm with the standard one", "[bench][matrices][gpu]") {
+TEST_CASE("lab study compares every algorithm with the standard one", "[bench][matrices][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     const auto [text, json] =
         benchReport(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
     CHECK(json["bench"] == "study");
@@ -330,9 +330,9 @@ TEST_CASE("bench study compares every algorithm with the standard one", "[bench]
     }
 }
 
-TEST_CASE("bench study stops an algorithm where it needs too much memory", "[bench][gpu]") {
+TEST_CASE("lab study stops an algorithm where it needs too much memory", "[bench][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     const auto [text, json] =
         benchReport(place, "study --rows 64,128,256 --dims 16 --types f32 --paths scalar,standard --most-memory 200KiB "
                            "--seconds 0.01 --runs 1");
@@ -348,14 +348,14 @@ TEST_CASE("bench study stops an algorithm where it needs too much memory", "[ben
     CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(),
                ContainsSubstring("516 KiB of scratch") && ContainsSubstring("200 KiB of --most-memory"));
     CHECK_THAT(text.out, ContainsSubstring("left out: "));
-    const ProgramResult nothing = place.run("bench study --rows 64 --dims 16 --types f32 --most-memory 1KiB");
+    const ProgramResult nothing = place.run("study --rows 64 --dims 16 --types f32 --most-memory 1KiB");
     CHECK(nothing.status == 2);
     CHECK(isOneLine(nothing.err));
 }
 
-TEST_CASE("bench study stops an algorithm where the device has no room for it", "[bench][gpu]") {
+TEST_CASE("lab study stops an algorithm where the device has no room for it", "[bench][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     // Scores of two heads: 32 KiB, then 671 GiB.
     const auto [text, json] =
         benchReport(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
@@ -371,8 +371,7 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
         SKIP("without the validation layer");
     }
     const Workplace place;
-    for (const std::string& bench :
-         {smallPrefill + " --paths auto,standard", std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
+    for (const std::string& bench : {smallPrefill + " --paths auto,standard"}) {
         const ProgramResult result = place.run("bench " + bench + " --validation");
         INFO(bench << "\n" << result.out << result.err);
         CHECK(result.status == 0);
@@ -383,7 +382,7 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
     const Workplace place;
     place.write("bad.json", peerFile("GPU", {peer("flash", {{"batch", 0}})}));
     place.write("none.json", "nothing\n");
-    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
+    for (const std::string bench : {"bench", "bench prefill", "bench decode"})
         checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
                               {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
                               {bench + " --seconds nan", "--seconds nan"},
@@ -409,20 +408,21 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench decode --tokens 50", "--tokens 50"},
                           {"bench decode --shared-kv --value-dim 130", "--shared-kv|--value-dim 130|--dim 128"},
                           {"bench decode --causal maybe", "--causal maybe|yes or no"},
-                          {"bench decode --json absent/d.json", "--json absent/d.json"},
-                          {"bench study --paths fast", "--paths fast|auto, scalar"},
-                          {"bench study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
-                          {"bench study --types f64", "--types f64|f32, f16, bf16"},
-                          {"bench study --rows 0", "--rows 0"},
-                          {"bench study --dims 600", "600|576"},
-                          {"bench study --heads 0", "--heads"},
-                          {"bench study --most-memory much", "--most-memory|much"},
-                          {"bench study --most-memory -1", "--most-memory"},
-                          {"bench study --most-memory 99999999999999999999", "--most-memory"},
-                          {"bench study --batch 0", "--batch"},
-                          {"bench study --dims 0", "headDim is 0"},
-                          {"bench study --rows 4000000000", "queryRows 4000000000|1073676288"},
-                          {"bench study --sample-rows x", "--sample-rows"},
-                          {"bench study --quirk rubble", "--quirk rubble|takes one of"},
-                          {"bench study --json absent/s.json", "--json absent/s.json"}});
+                          {"bench decode --json absent/d.json", "--json absent/d.json"}});
+    checkRefusals(Workplace("vkflash_lab"),
+                  {{"study --paths fast", "--paths fast|auto, scalar"},
+                   {"study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
+                   {"study --types f64", "--types f64|f32, f16, bf16"},
+                   {"study --rows 0", "--rows 0"},
+                   {"study --dims 600", "600|576"},
+                   {"study --heads 0", "--heads"},
+                   {"study --most-memory much", "--most-memory|much"},
+                   {"study --most-memory -1", "--most-memory"},
+                   {"study --most-memory 99999999999999999999", "--most-memory"},
+                   {"study --batch 0", "--batch"},
+                   {"study --dims 0", "headDim is 0"},
+                   {"study --rows 4000000000", "queryRows 4000000000|1073676288"},
+                   {"study --sample-rows x", "--sample-rows"},
+                   {"study --quirk rubble", "--quirk rubble|takes one of"},
+                   {"study --json absent/s.json", "--json absent/s.json"}});
 }

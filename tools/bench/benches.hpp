@@ -15,7 +15,6 @@ namespace vkf::tools {
 void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 

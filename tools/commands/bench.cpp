@@ -141,8 +141,7 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
                  "more than 3 % below the highest clock do not count.");
     command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
     addBenchOptions(*command, *options);
-    for (const auto add :
-         {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchStudyCommand})
+    for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash study algorithms: runs every algorithm of docs/algorithm.md on one problem on the CPU. All must give one
+// vkflash_lab algorithms: runs every algorithm of docs/algorithm.md on one problem on the CPU. All must give one
 // result.
 #include <algorithm>
 #include <array>
@@ -128,7 +128,7 @@ void addStudyAlgorithmsCommand(CLI::App& group, Action& action) {
     auto options = std::make_shared<AlgorithmsOptions>();
     CLI::App* command =
         group.add_subcommand("algorithms", "Runs every algorithm on one problem on the CPU and compares the results.");
-    command->footer("vkflash study algorithms --rows 1024 --causal");
+    command->footer("vkflash_lab algorithms --rows 1024 --causal");
     addStudyInputOptions(*command, options->inputs);
     addMaskOptions(*command, options->inputs.math);
     command->remove_option(command->get_option("--precision")); // all algorithms here are fp64

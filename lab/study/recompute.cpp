@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash study recompute: compares P of standard attention with P recomputed from lse. lse is one number a row, and a
+// vkflash_lab recompute: compares P of standard attention with P recomputed from lse. lse is one number a row, and a
 // backward pass needs to keep nothing else of P.
 #include <algorithm>
 #include <cmath>
@@ -212,7 +212,7 @@ void addStudyRecomputeCommand(CLI::App& group, Action& action) {
     auto options = std::make_shared<RecomputeOptions>();
     CLI::App* command =
         group.add_subcommand("recompute", "Compares P recomputed from lse with P, and the bytes of both.");
-    command->footer("vkflash study recompute --rows 8192 --heads 1");
+    command->footer("vkflash_lab recompute --rows 8192 --heads 1");
     addStudyInputOptions(*command, options->inputs);
     addMathOptions(*command, options->inputs.math);
     addDeviceOptions(*command, options->device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash bench study: runs every algorithm on the same inputs over the length of the sequence. Reports time, memory,
+// vkflash_lab study: runs every algorithm on the same inputs over the length of the sequence. Reports time, memory,
 // traffic and the largest difference between outputs.
 #include <algorithm>
 #include <limits>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/benches.hpp"
 #include "bench/shape_bench.hpp"
-#include "bench/study_measure.hpp"
+#include "benches/benches.hpp"
+#include "benches/study_measure.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
@@ -248,12 +248,12 @@ private:
 
 } // namespace
 
-void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
+void addStudyCommand(CLI::App& program, Action& action, const std::string& commandLine) {
     auto options = std::make_shared<StudyOptions>();
     options->report.commandLine = commandLine;
-    CLI::App* command = bench.add_subcommand(
+    CLI::App* command = program.add_subcommand(
         "study", "Each algorithm over the length of the sequence: time, memory, traffic and agreement.");
-    command->footer("vkflash bench study --dims 64 --json study.json");
+    command->footer("vkflash_lab study --dims 64 --json study.json");
     addValue(*command, "--batch", options->batch, "number of sequences");
     addValue(*command, "--heads", options->heads, "number of heads of each sequence");
     addList(*command, "--rows", options->rows, "list of numbers of rows; there are as many keys");

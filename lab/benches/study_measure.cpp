@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/study_measure.hpp"
+#include "benches/study_measure.hpp"
 
 #include <algorithm>
 #include <array>
