@@ -4,6 +4,7 @@
 
     python3 bench/plot.py                            prefill: bench/results/*.json, the newest result of each shape and
                                                      path, on the device of the newest report
+    python3 bench/plot.py backward backward.json -o backward.svg   the same of the backward pass
     python3 bench/plot.py a.json b.json -o a.svg --type f16 --batch many
     python3 bench/plot.py study study.json -o study.svg            time and memory over N; reports of `bench` work too
     python3 bench/plot.py roofline study.json -o roofline.png      TFLOP/s over operations per byte
@@ -25,6 +26,10 @@ MARKERS = "os^DvPX*"
 DASHES = ["-", "--", "-.", ":"]
 HATCHES = ["", "///", "...", "xxx", "\\\\\\", "++"]
 PATHS = ["standard", "key_outer", "scalar", "coopmat"] # the order of the study
+# What may differ between two results of one type, path, mask, length and D. Each such difference is a line of its own.
+SERIES = {"kvType": "k, v", "vType": "v", "queryHeads": "heads", "kvHeads": "KV heads", "keys": "keys",
+          "valueDim": "Dv", "precision": "precision", "pageSize": "pages of", "window": "window", "softcap": "softcap",
+          "alibi": "ALiBi", "maskBlock": "blocks of", "blockDensity": "open blocks"}
 
 
 def parse_arguments():
@@ -71,7 +76,21 @@ def load_reports(files, benches):
     if not found:
         sys.exit(f"there is no report of vkflash bench {' or '.join(benches)}; make one with --json")
     found.sort(key=lambda report: report["date"])
+    for report in found:
+        name_series(report)
     return [report for report in found if report["device"] == found[-1]["device"]]
+
+
+def name_series(report):
+    """Gives each result of a report its "series": the path, and the fields in which results of one point differ."""
+    first, differing = {}, set()
+    for result in report["results"]:
+        point = tuple(result.get(field) for field in ("type", "path", "causal", "batch", "headDim", "queryRows"))
+        other = first.setdefault(point, result)
+        differing |= {field for field in SERIES if result.get(field) != other.get(field)}
+    for result in report["results"]:
+        extras = [f", {SERIES[field]} {result[field]}" for field in SERIES if field in differing and field in result]
+        result["series"] = result["path"] + "".join(extras)
 
 
 def import_pyplot():
@@ -96,13 +115,18 @@ def write_figure(figure, output):
 def line_style(label, labels):
     """Style of a line, equal in every panel. Lines of other implementations are thin."""
     index = labels.index(label)
-    ours = label.startswith("vkflash ") or label in PATHS
+    ours = label.startswith("vkflash ") or path_of(label) in PATHS
     return {"color": f"C{index % 10}", "marker": MARKERS[index % len(MARKERS)],
             "linestyle": DASHES[index % len(DASHES)], "linewidth": 2 if ours else 1, "markersize": 6 if ours else 4}
 
 
+def path_of(series):
+    return series.split(",")[0]
+
+
 def sort_paths(labels):
-    return sorted(labels, key=lambda label: (PATHS.index(label) if label in PATHS else len(PATHS), label))
+    places = {path: place for place, path in enumerate(PATHS)}
+    return sorted(labels, key=lambda label: (places.get(path_of(label), len(PATHS)), label))
 
 
 def count_axis(axis, rows):
@@ -155,7 +179,7 @@ def prefill_panels(found, element_type, options):
                 continue
             panel = panels[result["causal"], result["headDim"]]
             if (result.get("clock_mhz") or least_clock) >= least_clock:
-                panel["vkflash " + result["path"]][rows] = result["teraflops"]
+                panel["vkflash " + result["series"]][rows] = result["teraflops"]
             for peer in result["peers"]:
                 panel[options.names.get(peer["name"], peer["name"])][rows] = peer["teraflops"]
     return panels
@@ -200,7 +224,7 @@ def study_panels(found, options, needed):
             if options.type not in (None, result["type"]) or options.dim not in (None, result["headDim"]):
                 continue
             if not result["causal"] and all(field in result for field in needed):
-                panels[result["type"], result["headDim"]][result["path"]][result["queryRows"]] = result
+                panels[result["type"], result["headDim"]][result["series"]][result["queryRows"]] = result
     if not panels:
         sys.exit(f"no result with {', '.join(needed)} of this type and head dimension in these reports")
     return dict(sorted(panels.items()))
@@ -305,8 +329,9 @@ def draw_ledger(found, options):
     save(figure, legend_entries(axes), device_title(found[-1], shape_of(panels)), options.output)
 
 
-FIGURES = {"prefill": (draw_prefill, ["prefill"]), "study": (draw_study, ["study", "grid"]),
-           "roofline": (draw_roofline, ["study"]), "ledger": (draw_ledger, ["study"])}
+FIGURES = {"prefill": (draw_prefill, ["prefill"]), "backward": (draw_prefill, ["backward"]),
+           "study": (draw_study, ["study", "grid"]), "roofline": (draw_roofline, ["study"]),
+           "ledger": (draw_ledger, ["study"])}
 
 
 def main():

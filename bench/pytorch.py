@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times attention of PyTorch on a CUDA device, as lines that `vkflash bench ... --compare FILE` reads.
+"""Times attention of PyTorch on a CUDA device. bench/peers.py makes a file for `vkflash bench ... --compare` of it.
 
-    python3 bench/pytorch.py > pytorch.txt
+    python3 bench/pytorch.py > pytorch.txt && python3 bench/peers.py pytorch.txt -o pytorch.json
 
 Each time is the median of runs between two CUDA events. ERR marks a kernel that refuses the shape.
 """

@@ -36,19 +36,10 @@ std::vector<std::string> wordsOf(const uint8_t* data, size_t size) {
     return words;
 }
 
-bool isLongNumber(const std::string& word) {
-    size_t digits = 0;
-    for (const char c : word)
-        digits += c >= '0' && c <= '9' ? 1 : 0;
-    return digits > 2;
-}
-
-// Words that leave the folder, and numbers that make `study` compute for minutes on the CPU, are not for a fuzzer.
+// Words that leave the folder are not for a fuzzer.
 bool isHarmless(const std::vector<std::string>& words) {
-    const bool computes = words.size() > 1 && words[1] == "study";
     for (size_t i = 1; i < words.size(); ++i)
-        if (words[i].find('/') != std::string::npos || words[i].find("..") != std::string::npos ||
-            (computes && isLongNumber(words[i])))
+        if (words[i].find('/') != std::string::npos || words[i].find("..") != std::string::npos)
             return false;
     return true;
 }

@@ -150,7 +150,6 @@ SEEDS = {
         "tune": command("tune -o tuning.txt --quick --dims 64,80 --types f16"),
         "report": command("report --results . -o report.html"),
         "bench": command("bench prefill --dims 128 --rows 1024,4096 --json times.json --compare q.npy"),
-        "study": command("study algorithms --rows 5 --keys 7 --causal --type bf16 --tile-rows 2 --json"),
     },
 }
 

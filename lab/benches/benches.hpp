@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
+#include "cli/program/program.hpp"
 
 namespace vkf::tools {
 
@@ -16,6 +16,7 @@ namespace vkf::tools {
 void addHostCommand(CLI::App& program, Action& action, const std::string& commandLine);
 void addLongCommand(CLI::App& program, Action& action, const std::string& commandLine);
 void addStepCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addStudyCommand(CLI::App& program, Action& action, const std::string& commandLine);
 void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools

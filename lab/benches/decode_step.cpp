@@ -3,7 +3,7 @@
 
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
-#include "measure/own_context.hpp"
+#include "measure/own_objects.hpp"
 
 namespace vkf::tools {
 

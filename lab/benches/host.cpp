@@ -14,9 +14,8 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
-#include "measure/command_buffer.hpp"
-#include "measure/own_context.hpp"
-#include "shapes/problem_grid.hpp"
+#include "measure/own_objects.hpp"
+#include "shapes/bench_shapes.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -192,7 +191,7 @@ void addHostCommand(CLI::App& program, Action& action, const std::string& comman
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand("host", "CPU time of recording a call and of making a plan.");
     addGridOptions(*command, options->grid);
-    command->add_option("--calls", options->calls, "number of calls to record")->capture_default_str();
+    addValue(*command, "--calls", options->calls, "number of calls to record");
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);

@@ -161,12 +161,11 @@ void addLongCommand(CLI::App& program, Action& action, const std::string& comman
     CLI::App* command =
         program.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory and result.");
     addShapeOptions(*command, options->shape);
-    command->add_option("--causal", options->causal, "yes or no")->capture_default_str();
-    command->add_option("--path", options->path, "auto, or the name of a path")->capture_default_str();
+    addValue(*command, "--causal", options->causal, "yes or no");
+    addValue(*command, "--path", options->path, "auto, or the name of a path");
     command->add_option("--step-operations", options->stepOperations,
                         "maximum operations of a step (default: the library's)");
-    command->add_option("--sample-rows", options->sampleRows, "number of rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addValue(*command, "--sample-rows", options->sampleRows, "number of rows of each head to check; 0 = all");
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);

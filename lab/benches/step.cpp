@@ -13,8 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
-#include "measure/command_buffer.hpp"
-#include "measure/own_context.hpp"
+#include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/timing.hpp"
 
@@ -176,18 +175,15 @@ void addStepCommand(CLI::App& program, Action& action, const std::string& comman
     options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand(
         "step", "The attention of all layers for one token, appends included: device time and host time.");
-    command->add_option("--layers", options->layers, "number of layers; each has its own cache")->capture_default_str();
-    command->add_option("--batch", options->batch, "number of sequences")->capture_default_str();
-    command->add_option("--heads", options->heads, "number of query heads")->capture_default_str();
-    command->add_option("--kv-heads", options->kvHeads, "number of KV heads")->capture_default_str();
-    command->add_option("--dim", options->dim, "head dimension")->capture_default_str();
-    command->add_option("--keys", options->keys, "list of numbers of keys in the cache before the first step")
-        ->delimiter(',')
-        ->capture_default_str();
-    command->add_option("--type", options->type, "type of q, new k, new v and o: f32, f16 or bf16")
-        ->capture_default_str();
+    addValue(*command, "--layers", options->layers, "number of layers; each has its own cache");
+    addValue(*command, "--batch", options->batch, "number of sequences");
+    addValue(*command, "--heads", options->heads, "number of query heads");
+    addValue(*command, "--kv-heads", options->kvHeads, "number of KV heads");
+    addValue(*command, "--dim", options->dim, "head dimension");
+    addList(*command, "--keys", options->keys, "list of numbers of keys in the cache before the first step");
+    addValue(*command, "--type", options->type, "type of q, new k, new v and o: f32, f16 or bf16");
     addOneTypeCacheOptions(*command, options->cache);
-    command->add_option("--steps", options->steps, "number of steps to time")->capture_default_str();
+    addValue(*command, "--steps", options->steps, "number of steps to time");
     addDeviceOptions(*command, options->device);
     addReportOptions(*command, options->report);
     command->callback([options, &action] { action = [options] { benchStep(*options); }; });

@@ -2,7 +2,7 @@
 #include "benches/variant_measure.hpp"
 
 #include "cli/verdict.hpp"
-#include "measure/call_chain.hpp"
+#include "measure/problem_measure.hpp"
 
 namespace vkf::tools {
 

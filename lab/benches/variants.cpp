@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "bench/bench_report.hpp"
-#include "bench/bench_results.hpp"
+#include "bench/shape_bench.hpp"
 #include "benches/benches.hpp"
 #include "benches/variant_measure.hpp"
 #include "benches/variant_table.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
 #include "cli/text.hpp"
 
 namespace vkf::tools {
@@ -139,82 +138,61 @@ Json rowJson(const VariantSubject& subject, const VariantResult& row) {
 
 // ---- Runs --------------------------------------------------------------------------------------------
 
-class VariantsBench {
+class VariantsBench : public ShapeBench {
 public:
-    explicit VariantsBench(const VariantOptions& options)
-        : options_(options), subjects_(subjectsOf(options)), device_(openDevice(options.device)),
-          measure_(device_, options.measure) {}
+    VariantsBench(const VariantOptions& options, const std::vector<VariantSubject>& subjects)
+        : ShapeBench("variants", problemsOf(subjects), {}, options.device, options.report), options_(options),
+          subjects_(subjects), measure_(device(), options.measure) {}
 
-    void run() {
+private:
+    static std::vector<VkfProblem> problemsOf(const std::vector<VariantSubject>& subjects) {
+        std::vector<VkfProblem> problems;
+        for (const VariantSubject& subject : subjects)
+            problems.push_back(subject.plain);
+        return problems;
+    }
+
+    void printHeading() const override {
         const ShapeOptions& shape = options_.shape;
-        fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
         fmt::print("shape   {}, {} sequences, {} heads, {} rows, D = {}; decode: one row, 32 heads over 8\n\n",
                    shape.type, shape.batch, shape.heads, shape.rows, shape.dim);
         printVariantsHeading();
-        results_.keepFailure([&] {
-            for (const VariantSubject& subject : subjects_) {
-                measureOne(subject);
-                ++done_;
-            }
-        });
-        progress_.hide();
-        fmt::print("\n{} of {} aims met\n", met_, aims_);
-        results_.write(options_.report, "variants", device_, options_.device, {{"aims", aims_}, {"aimsMet", met_}});
     }
 
-private:
-    void measureOne(const VariantSubject& subject) {
-        const double share = static_cast<double>(done_) / static_cast<double>(subjects_.size());
-        std::optional<VariantResult> row;
-        try {
-            row = measure_.measure(subject.variant, subject.plain, [&] { progress_.update(share); });
-        } catch (const host::Error& error) {
-            if (!isOfOneShape(error.result()))
-                throw;
-            skip(subject, error.what());
-            return;
-        }
-        progress_.hide();
-        printRow(subject, *row);
-        results_.add(rowJson(subject, *row), row->result.verdict, row->result.plan);
-        if (const std::optional<bool> met = aimMet(subject.variant.aim, *row)) {
+    void printShape(const VkfProblem& problem) const override { printSubject(subjects_[index()], problem.path); }
+
+    void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
+        const VariantSubject& subject = subjects_[index()];
+        const VariantResult row = measure_.measure(subject.variant, problem, afterRun);
+        hideProgress();
+        printRow(subject, row);
+        results().add(rowJson(subject, row), row.result.verdict, row.result.plan);
+        if (const std::optional<bool> met = aimMet(subject.variant.aim, row)) {
             ++aims_;
             met_ += *met ? 1 : 0;
         }
     }
 
-    void skip(const VariantSubject& subject, const std::string& reason) {
-        progress_.hide();
-        printSubject(subject, subject.plain.path);
-        fmt::print("  left out: {}\n", reason);
-        std::fflush(stdout);
-        results_.leaveOut(subject.plain, reason, {{"variant", subject.variant.name}});
+    Json skipped(const VkfProblem& /*problem*/) override { return {{"variant", subjects_[index()].variant.name}}; }
+
+    void finish() override {
+        fmt::print("\n{} of {} aims met\n", met_, aims_);
+        head().update({{"aims", aims_}, {"aimsMet", met_}});
     }
 
     const VariantOptions& options_;
-    std::vector<VariantSubject> subjects_;
-    host::Device device_;
+    const std::vector<VariantSubject>& subjects_;
     VariantMeasure measure_;
-    Progress progress_{"variants"};
-    size_t done_ = 0;
     size_t aims_ = 0;
     size_t met_ = 0;
-    BenchResults results_;
 };
 
 void addVariantOptions(CLI::App& command, VariantOptions& options) {
     addShapeOptions(command, options.shape);
-    command.add_option("--paths", options.paths, "list of paths of the prefill variants")
-        ->delimiter(',')
-        ->capture_default_str();
-    command
-        .add_option("--decode-keys", options.decodeKeys,
-                    "list of numbers of keys for the decode variants (one row, 32 heads over 8 KV heads)")
-        ->delimiter(',')
-        ->capture_default_str();
-    command.add_option("--decode-paths", options.decodePaths, "list of paths of the decode variants")
-        ->delimiter(',')
-        ->capture_default_str();
+    addList(command, "--paths", options.paths, "list of paths of the prefill variants");
+    addList(command, "--decode-keys", options.decodeKeys,
+            "list of numbers of keys for the decode variants (one row, 32 heads over 8 KV heads)");
+    addList(command, "--decode-paths", options.decodePaths, "list of paths of the decode variants");
     command.add_option("--only", options.only, "list of variants (default: all); their bases are measured too")
         ->delimiter(',');
     addTimedBenchOptions(command, options.device, options.measure, options.report);
@@ -232,7 +210,8 @@ void addVariantsCommand(CLI::App& program, Action& action, const std::string& co
         action = [options] {
             checkReport(options->report);
             checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
-            VariantsBench(*options).run();
+            const std::vector<VariantSubject> subjects = subjectsOf(*options);
+            VariantsBench(*options, subjects).run();
         };
     });
 }

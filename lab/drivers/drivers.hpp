@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
+#include "cli/program/program.hpp"
 
 namespace vkf::tools {
 

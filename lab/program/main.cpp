@@ -4,6 +4,7 @@
 #include "benches/benches.hpp"
 #include "cli/program/program.hpp"
 #include "drivers/drivers.hpp"
+#include "study/studies.hpp"
 
 int main(int argc, char** argv) {
     const vkf::tools::ProgramTitle title = {"vkflash_lab",
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
         vkf::tools::addDriversCommand,
 #endif
             bench(vkf::tools::addHostCommand), bench(vkf::tools::addLongCommand), bench(vkf::tools::addStepCommand),
-            bench(vkf::tools::addVariantsCommand)
+            bench(vkf::tools::addStudyCommand), bench(vkf::tools::addVariantsCommand),
+            vkf::tools::addStudyAlgorithmsCommand, vkf::tools::addStudyRecomputeCommand
     });
 }

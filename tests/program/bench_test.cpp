@@ -77,9 +77,14 @@ TEST_CASE("bench reports a combination that is impossible as a row with its reas
 TEST_CASE("bench decode compares every shape with a plain read and checks it", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    place.write("torch.txt", "1.0 Imaginary GPU 9\ndecode 1 64 flash=30us/1GB/s cudnn=ERR\n");
+    place.write("torch.json", peerFile("Imaginary GPU 9", {peer("flash", {{"queryHeads", 32},
+                                                                          {"kvHeads", 8},
+                                                                          {"queryRows", 1},
+                                                                          {"keys", 64},
+                                                                          {"headDim", 128},
+                                                                          {"microseconds", 30}})}));
     const auto [text, json] = benchReport(place, "decode --keys 64,200 --batch 1,3 --rows 1,2 --types f16 --runs 1 "
-                                                 "--tokens 200 --sample-heads 0 --compare torch.txt");
+                                                 "--tokens 200 --sample-heads 0 --compare torch.json");
     CHECK(json["bench"] == "decode");
     REQUIRE(json["results"].size() == 6); // 3 x 200 keys are over --tokens
     CHECK(json["leftOut"].empty());
@@ -203,20 +208,20 @@ TEST_CASE("bench prefill measures the subset that is asked for, equal shapes onc
 TEST_CASE("bench prefill compares its results with other implementations", "[bench][gpu]") {
     needDevice();
     const Workplace place;
-    place.write("torch.txt", "1.0 Imaginary GPU 9\n"
-                             "d32 n64 b4 h2 causal0 TFLOPs fwd flash=0.5 cudnn=2 math=ERR | bwd flash=9\n"
-                             "d32 n64 b5 h2 causal0 TFLOPs fwd flash=7 | bwd\n"
-                             "d64 n64 b4 h2 causal0 TFLOPs fwd flash=7 | bwd\n");
-    place.write("ggml.txt",
-                "  Device description: Other GPU\n"
-                "  FLASH_ATTN_EXT(hsk=32,hsv=32,nh=2,nr23=[1,1],kv=64,nb=64,mask=0,sinks=0,max_bias=0.0,"
-                "logit_softcap=0.0,prec=f32,type_K=f16,type_V=f16,permute=[0,1,2,3]): 9 runs - 1.00 us/run - \n");
-    const auto [text, json] = benchReport(place, smallPrefill + " --causal no --compare torch.txt --compare ggml.txt");
+    place.write("torch.json",
+                peerFile("Imaginary GPU 9", {peer("flash", {{"batch", 4}, {"teraflops", 0.5}}),
+                                             peer("cudnn", {{"batch", 4}, {"teraflops", 2}}),
+                                             peer("flash", {{"batch", 4}, {"backward", true}, {"teraflops", 9}}),
+                                             peer("flash", {{"batch", 5}, {"teraflops", 7}}),
+                                             peer("flash", {{"batch", 4}, {"headDim", 64}, {"teraflops", 7}})}));
+    place.write("ggml.json", peerFile("Other GPU", {peer("ggml", {{"microseconds", 1}})}));
+    const auto [text, json] =
+        benchReport(place, smallPrefill + " --causal no --compare torch.json --compare ggml.json");
     REQUIRE(json["results"].size() == 2);
     const Json& many = json["results"][0]["peers"];
     REQUIRE(many.size() == 2);
     CHECK(many[0]["name"] == "flash");
-    CHECK(many[0]["file"] == "torch.txt");
+    CHECK(many[0]["file"] == "torch.json");
     CHECK(many[0]["teraflops"] == 0.5);
     CHECK(many[0]["ratio"].get<double>() == Approx(json["results"][0]["teraflops"].get<double>() / 0.5));
     CHECK(many[1]["name"] == "cudnn");
@@ -225,10 +230,10 @@ TEST_CASE("bench prefill compares its results with other implementations", "[ben
     CHECK(one[0]["name"] == "ggml");
     CHECK(one[0]["teraflops"].get<double>() == Approx(4.0 * 2 * 64 * 64 * 32 / 1e-6 * 1e-12));
     REQUIRE(json["comparisons"].size() == 2);
-    CHECK(json["comparisons"][0]["device"] == "Imaginary GPU");
+    CHECK(json["comparisons"][0]["device"] == "Imaginary GPU 9");
     CHECK(json["comparisons"][1]["device"] == "Other GPU");
     CHECK(json["comparisons"][1]["matched"] == 1);
-    CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.txt"));
+    CHECK_THAT(text.out, ContainsSubstring("flash 0.5 (") && ContainsSubstring("compared with ggml.json"));
 }
 
 TEST_CASE("bench prefill leaves out shapes that a path refuses, with the reason", "[bench][gpu]") {
@@ -265,9 +270,9 @@ double keyOuterBytes(const Json& result) {
 
 } // namespace
 
-TEST_CASE("bench study compares every algorithm with the standard one", "[bench][matrices][gpu]") {
+TEST_CASE("lab study compares every algorithm with the standard one", "[bench][matrices][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     const auto [text, json] =
         benchReport(place, "study --rows 128,64 --dims 16 --types f32,f16 --seconds 0.01 --runs 2");
     CHECK(json["bench"] == "study");
@@ -325,9 +330,9 @@ TEST_CASE("bench study compares every algorithm with the standard one", "[bench]
     }
 }
 
-TEST_CASE("bench study stops an algorithm where it needs too much memory", "[bench][gpu]") {
+TEST_CASE("lab study stops an algorithm where it needs too much memory", "[bench][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     const auto [text, json] =
         benchReport(place, "study --rows 64,128,256 --dims 16 --types f32 --paths scalar,standard --most-memory 200KiB "
                            "--seconds 0.01 --runs 1");
@@ -342,22 +347,22 @@ TEST_CASE("bench study stops an algorithm where it needs too much memory", "[ben
     CHECK(json["leftOut"][0]["queryRows"] == 256);
     CHECK_THAT(json["leftOut"][0]["reason"].get<std::string>(),
                ContainsSubstring("516 KiB of scratch") && ContainsSubstring("200 KiB of --most-memory"));
-    CHECK_THAT(text.out, ContainsSubstring("stops here: "));
-    const ProgramResult nothing = place.run("bench study --rows 64 --dims 16 --types f32 --most-memory 1KiB");
+    CHECK_THAT(text.out, ContainsSubstring("left out: "));
+    const ProgramResult nothing = place.run("study --rows 64 --dims 16 --types f32 --most-memory 1KiB");
     CHECK(nothing.status == 2);
     CHECK(isOneLine(nothing.err));
 }
 
-TEST_CASE("bench study stops an algorithm where the device has no room for it", "[bench][gpu]") {
+TEST_CASE("lab study stops an algorithm where the device has no room for it", "[bench][gpu]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     // Scores of two heads: 32 KiB, then 671 GiB.
     const auto [text, json] =
         benchReport(place, "study --rows 64,300000 --dims 8 --types f32 --paths standard --seconds 0.01 --runs 1");
     CHECK(json["results"].size() == 1);
     REQUIRE(json["leftOut"].size() == 1);
     CHECK(json["leftOut"][0]["queryRows"] == 300000);
-    CHECK_THAT(text.out, ContainsSubstring("stops here: ") && ContainsSubstring("does not fit into the memory of"));
+    CHECK_THAT(text.out, ContainsSubstring("left out: ") && ContainsSubstring("does not fit into the memory of"));
 }
 
 TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]") {
@@ -366,8 +371,7 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
         SKIP("without the validation layer");
     }
     const Workplace place;
-    for (const std::string& bench :
-         {smallPrefill + " --paths auto,standard", std::string("study --rows 64 --dims 16 --types f16 --runs 1")}) {
+    for (const std::string& bench : {smallPrefill + " --paths auto,standard"}) {
         const ProgramResult result = place.run("bench " + bench + " --validation");
         INFO(bench << "\n" << result.out << result.err);
         CHECK(result.status == 0);
@@ -376,9 +380,9 @@ TEST_CASE("bench commands are clean under the validation layer", "[bench][gpu]")
 
 TEST_CASE("benches refuse flags and files that make no sense before the work", "[bench]") {
     const Workplace place;
-    place.write("bad.txt", "d32 n64 b4 causal0\n");
-    place.write("none.txt", "nothing\n");
-    for (const std::string bench : {"bench", "bench prefill", "bench decode", "bench study"})
+    place.write("bad.json", peerFile("GPU", {peer("flash", {{"batch", 0}})}));
+    place.write("none.json", "nothing\n");
+    for (const std::string bench : {"bench", "bench prefill", "bench decode"})
         checkRefusals(place, {{bench + " --runs 0", "--runs 0: takes a number of at least 1"},
                               {bench + " --seconds -1", "--seconds -1: takes a time of at least 0"},
                               {bench + " --seconds nan", "--seconds nan"},
@@ -395,29 +399,30 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench prefill --causal maybe", "--causal maybe|no, yes or both"},
                           {"bench prefill --batch-one 1", "--batch-one 1|no, yes or both"},
                           {"bench prefill --json absent/b.json", "--json absent/b.json"},
-                          {"bench prefill --compare absent.txt", "--compare absent.txt"},
-                          {"bench prefill --compare none.txt", "--compare none.txt|holds no time"},
-                          {"bench prefill --compare bad.txt", "--compare bad.txt|line 1|\" h\" is expected"},
+                          {"bench prefill --compare absent.json", "--compare absent.json"},
+                          {"bench prefill --compare none.json", "--compare none.json|holds no times|bench/peers.py"},
+                          {"bench prefill --compare bad.json", "--compare bad.json|result 1|\"batch\" must be"},
                           {"bench decode --keys 0", "--keys 0"},
                           {"bench decode --rows 0", "--rows 0"},
                           {"bench decode --heads 4 --kv-heads 3", "--heads 4|--kv-heads 3"},
                           {"bench decode --tokens 50", "--tokens 50"},
                           {"bench decode --shared-kv --value-dim 130", "--shared-kv|--value-dim 130|--dim 128"},
                           {"bench decode --causal maybe", "--causal maybe|yes or no"},
-                          {"bench decode --json absent/d.json", "--json absent/d.json"},
-                          {"bench study --paths fast", "--paths fast|auto, scalar"},
-                          {"bench study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
-                          {"bench study --types f64", "--types f64|f32, f16, bf16"},
-                          {"bench study --rows 0", "--rows 0"},
-                          {"bench study --dims 600", "600|576"},
-                          {"bench study --heads 0", "--heads"},
-                          {"bench study --most-memory much", "--most-memory|much"},
-                          {"bench study --most-memory -1", "--most-memory"},
-                          {"bench study --most-memory 99999999999999999999", "--most-memory"},
-                          {"bench study --batch 0", "--batch"},
-                          {"bench study --dims 0", "headDim is 0"},
-                          {"bench study --rows 4000000000", "queryRows 4000000000|1073676288"},
-                          {"bench study --sample-rows x", "--sample-rows"},
-                          {"bench study --quirk rubble", "--quirk rubble|takes one of"},
-                          {"bench study --json absent/s.json", "--json absent/s.json"}});
+                          {"bench decode --json absent/d.json", "--json absent/d.json"}});
+    checkRefusals(Workplace("vkflash_lab"),
+                  {{"study --paths fast", "--paths fast|auto, scalar"},
+                   {"study --paths decode", "--paths decode|not in the study|standard, key_outer, scalar"},
+                   {"study --types f64", "--types f64|f32, f16, bf16"},
+                   {"study --rows 0", "--rows 0"},
+                   {"study --dims 600", "600|576"},
+                   {"study --heads 0", "--heads"},
+                   {"study --most-memory much", "--most-memory|much"},
+                   {"study --most-memory -1", "--most-memory"},
+                   {"study --most-memory 99999999999999999999", "--most-memory"},
+                   {"study --batch 0", "--batch"},
+                   {"study --dims 0", "headDim is 0"},
+                   {"study --rows 4000000000", "queryRows 4000000000|1073676288"},
+                   {"study --sample-rows x", "--sample-rows"},
+                   {"study --quirk rubble", "--quirk rubble|takes one of"},
+                   {"study --json absent/s.json", "--json absent/s.json"}});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// `vkflash study` and `vkflash plan --explain` from outside.
+// `vkflash_lab algorithms`, `vkflash_lab recompute` and `vkflash plan --explain` from outside.
 #include <set>
 #include <string>
 
@@ -38,21 +38,21 @@ const std::string files = " --q q.npy --k k.npy --v v.npy";
 } // namespace
 
 TEST_CASE("study algorithms: all give the same result, on random tensors and on files", "[study]") {
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     writeQkv(place);
     for (const std::string& arguments :
          {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2"),
           std::string(" --rows 5 --window 3,1 --softcap 4 --type bf16 --tile-rows 2 --tile-keys 3"),
           files + " --causal top-left", std::string(" --rows 70 --mask-block 16 --block-density 0.3"),
           std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
-        const nlohmann::json document = jsonOf(place, "study algorithms --json" + arguments);
+        const nlohmann::json document = jsonOf(place, "algorithms --json" + arguments);
         REQUIRE(document["algorithms"].size() == 6);
         for (const auto& algorithm : document["algorithms"]) {
             CHECK(algorithm["oDifference"] <= 1e-12);
             CHECK(algorithm["lseDifference"] <= 1e-12);
         }
     }
-    const ProgramResult text = place.run("study algorithms --rows 40 --heads 1");
+    const ProgramResult text = place.run("algorithms --rows 40 --heads 1");
     CHECK(text.status == 0);
     CHECK_THAT(text.out, ContainsSubstring("1 head, 40 rows, 40 keys, D = 64, f16"));
     CHECK_THAT(text.out, ContainsSubstring("tiled, keys outer"));
@@ -61,12 +61,12 @@ TEST_CASE("study algorithms: all give the same result, on random tensors and on 
 
 TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     writeQkv(place);
     for (const std::string& arguments :
          {std::string(" --rows 70 --keys 90 --dim 24 --causal --random-lengths --batch 2 --path scalar"),
           files + " --causal", std::string(" --rows 3 --keys 0"), std::string(" --rows 0")}) {
-        const nlohmann::json document = jsonOf(place, "study recompute --json" + arguments);
+        const nlohmann::json document = jsonOf(place, "recompute --json" + arguments);
         REQUIRE(document["recomputed"].size() == 3);
         CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
         CHECK(document["recomputed"][1]["probabilitiesDifference"] <= 1e-6);
@@ -74,7 +74,7 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
         CHECK(document["recomputed"][2]["rowSumDifference"] <= 1e-4);
     }
     // 64 rows of two heads: 512 bytes; 64 x 64 fp16 probabilities of two heads: 16 KiB.
-    const nlohmann::json bytes = jsonOf(place, "study recompute --json --rows 64");
+    const nlohmann::json bytes = jsonOf(place, "recompute --json --rows 64");
     CHECK(bytes["lseBytes"] == 512);
     CHECK(bytes["stateBytes"] == 1024);
     CHECK(bytes["probabilitiesBytes"] == 16384);
@@ -83,18 +83,18 @@ TEST_CASE("study recompute: P from lse is P, for 4 bytes a row", "[study]") {
 
 TEST_CASE("study recompute takes some rows at a time where P is large, and misses none", "[study]") {
     needDevice();
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     // 4 heads of 700 x 4096 fp64 probabilities are 88 MiB, so there are two rounds.
-    const nlohmann::json document = jsonOf(place, "study recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
+    const nlohmann::json document = jsonOf(place, "recompute --json --rows 700 --keys 4096 --heads 4 --dim 8");
     CHECK(document["recomputed"][0]["probabilitiesDifference"] <= 1e-12);
     CHECK(document["recomputed"][0]["probabilitiesDifference"] > 0);
     CHECK(document["probabilitiesBytes"] == 4 * 700 * 4096 * 2);
 }
 
 TEST_CASE("study refuses wrong inputs in one line", "[study]") {
-    const Workplace place;
+    const Workplace place("vkflash_lab");
     writeQkv(place);
-    for (const std::string study : {"study algorithms", "study recompute"}) {
+    for (const std::string study : {"algorithms", "recompute"}) {
         checkRefusals(place, {{study + " --q q.npy", "--k"},
                               {study + files + " --rows 5", "--rows: is about random tensors|--q q.npy"},
                               {study + files + " --seed 5", "--seed: is about random tensors"},
@@ -107,15 +107,12 @@ TEST_CASE("study refuses wrong inputs in one line", "[study]") {
                               {study + files + " --mask-block 16", "--block-mask: is missing"},
                               {study + " --lse", "--lse"}});
     }
-    checkRefusals(place,
-                  {{"study", "subcommand"},
-                   {"study other", "other: there is no such sub-command; the sub-commands are algorithms, recompute"},
-                   {"study algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
-                   {"study algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
-                   {"study algorithms --path scalar", "--path"},
-                   {"study recompute --path gpu", "--path gpu: takes one of"}});
+    checkRefusals(place, {{"algorithms --tile-rows 0", "--tile-rows 0: takes a number of at least 1"},
+                          {"algorithms --tile-keys 0", "--tile-keys 0: takes a number of at least 1"},
+                          {"algorithms --path scalar", "--path"},
+                          {"recompute --path gpu", "--path gpu: takes one of"}});
     needDevice();
-    checkRefusal(place, {"study recompute --device no-such-device", "--device no-such-device"}, 1);
+    checkRefusal(place, {"recompute --device no-such-device", "--device no-such-device"}, 1);
 }
 
 TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[study]") {

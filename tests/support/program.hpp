@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/process/child.hpp"
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::test {
 

@@ -74,6 +74,20 @@ std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, con
     return {std::move(result), std::move(json)};
 }
 
+nlohmann::json peer(const std::string& name, const nlohmann::json& changed) {
+    nlohmann::json result = {{"name", name},    {"batch", 1},        {"queryHeads", 2}, {"kvHeads", 2},
+                             {"queryRows", 64}, {"keys", 64},        {"headDim", 32},   {"type", "f16"},
+                             {"causal", false}, {"backward", false}, {"teraflops", 1}};
+    result.update(changed);
+    return result;
+}
+
+std::string peerFile(const std::string& device, const nlohmann::json& results) {
+    // C++ makes one result of a list in braces that has one result.
+    const nlohmann::json list = results.is_array() ? results : nlohmann::json::array({results});
+    return nlohmann::json{{"format", "imaginary"}, {"device", device}, {"results", list}}.dump();
+}
+
 void checkTimed(const nlohmann::json& result) {
     INFO(result.dump());
     CHECK(result["medianSeconds"].get<double>() >= result["leastSeconds"].get<double>());

@@ -30,6 +30,12 @@ void checkRefusals(const Workplace& place, const std::vector<Refusal>& tests);
 // Runs `bench ... --json b.json`, or a bench of vkflash_lab, which must succeed, and reads the file.
 std::pair<ProgramResult, nlohmann::json> benchReport(const Workplace& place, const std::string& arguments);
 
+// A result of another implementation: 2 heads, 64 rows and keys, D = 32, f16, 1 TFLOP/s, with other fields in
+// `changed`.
+nlohmann::json peer(const std::string& name, const nlohmann::json& changed);
+// A file for --compare.
+std::string peerFile(const std::string& device, const nlohmann::json& results);
+
 // Checks times, clock, rate and error of one result of such a file.
 void checkTimed(const nlohmann::json& result);
 

@@ -8,8 +8,6 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include "measure/clock_rate.hpp"
-#include "measure/clock_samples.hpp"
 #include "measure/gpu_clock.hpp"
 #include "measure/timing.hpp"
 #include "support/device.hpp"

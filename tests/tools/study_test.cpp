@@ -8,7 +8,6 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "model/tile_budget.hpp"
 #include "model/traffic.hpp"
 #include "support/call.hpp"
 #include "tools/moved.hpp"

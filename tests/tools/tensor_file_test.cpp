@@ -21,7 +21,6 @@
 
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
-#include "tensors/path_of.hpp"
 #include "tensors/safetensors.hpp"
 #include "tensors/tensor_file.hpp"
 

@@ -3,7 +3,6 @@
 // The traffic ledger against sums written out by hand.
 #include <catch2/catch_test_macros.hpp>
 
-#include "model/gradient_traffic.hpp"
 #include "model/traffic.hpp"
 #include "vkflash/vkflash.hpp"
 

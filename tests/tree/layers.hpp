@@ -60,14 +60,13 @@ inline constexpr std::array shaderRooms = {
     Room{"shared", ""},
 };
 
-// Floors from top to bottom: commands, bench, {soak, study, tune}, {measure, report, shapes}, cli, {model, tensors}. A
+// Floors from top to bottom: commands, bench, {soak, tune}, {measure, report, shapes}, cli, {model, tensors}. A
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "bench soak study tune measure report shapes cli model tensors <vkflash/*>"},
-    Room{"bench", "study tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"commands", "bench soak tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"bench", "tune measure report shapes cli model tensors <vkflash/*>"},
     Room{"soak", "measure cli tensors <vkflash/*>"},
-    Room{"study", "measure report cli model tensors <vkflash/*>"},
     Room{"tune", "measure report cli model tensors <vkflash/*>"},
     Room{"measure", "cli model tensors <vkflash/*> pipelines/shader_table.hpp"},
     Room{"report", "cli model tensors <vkflash/*>"},
@@ -79,9 +78,10 @@ inline constexpr std::array toolRooms = {
 
 // The lab stands on the tools. Nothing includes the lab.
 inline constexpr std::array labRooms = {
-    Room{"program", "benches drivers cli"},
+    Room{"program", "benches drivers study cli"},
     Room{"benches", "bench measure shapes cli model tensors <vkflash/*>"},
     Room{"drivers", "cli <vkflash/*>"},
+    Room{"study", "cli tensors <vkflash/*>"},
 };
 
 } // namespace vkf::test

@@ -8,8 +8,9 @@
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
+#include "cli/verdict.hpp"
 #include "tensors/atomic_file.hpp"
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
@@ -44,6 +45,16 @@ std::string reportText(const Json& document) {
         text += "\n  ]";
     }
     return text + "\n}\n";
+}
+
+// The message of requirePassed. "" if the result is right.
+template <typename Verdict> std::string faultOf(const Verdict& verdict, const char* description) {
+    try {
+        requirePassed(verdict, description);
+        return "";
+    } catch (const ProgramError& error) {
+        return error.what();
+    }
 }
 
 } // namespace
@@ -84,10 +95,7 @@ void writeReport(const ReportOptions& options, const char* bench, const host::De
         {"commandLine", options.commandLine}};
     document.update(body);
     try {
-        std::vector<AtomicFile> files;
-        files.emplace_back(pathOf(options.json));
-        files[0].write(reportText(document));
-        AtomicFile::commit(files);
+        writeWhole(pathOf(options.json), reportText(document));
     } catch (const WriteError& error) {
         fail("--json {}: {}", options.json, error.what());
     }
@@ -127,18 +135,10 @@ Json problemJson(const VkfProblem& problem) {
 
 Json resultJson(const BenchResult& result) {
     Json json = problemJson(result.problem);
-    json.update({{"path", vkfPathName(result.plan.path)},
-                 {"plan", result.plan.description},
-                 {"medianSeconds", result.timing.median},
-                 {"leastSeconds", result.timing.least},
-                 {"mostSeconds", result.timing.most},
-                 {"spread", result.timing.spread},
-                 {"runs", result.timing.runs},
-                 {"steps", result.plan.stepCount},
-                 {"submissions", result.oneSubmission ? 1 : result.plan.stepCount},
-                 {"bufferSets", result.sets},
-                 {"tensorBytes", result.tensorBytes},
-                 {"scratchBytes", result.plan.scratchBytes},
+    json.update({{"path", vkfPathName(result.plan.path)}, {"plan", result.plan.description}});
+    json.update(timesJson(result.timing));
+    json.update(runJson(result, result.plan.stepCount));
+    json.update({{"scratchBytes", result.plan.scratchBytes},
                  {"operations", result.operations},
                  {"teraflops", result.teraflops()},
                  {"error", result.verdict.oError},
@@ -147,6 +147,21 @@ Json resultJson(const BenchResult& result) {
         json["blockDensity"] = result.blockDensity;
     json.update(clockJson(result.timing));
     return json;
+}
+
+Json timesJson(const Timing& timing) {
+    return {{"medianSeconds", timing.median},
+            {"leastSeconds", timing.least},
+            {"mostSeconds", timing.most},
+            {"spread", timing.spread},
+            {"runs", timing.runs}};
+}
+
+Json runJson(const TimedResult& result, uint32_t steps) {
+    return {{"steps", steps},
+            {"submissions", result.oneSubmission ? 1 : steps},
+            {"bufferSets", result.sets},
+            {"tensorBytes", result.tensorBytes}};
 }
 
 Json bytesJson(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
@@ -168,6 +183,53 @@ Json leftOutJson(const VkfProblem& problem, const std::string& reason) {
 void requireResults(const Json& results, const Json& leftOut) {
     if (results.empty())
         failInput("nothing was measured: {}", leftOut.front()["reason"].get<std::string>());
+}
+
+bool BenchResults::keepFailure(const std::function<void()>& work) {
+    try {
+        work();
+        return true;
+    } catch (...) {
+        failure_ = failure_ ? failure_ : std::current_exception();
+        return false;
+    }
+}
+
+void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more) {
+    leftOut_.push_back(leftOutJson(problem, reason));
+    leftOut_.back().update(more);
+}
+
+void BenchResults::add(Json result, const VkfVerdict& verdict, const VkfPlanInfo& plan) {
+    addJudged(std::move(result), faultOf(verdict, plan.description));
+}
+
+void BenchResults::add(Json result, const VkfBackwardVerdict& verdict, const VkfBackwardInfo& info) {
+    addJudged(std::move(result), faultOf(verdict, info.description));
+}
+
+void BenchResults::addJudged(Json result, const std::string& fault) {
+    if (fault.empty()) {
+        results_.push_back(std::move(result));
+        return;
+    }
+    result["reason"] = fault;
+    leftOut_.push_back(std::move(result));
+    keepFailure([&] { fail("{}", fault); });
+}
+
+void BenchResults::write(const ReportOptions& report, const char* bench, const host::Device& device,
+                         const DeviceFlags& flags, Json head) {
+    if (!failure_)
+        requireResults(results_, leftOut_);
+    if (!results_.empty() || !leftOut_.empty()) {
+        head.update({{"results", std::move(results_)}, {"leftOut", std::move(leftOut_)}});
+        writeReport(report, bench, device.summary(), std::move(head));
+    }
+    if (failure_)
+        std::rethrow_exception(failure_);
+    if (flags.validation)
+        checkValidation(device);
 }
 
 } // namespace vkf::tools

@@ -8,14 +8,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
+#include "cli/program/program.hpp"
 
 namespace vkf::tools {
 
 void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchStudyCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
 

@@ -2,23 +2,82 @@
 //
 // vkflash bench decode: few query rows against long caches. Compares each call with a kernel that only reads the same
 // bytes, and with the times of other implementations.
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
-#include "bench/decode_measure.hpp"
 #include "bench/shape_bench.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
+#include "cli/verdict.hpp"
+#include "measure/plain_read_params.h"
 #include "measure/problem_measure.hpp"
-#include "shapes/decode_shapes.hpp"
+#include "shapes/bench_shapes.hpp"
+#include "vkflash/reference.h"
+#include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
 
 namespace {
+
+struct DecodeMeasureOptions {
+    size_t maxRuns = 200; // submissions of the calls, and of the plain reads
+    // Wall time after which no further submission starts. TimingOptions::seconds describes the exception.
+    double seconds = 0.2;
+    // KV heads, counted over all sequences, whose results are checked. 0 = all.
+    uint32_t sampleHeads = 4;
+    bool valuesInKeys = false; // v is a view of k
+};
+
+struct DecodeResult {
+    VkfProblem problem{};
+    VkfPlanInfo plan{};
+    Timing call;      // one call with its barrier
+    Timing read;      // one plain read of k and v with its barrier
+    size_t calls = 0; // calls in one submission
+    size_t sets = 0;  // sets of buffers over which calls take turns
+    double cacheBytes = 0;
+    VkfVerdict verdict{}; // the worst of the checked heads
+
+    double bytesPerSecond() const { return cacheBytes / call.median; }
+    double readShare() const { return read.median / call.median; }
+};
+
+// The kernel that only reads memory.
+class PlainRead {
+public:
+    explicit PlainRead(const host::Device& device);
+    struct Range {
+        VkDeviceAddress address;
+        uint64_t bytes;
+    };
+    // Reads both ranges. Neither may be empty.
+    void record(VkCommandBuffer commands, const Range& first, const Range& second) const;
+
+private:
+    ComputeShader shader_;
+};
+
+PlainRead::PlainRead(const host::Device& device)
+    : shader_(device, toolShader("plain_read"), sizeof(shared::PlainReadParams)) {}
+
+void PlainRead::record(VkCommandBuffer commands, const Range& first, const Range& second) const {
+    shared::PlainReadParams params{};
+    std::array<uint32_t, 2> workgroups{};
+    for (size_t i = 0; i < workgroups.size(); ++i) {
+        const Range& range = i == 0 ? first : second;
+        params.array[i] = range.address;
+        params.words[i] = static_cast<uint32_t>(range.bytes / 16);
+        workgroups[i] = (params.words[i] + VKF_READ_WORKGROUP_WORDS - 1) / VKF_READ_WORKGROUP_WORDS;
+    }
+    params.workgroups = workgroups[0];
+    shader_.record(commands, &params, workgroups[0] + workgroups[1]);
+}
 
 struct DecodeOptions {
     DecodeShapes shapes;
@@ -28,7 +87,110 @@ struct DecodeOptions {
     ReportOptions report;
 };
 
-double secondsOf(const PeerResult& peer) { return countedOperations(peer.shape) / (peer.teraflops * 1e12); }
+// ---- Measurement: a submission holds many calls one after the other, as the layers of a model make them. Submissions
+// of a kernel that only reads the same caches run in turn with them. ---------------------------------------
+
+// Bytes of k and of v that one call reads.
+std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
+    const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * problem.keys;
+    const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_V).dim;
+    return {vkfStoredBytes(problem.k.type, rows * problem.headDim),
+            valuesInKeys ? 0 : vkfStoredBytes(problem.v.type, rows * valueDim)};
+}
+
+// The two ranges that the plain read reads: k and v, or the two halves of k if v is a view of k.
+std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const std::array<uint64_t, 2>& bytes) {
+    if (bytes[1] != 0)
+        return {{{bindings.k.address, bytes[0]}, {bindings.v.address, bytes[1]}}};
+    const uint64_t half = bytes[0] / 32 * 16;
+    return {{{bindings.k.address, half}, {bindings.k.address + half, bytes[0] - half}}};
+}
+
+// Verifies one KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
+VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
+                      const VkfPlanInfo& plan, uint64_t head) {
+    VkfProblem part = problem;
+    part.batch = 1;
+    part.kvHeads = 1;
+    part.queryHeads = problem.queryHeads / problem.kvHeads;
+    const bool paged = has(problem, VKF_USE_BLOCK_TABLE);
+    const uint64_t sequence = head / problem.kvHeads;
+    const uint64_t rows = head * part.queryHeads * problem.queryRows;
+    const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_O).dim;
+    // The part of k or v that belongs to the head, in pages of all sequences.
+    const auto ofHead = [&](VkfTensorRole role, VkfTensor& tensor) {
+        const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+        tensor = {layout.type, 0, layout.batchStride, layout.headStride, layout.rowStride};
+        const uint64_t first = (paged ? 0 : sequence * layout.batchStride) + head % problem.kvHeads * layout.headStride;
+        return memory.inputRange(role, first, vkf::layoutOf(part, role).elements);
+    };
+    const std::vector<std::byte> q = memory.inputRange(VKF_TENSOR_Q, rows * problem.headDim,
+                                                       uint64_t{part.queryHeads} * problem.queryRows * problem.headDim);
+    const std::vector<std::byte> k = ofHead(VKF_TENSOR_K, part.k);
+    const std::vector<std::byte> v = ofHead(VKF_TENSOR_V, part.v);
+    host::HostTensors tensors;
+    tensors.q = q.data();
+    tensors.k = k.data();
+    tensors.v = v.data();
+    tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
+    tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;
+    return verifyResult(part, tensors, plan);
+}
+
+VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
+                       const VkfPlanInfo& plan, uint32_t sampleHeads) {
+    const uint64_t heads = uint64_t{problem.batch} * problem.kvHeads;
+    const uint64_t samples = sampleHeads == 0 ? heads : std::min<uint64_t>(sampleHeads, heads);
+    VkfVerdict worst{};
+    for (uint64_t i = 0; i < samples; ++i) {
+        // The samples are spread evenly, and the last head is one of them.
+        const VkfVerdict verdict = verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1);
+        if (i == 0 || !verdict.passed || (worst.passed && verdict.oError > worst.oError))
+            worst = verdict;
+        if (!worst.passed)
+            break;
+    }
+    return worst;
+}
+
+// Calls afterRun after each submission. Throws what planning and running throw.
+// The caller judges the verdict.
+DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& memory, const PlainRead& plainRead,
+                           const VkfProblem& problem, const DecodeMeasureOptions& options,
+                           const std::function<void()>& afterRun) {
+    const host::Plan plan(device, problem);
+    memory.prepare(problem, plan.info().scratchBytes, mostChainSets);
+    DecodeResult result;
+    result.problem = problem;
+    result.plan = plan.info();
+    result.sets = memory.sets();
+    const std::array<uint64_t, 2> bytes = readBytes(problem, options.valuesInKeys);
+    result.cacheBytes = static_cast<double>(bytes[0] + bytes[1]);
+
+    CallChain calls(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+        recordAttention(commands, plan.handle(), memory.bindings(set));
+    });
+    CallChain reads(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
+        const std::array<PlainRead::Range, 2> ranges = readRanges(memory.bindings(set), bytes);
+        plainRead.record(commands, ranges[0], ranges[1]);
+    });
+    result.calls = calls.callsOfSubmission();
+    const std::array<std::function<ClockSample()>, 2> runs = {[&] { return reads.run(result.calls); },
+                                                              [&] {
+                                                                  const ClockSample sample = calls.run(result.calls);
+                                                                  afterRun();
+                                                                  return sample;
+                                                              }};
+    const std::vector<Timing> timings =
+        measureInTurn(runs, {.warmUps = 1, .maxRuns = options.maxRuns, .seconds = options.seconds}, clock.highest());
+    result.read = timings[0];
+    result.call = timings[1];
+    requireTime(result.call.median, device);
+    // Checks the set of the last timed call, so the check is about what was timed.
+    result.verdict =
+        verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan, options.sampleHeads);
+    return result;
+}
 
 // ---- Output ----------------------------------------------------------------------------------------
 
@@ -50,8 +212,7 @@ void printResult(const DecodeResult& result, const std::vector<Peer>& peers) {
                result.bytesPerSecond() * 1e-9, result.readShare() * 100, result.call.runs,
                fmt::format("{:.1g} / {:.1g}", result.verdict.oError, result.verdict.oBound), clockText(result.call));
     for (const Peer& peer : peers)
-        fmt::print("  {} {} ({:.3g}x)", peer.result->name, timeText(secondsOf(*peer.result)),
-                   secondsOf(*peer.result) / result.call.median);
+        fmt::print("  {} {} ({:.3g}x)", peer.name, timeText(peer.seconds()), peer.seconds() / result.call.median);
     fmt::print("{}\n", result.verdict.passed ? "" : "  WRONG");
     std::fflush(stdout);
 }
@@ -79,10 +240,10 @@ Json decodeJson(const DecodeResult& result, const std::vector<Peer>& peers) {
     json.update(clockJson(result.call));
     json["peers"] = Json::array();
     for (const Peer& peer : peers)
-        json["peers"].push_back({{"name", peer.result->name},
-                                 {"file", peer.comparison->file},
-                                 {"seconds", secondsOf(*peer.result)},
-                                 {"ratio", secondsOf(*peer.result) / result.call.median}});
+        json["peers"].push_back({{"name", peer.name},
+                                 {"file", peer.file},
+                                 {"seconds", peer.seconds()},
+                                 {"ratio", peer.seconds() / result.call.median}});
     return json;
 }
 
@@ -131,11 +292,9 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     addDecodeShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
-    command->add_option("--runs", options->measure.maxRuns, "maximum number of submissions for each shape")
-        ->capture_default_str();
-    command->add_option("--seconds", options->measure.seconds, secondsHelp)->capture_default_str();
-    command->add_option("--sample-heads", options->measure.sampleHeads, "number of KV heads to check; 0 = all")
-        ->capture_default_str();
+    addValue(*command, "--runs", options->measure.maxRuns, "maximum number of submissions for each shape");
+    addValue(*command, "--seconds", options->measure.seconds, secondsHelp);
+    addValue(*command, "--sample-heads", options->measure.sampleHeads, "number of KV heads to check; 0 = all");
     addReportOptions(*command, options->report);
     command->callback([options, &action] {
         action = [options] {

@@ -17,6 +17,7 @@ ShapeBench::ShapeBench(std::string name, std::vector<VkfProblem> problems, const
       report_(report), device_(openDevice(flags)), clock_(device_), progress_("bench " + name_) {}
 
 void ShapeBench::run(Json head) {
+    head_ = std::move(head);
     fmt::print("device  {}, {}\n", device_.summary().name, device_.summary().driver);
     printHeading();
     for (const VkfProblem& problem : problems_) {
@@ -24,9 +25,10 @@ void ShapeBench::run(Json head) {
         ++done_;
     }
     progress_.hide();
+    finish();
     printComparisons(comparisons_, results_.size());
-    head["comparisons"] = comparisonsJson(comparisons_);
-    results_.write(report_, name_.c_str(), device_, flags_, std::move(head));
+    head_["comparisons"] = comparisonsJson(comparisons_);
+    results_.write(report_, name_.c_str(), device_, flags_, std::move(head_));
 }
 
 void ShapeBench::measureUnlessFailed(const VkfProblem& problem) {
@@ -52,7 +54,7 @@ void ShapeBench::measureOrSkip(const VkfProblem& problem) {
         printShape(problem);
         fmt::print("  left out: {}\n", error.what());
         std::fflush(stdout);
-        results_.leaveOut(problem, error.what());
+        results_.leaveOut(problem, error.what(), skipped(problem));
     }
 }
 

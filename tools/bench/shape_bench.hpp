@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the benches of single calls share: they measure one problem after another, and compare each with the times of
-// other implementations.
+// The driver of all benches over shapes: it measures one problem after another, leaves out what a path or the device
+// cannot do, compares results with the times of other implementations, and writes the report.
 #ifndef VKFLASH_TOOLS_SHAPE_BENCH_HPP
 #define VKFLASH_TOOLS_SHAPE_BENCH_HPP
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/bench_results.hpp"
-#include "bench/peers/comparisons.hpp"
+#include "bench/bench_report.hpp"
+#include "bench/comparisons.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "measure/gpu_clock.hpp"
@@ -34,6 +34,7 @@ protected:
     GpuClock& clock() { return clock_; }
     std::vector<Comparison>& comparisons() { return comparisons_; }
     BenchResults& results() { return results_; }
+    Json& head() { return head_; }         // members of the report before the comparisons and the results
     size_t index() const { return done_; } // of the problem that is measured
     void hideProgress() { progress_.hide(); }
 
@@ -44,6 +45,11 @@ private:
     virtual void printShape(const VkfProblem& problem) const = 0;
     // Measures a problem, prints the result and adds it to results(). Calls afterRun after each run.
     virtual void measure(const VkfProblem& problem, const std::function<void()>& afterRun) = 0;
+    // Comes after the reason why a problem was not measured, which is printed and will be in the report with these
+    // members.
+    virtual Json skipped(const VkfProblem& /*problem*/) { return Json::object(); }
+    // Comes after the last problem, before the report.
+    virtual void finish() {}
 
     void measureUnlessFailed(const VkfProblem& problem);
     void measureOrSkip(const VkfProblem& problem);
@@ -57,6 +63,7 @@ private:
     GpuClock clock_;
     Progress progress_;
     size_t done_ = 0;
+    Json head_;
     std::string ended_; // why the bench measures no further problem; empty = it goes on
     BenchResults results_;
 };

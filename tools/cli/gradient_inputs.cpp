@@ -3,7 +3,7 @@
 
 #include "cli/error.hpp"
 #include "cli/program/help.hpp"
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 

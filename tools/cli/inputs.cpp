@@ -8,7 +8,7 @@
 #include "cli/error.hpp"
 #include "cli/optional_inputs.hpp"
 #include "cli/program/help.hpp"
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -287,6 +287,46 @@ Shape lseShape(const Inputs& inputs) {
     Shape shape = inputs.q.shape;
     shape.pop_back();
     return shape;
+}
+
+VkfProblem fileProblem(const Inputs& inputs, const MathOptions& math, const DropoutOptions& dropout) {
+    if (inputs.blockMask.has_value() != (math.maskBlock != 0))
+        failInput("{}: is missing; a block mask needs --block-mask and --mask-block",
+                  inputs.blockMask ? "--mask-block" : "--block-mask");
+    VkfProblem problem = problemOf(inputs);
+    if (math.alibi && has(problem, VKF_USE_ALIBI_SLOPES))
+        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
+    applyMathOptions(math, problem);
+    applyDropoutOptions(dropout, problem);
+    return problem;
+}
+
+std::vector<uint32_t> packBlockMask(const Inputs& inputs, VkfProblem& problem) {
+    if (!inputs.blockMask)
+        return {};
+    const auto& [name, file] = *inputs.blockMask;
+    if (file.type != ElementType::u8 && file.type != ElementType::boolean)
+        failInput("{}: holds {}; block masks are bool or uint8", name, elementName(file.type));
+    const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
+    const size_t rank = file.shape.size();
+    const auto count = [&](size_t fromEnd) { return fromEnd < rank ? file.shape[rank - 1 - fromEnd] : 1; };
+    const uint64_t heads = count(2);
+    const uint64_t batch = count(3);
+    if (rank < 2 || rank > 4 || count(0) != layout.keyBlocks || count(1) != layout.rowBlocks ||
+        (heads != 1 && heads != problem.queryHeads) || (batch != 1 && batch != problem.batch))
+        failInput("{}: has shape {}; blocks of {} make [{}, {}], with {} heads or 1 and {} sequences or 1 in front",
+                  name, shapeText(file.shape), problem.blockMask.blockSize, layout.rowBlocks, layout.keyBlocks,
+                  problem.queryHeads, problem.batch);
+    const uint64_t wordsOfHead = uint64_t{layout.rowBlocks} * layout.rowWords;
+    problem.blockMask.headStride = heads == 1 ? 0 : wordsOfHead;
+    problem.blockMask.batchStride = batch == 1 ? 0 : wordsOfHead * heads;
+    std::vector<uint32_t> words(wordsOfHead * heads * batch);
+    for (size_t i = 0; i < file.bytes.size(); ++i) {
+        const uint64_t block = i % layout.keyBlocks;
+        if (file.bytes[i] != std::byte{0})
+            words[i / layout.keyBlocks * layout.rowWords + block / 32] |= 1U << block % 32;
+    }
+    return words;
 }
 
 } // namespace vkf::tools

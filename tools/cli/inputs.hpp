@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/host.hpp"
 
@@ -45,6 +46,12 @@ struct FlagFile {
 // The files that the caller gave.
 std::vector<FlagFile> filesGiven(const InputFiles& files);
 
+// A tensor of a .npy file, and its name in messages.
+struct NamedArray {
+    std::string name;
+    Tensor tensor;
+};
+
 struct OptionalInput; // optional_inputs.hpp
 
 struct Inputs {
@@ -57,7 +64,7 @@ struct Inputs {
     std::vector<int32_t> probabilityRows;
     // In files, the heads of q, k, v and o come after the rows. The shapes in this struct have heads first.
     bool rowsFirst = false;
-    std::optional<Tensor> blockMask;
+    std::optional<NamedArray> blockMask;
     std::map<VkfArray, Tensor> headNumbers; // inputs of one number for each query head
     // The bytes of bias and mask are rounded up to a multiple of 4.
     std::optional<Tensor> bias;
@@ -78,6 +85,16 @@ Inputs loadInputs(const InputFiles& files);
 
 // Shape and input types of the call. o has the type of q.
 VkfProblem problemOf(const Inputs& inputs);
+
+// Shapes and optional inputs of the files, with the masks, score terms and dropout of the flags. Throws ProgramError if
+// files and flags contradict each other. Does not call vkfCheckProblem.
+VkfProblem fileProblem(const Inputs& inputs, const MathOptions& math, const DropoutOptions& dropout);
+
+// Packs the block mask into words and sets the problem's strides. Empty without a block mask. The file is bool or
+// uint8, and a value that is not 0 means an open block. Its shape is [rowBlocks, keyBlocks], optionally with heads in
+// front, optionally with sequences in front of the heads. One head serves all heads; one sequence serves all sequences.
+// Throws ProgramError with the name of the file.
+std::vector<uint32_t> packBlockMask(const Inputs& inputs, VkfProblem& problem);
 
 // Sets pointers to the given optional inputs, except the block mask, which must be packed first.
 void handOptional(const Inputs& inputs, host::HostTensors& tensors);

@@ -31,13 +31,7 @@ int64_t lengthAt(const Tensor& lengths, size_t index) {
     return value;
 }
 
-// A file, and its name in messages.
-struct LoadedArray {
-    std::string name;
-    Tensor tensor;
-};
-
-LoadedArray load(const FlagFile& file) {
+NamedArray load(const FlagFile& file) {
     std::string name = fmt::format("{} {}", file.flag, file.path);
     Tensor tensor = loadArray(file, name);
     return {std::move(name), std::move(tensor)};
@@ -135,7 +129,7 @@ template <VkfArray array> void loadHeads(const FlagFile& file, const TensorNames
 }
 
 // Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat.
-LoadedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
+NamedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
     auto [name, tensor] = load(file);
     const Shape whole = scoresShape(inputs);
     bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
@@ -172,7 +166,7 @@ void loadMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs
 }
 
 void loadBlockMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
-    inputs.blockMask = load(file).tensor;
+    inputs.blockMask = load(file);
 }
 
 VkfBroadcastArray broadcastOf(const Tensor& tensor, VkfType type) {

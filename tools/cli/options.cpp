@@ -10,7 +10,6 @@
 #include "cli/error.hpp"
 #include "cli/program/help.hpp"
 #include "tensors/block_mask.hpp"
-#include "tensors/path_of.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/tuning.h"
 #include "vkflash/vkflash.hpp"
@@ -176,7 +175,7 @@ void addDropoutOptions(CLI::App& command, DropoutOptions& options) {
         .add_option("--dropout", options.probability,
                     "drop each probability with chance P; multiply the others by 1 / (1 - P)")
         ->type_name("P");
-    command.add_option("--seed", options.seed, "seed of the generator of --dropout")->capture_default_str();
+    addValue(command, "--seed", options.seed, "seed of the generator of --dropout");
 }
 
 void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
@@ -189,8 +188,8 @@ void applyDropoutOptions(const DropoutOptions& options, VkfProblem& problem) {
 
 void addHeadOptions(CLI::App& command, ShapeOptions& options) {
     const HelpGroup group(command, shapeGroup);
-    command.add_option("--batch", options.batch, "number of sequences")->capture_default_str();
-    command.add_option("--heads", options.heads, "number of query heads")->capture_default_str();
+    addValue(command, "--batch", options.batch, "number of sequences");
+    addValue(command, "--heads", options.heads, "number of query heads");
     command.add_option("--kv-heads", options.kvHeads, "number of KV heads (default: as many as query heads)");
     command.add_option("--keys", options.keys, "number of keys (default: as many as rows)")
         ->each([&options](const std::string&) { options.keysGiven = true; });
@@ -201,8 +200,8 @@ void addHeadOptions(CLI::App& command, ShapeOptions& options) {
 void addShapeOptions(CLI::App& command, ShapeOptions& options) {
     addHeadOptions(command, options);
     const HelpGroup group(command, shapeGroup);
-    command.add_option("--rows", options.rows, "number of query rows")->capture_default_str();
-    command.add_option("--dim", options.dim, "head dimension D")->capture_default_str();
+    addValue(command, "--rows", options.rows, "number of query rows");
+    addValue(command, "--dim", options.dim, "head dimension D");
     command.add_option("--type", options.type, fmt::format("type of q, k, v and o: {}", namesOf(types)))
         ->type_name("NAME")
         ->capture_default_str();
@@ -318,5 +317,50 @@ VkfType parseCacheType(const char* flag, const std::string& text) {
 VkfPath parsePath(const char* flag, const std::string& text) { return parseChoice<VkfPath>(flag, text, paths); }
 
 const char* precisionName(VkfPrecision precision) { return precision == VKF_PRECISION_FP32 ? "fp32" : "default"; }
+
+void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
+    const HelpGroup group(command, cacheGroup);
+    command
+        .add_option("--kv-type", options.kvType,
+                    fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
+        ->type_name("NAME");
+    command.add_option("--page-size", options.pageSize,
+                       "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
+    addScratchOption(command, options.scratch);
+}
+
+void addCacheOptions(CLI::App& command, CacheOptions& options) {
+    addOneTypeCacheOptions(command, options);
+    const HelpGroup group(command, cacheGroup);
+    command.add_option("--k-type", options.kType, "type of k only")->type_name("NAME");
+    command.add_option("--v-type", options.vType, "type of v only")->type_name("NAME");
+}
+
+void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {
+    if (!options.kvType.empty())
+        problem.k.type = problem.v.type = parseCacheType("--kv-type", options.kvType);
+    if (!options.kType.empty())
+        problem.k.type = parseCacheType("--k-type", options.kType);
+    if (!options.vType.empty())
+        problem.v.type = parseCacheType("--v-type", options.vType);
+    problem.maxScratchBytes = mostScratchBytes(options.scratch);
+    if (options.pageSize == 0)
+        return;
+    const uint32_t pages = problem.keys / options.pageSize + (problem.keys % options.pageSize != 0 ? 1 : 0);
+    problem.paging = {options.pageSize, pages, problem.batch * pages, 0};
+    enable(problem, VKF_USE_BLOCK_TABLE);
+}
+
+void addMaskBlockOption(CLI::App& command, uint32_t& block) {
+    const HelpGroup group(command, masksGroup);
+    command.add_option("--mask-block", block, "block size of a block mask, in rows and in keys; a multiple of 16");
+}
+
+void checkDensity(double density, uint32_t maskBlock) {
+    if (!(density >= 0 && density <= 1))
+        failInput("--block-density {}: takes the share of open blocks, from 0 to 1", density);
+    if (maskBlock == 0)
+        failInput("--block-density {}: needs --mask-block", density);
+}
 
 } // namespace vkf::tools

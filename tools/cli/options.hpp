@@ -12,10 +12,24 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/cache_options.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
+
+// The flags of a cache: types of k and v, paging, and the memory that may save work.
+struct CacheOptions {
+    std::string kvType;              // empty = the type of the other tensors
+    std::string kType;               // empty = kvType
+    std::string vType;               // empty = kvType
+    uint32_t pageSize = 0;           // 0 = no pages
+    std::optional<uint32_t> scratch; // MiB; see addScratchOption
+};
+
+void addCacheOptions(CLI::App& command, CacheOptions& options);
+// Adds only --kv-type, --page-size and --scratch.
+void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options);
+// Sets types, paging and maxScratchBytes of a problem with dense k and v. It gets as many pages as its keys need.
+void applyCacheOptions(const CacheOptions& options, VkfProblem& problem);
 
 // Everything about the computation except shape and types.
 struct MathOptions {
@@ -34,6 +48,12 @@ struct MathOptions {
 void addMaskOptions(CLI::App& command, MathOptions& options); // all math flags but --path and --mask-block
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
+
+// Adds --mask-block: the size of a block in rows and in keys. 0 = the flag was not given.
+void addMaskBlockOption(CLI::App& command, uint32_t& block);
+
+// Throws ProgramError if the share of open blocks is not within [0, 1], or if there are no blocks.
+void checkDensity(double density, uint32_t maskBlock);
 
 struct DropoutOptions {
     std::string probability; // empty = no dropout
@@ -86,6 +106,17 @@ std::string loadTuning(const std::string& file);
 // Prints validation messages to stderr as they come. checkValidation fails if there were any.
 host::Device openDevice(const DeviceFlags& flags);
 void checkValidation(const host::Device& device);
+
+// Adds a flag that takes a value, with its default in the help.
+template <typename Value> void addValue(CLI::App& command, const char* flag, Value& value, const std::string& help) {
+    command.add_option(flag, value, help)->capture_default_str();
+}
+
+// Adds a flag that takes a list, with its default in the help.
+template <typename Value>
+void addList(CLI::App& command, const char* flag, std::vector<Value>& values, const char* help) {
+    command.add_option(flag, values, help)->delimiter(',')->capture_default_str();
+}
 
 // Parses "f32", "f16" or "bf16", the value of a flag.
 VkfType parseType(const char* flag, const std::string& text);

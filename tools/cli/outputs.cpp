@@ -4,8 +4,8 @@
 #include "cli/error.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
-#include "tensors/path_of.hpp"
 #include "tensors/safetensors.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/progress.hpp"
 
@@ -12,7 +13,7 @@ namespace vkf::tools {
 
 void addRepeatOption(CLI::App& command, uint32_t& repeat) {
     const HelpGroup group(command, resultsGroup);
-    command.add_option("--repeat", repeat, "run N more times, and show their median time too")->capture_default_str();
+    addValue(command, "--repeat", repeat, "run N more times, and show their median time too");
 }
 
 RunTimes runRepeatedly(const char* label, uint32_t repeat,

@@ -8,9 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
-#include "cli/file_problem.hpp"
 #include "cli/gradient_inputs.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
@@ -184,10 +182,7 @@ void backward(const BackwardOptions& options) {
     BackwardProblem problem;
     describe(options, inputs, more, problem);
     requireSupported(options, inputs, problem);
-    const std::vector<uint32_t> blockMask =
-        inputs.blockMask
-            ? packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.of("--block-mask"), problem.forward)
-            : std::vector<uint32_t>();
+    const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem.forward);
     std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
 
     host::HostTensors tensors;

@@ -9,13 +9,12 @@
 #include "bench/bench_report.hpp"
 #include "bench/benches.hpp"
 #include "bench/shape_bench.hpp"
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/text.hpp"
 #include "measure/problem_measure.hpp"
-#include "shapes/problem_grid.hpp"
+#include "shapes/bench_shapes.hpp"
 
 namespace vkf::tools {
 
@@ -142,8 +141,7 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
                  "more than 3 % below the highest clock do not count.");
     command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
     addBenchOptions(*command, *options);
-    for (const auto add :
-         {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand, addBenchStudyCommand})
+    for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand})
         add(*command, action, commandLine);
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

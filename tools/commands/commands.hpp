@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
 #include "cli/program/program.hpp"
 
 namespace vkf::tools {
@@ -26,7 +25,6 @@ void addDemoCommand(CLI::App& program, Action& action);
 void addSoakCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
-void addStudyCommand(CLI::App& program, Action& action);
 // The report of a bench contains the command line.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 

@@ -13,6 +13,5 @@ int main(int argc, char** argv) {
                                   {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
                                    vkf::tools::addBackwardCommand, vkf::tools::addPlanCommand,
                                    vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
-                                   vkf::tools::addReportCommand, vkf::tools::addStudyCommand,
-                                   vkf::tools::addSoakCommand, addBench});
+                                   vkf::tools::addReportCommand, vkf::tools::addSoakCommand, addBench});
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "bench/bench_report.hpp"
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"

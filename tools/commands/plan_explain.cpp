@@ -10,9 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/text.hpp"
-#include "model/gradient_traffic.hpp"
 #include "model/plan_traffic.hpp"
-#include "model/tile_budget.hpp"
 #include "model/traffic.hpp"
 #include "vkflash/vkflash.hpp"
 

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "cli/error.hpp"
+#include "cli/options.hpp"
 #include "commands/commands.hpp"
 #include "report/page.hpp"
 #include "tensors/atomic_file.hpp"
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
@@ -36,14 +37,12 @@ void writePage(const PageOptions& options) {
     }
     const ResultFiles files = load(options.results);
     try {
-        std::vector<AtomicFile> outputs;
-        outputs.emplace_back(pathOf(options.output));
-        outputs[0].write(reportPage(files));
-        AtomicFile::commit(outputs);
+        writeWhole(pathOf(options.output), reportPage(files));
     } catch (const WriteError& error) {
         fail("-o {}: {}", options.output, error.what());
     }
-    fmt::print("wrote {}: {} bench reports, {} logs\n", options.output, files.benches.size(), files.texts.size());
+    fmt::print("wrote {}: {} bench reports, {} figures, {} logs\n", options.output, files.benches.size(),
+               files.figures.size(), files.texts.size());
 }
 
 } // namespace
@@ -52,11 +51,9 @@ void addReportCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<PageOptions>();
     CLI::App* command = program.add_subcommand("report", "Writes the results of benches as one HTML page.");
     command->footer("vkflash report --results results -o report.html");
-    command
-        ->add_option("--results", options->results,
-                     "folder with reports of benches (written with --json) and logs (.txt)")
-        ->capture_default_str();
-    command->add_option("-o,--output", options->output, "path of the page")->capture_default_str();
+    addValue(*command, "--results", options->results,
+             "folder with reports of benches (written with --json), figures of bench/plot.py (.svg) and logs (.txt)");
+    addValue(*command, "-o,--output", options->output, "path of the page");
     command->callback([options, &action] { action = [options] { writePage(*options); }; });
 }
 

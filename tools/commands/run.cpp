@@ -5,9 +5,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
-#include "cli/file_problem.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -147,11 +145,8 @@ void run(const RunOptions& options) {
     const Inputs inputs = loadInputs(options.inputs);
     VkfProblem ofFiles = fileProblem(inputs, options.math, options.dropout);
     VkfProblem problem = makeProblem(options, inputs, ofFiles);
-    std::vector<uint32_t> blockMask;
-    if (inputs.blockMask) {
-        blockMask = packBlockMask(*inputs.blockMask, "--block-mask " + options.inputs.of("--block-mask"), problem);
-        ofFiles.blockMask = problem.blockMask;
-    }
+    const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem);
+    ofFiles.blockMask = problem.blockMask;
     std::array<Output, 3> outputs = {{{"-o", "o", options.outputs.o, {elementTypeOf(problem.o.type), {}, {}}},
                                       {"--lse", "lse", options.outputs.lse, {}},
                                       {"--probabilities", "probabilities", options.outputs.probabilities, {}}}};

@@ -100,16 +100,14 @@ void addSoakCommand(CLI::App& program, Action& action) {
         "soak",
         "Stress-tests a device for some minutes: changing decode calls, a long sequence, random calls. One verdict.");
     command->footer("vkflash soak --minutes 10");
-    command->add_option("--minutes", options->minutes, "about how long it takes")->capture_default_str();
+    addValue(*command, "--minutes", options->minutes, "about how long it takes");
     command->add_option("--parts", options->parts, "list of parts to run: decode, long, cases")
         ->delimiter(',')
         ->capture_default_str();
-    command->add_option("--seed", options->seed, "seed of the first random call; the next ones count up")
-        ->capture_default_str();
+    addValue(*command, "--seed", options->seed, "seed of the first random call; the next ones count up");
     command->add_option("--cases", options->cases, "number of random calls (default: as many as time allows)");
-    command->add_option("--calls", options->calls, "maximum number of decode calls")->capture_default_str();
-    command->add_option("--rows", options->rows, "maximum number of rows and keys of the long sequence")
-        ->capture_default_str();
+    addValue(*command, "--calls", options->calls, "maximum number of decode calls");
+    addValue(*command, "--rows", options->rows, "maximum number of rows and keys of the long sequence");
     addDeviceOptions(*command, options->device);
     command->callback([options, &action] { action = [options] { soak(*options); }; });
 }

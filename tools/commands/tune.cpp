@@ -3,6 +3,7 @@
 // vkflash tune: measures other tiles than the library's own choice on this device, and the element layouts of its
 // matrices. Writes the faster tiles and the layouts to a file for --tuning and VkfContextCreateInfo::tuning.
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cli/error.hpp"
@@ -10,10 +11,10 @@
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
-#include "shapes/prefill_shapes.hpp"
+#include "measure/problem_measure.hpp"
+#include "shapes/bench_shapes.hpp"
 #include "tensors/atomic_file.hpp"
-#include "tensors/path_of.hpp"
-#include "tune/gradient_tuner.hpp"
+#include "tensors/tensor_file.hpp"
 #include "tune/tuner.hpp"
 #include "tune/tuning_text.hpp"
 
@@ -50,12 +51,6 @@ void makeQuick(const CLI::App& command, TuneCommandOptions& options) {
     options.tuner.warmSeconds = 0;
 }
 
-// "128x64/256 x2": rows x keys / invocations x splits.
-std::string tileShape(const VkfPlanInfo& plan) {
-    return fmt::format("{}x{}/{}{}", plan.tileRows, plan.tileKeys, plan.workgroupSize,
-                       plan.kvSplits > 1 ? fmt::format(" x{}", plan.kvSplits) : "");
-}
-
 void printTuneHeading(bool backward) {
     if (backward)
         fmt::print("{:<5}{:>4}{:>7}{:>4}{:>4} {:<7}{:<9}{:<7}{:>9}{:>11}{:>7}\n", "type", "D", "N", "B", "H", "causal",
@@ -70,40 +65,35 @@ void printTuneShape(const VkfProblem& problem, VkfPath path) {
                problem.batch, problem.queryHeads, has(problem, VKF_USE_CAUSAL) ? "yes" : "no", vkfPathName(path));
 }
 
-template <typename Result> const char* decision(const Result& result) {
-    if (!result.taken)
-        return "built-in stays";
-    return result.alike ? "taken" : "taken for this size";
-}
-
 void printResult(const TuneResult& result) {
-    printTuneShape(result.problem, result.builtIn.path);
-    fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", tileShape(result.builtIn), timeText(result.builtInSeconds),
-               tileShape(result.best), timeText(result.bestSeconds), result.ratio(), decision(result));
+    const char* const decision = !result.taken ? "built-in stays" : result.alike ? "taken" : "taken for this size";
+    printTuneShape(result.problem, result.path);
+    fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", result.builtInTile, timeText(result.builtInSeconds),
+               result.bestTile, timeText(result.bestSeconds), result.ratio(), decision);
     std::fflush(stdout);
 }
 
-void printResult(const GradientTuneResult& result) {
-    printTuneShape(result.problem, result.builtIn.path);
-    fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}{}\n", result.gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv",
-               timeText(result.builtInSeconds), timeText(result.bestSeconds), result.ratio(), decision(result),
-               result.best.rowTile, result.best.keyTile);
+// The tiles of the backward pass are long, so they stand at the end.
+void printGradientResult(const TuneResult& result, VkfGradients gradients) {
+    const char* const decision = !result.taken ? "built-in stays" : result.alike ? "taken" : "taken for this size";
+    printTuneShape(result.problem, result.path);
+    fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}\n", gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv",
+               timeText(result.builtInSeconds), timeText(result.bestSeconds), result.ratio(), decision,
+               result.bestTile);
     std::fflush(stdout);
 }
 
 void writeTuning(const std::string& path, const host::DeviceSummary& device, const std::vector<std::string>& entries) {
     try {
-        std::vector<AtomicFile> files;
-        files.emplace_back(pathOf(path));
-        files[0].write(tuningText(device, entries));
-        AtomicFile::commit(files);
+        writeWhole(pathOf(path), tuningText(device, entries));
     } catch (const WriteError& error) {
         fail("-o {}: {}", path, error.what());
     }
 }
 
-// Gradients whose kernels are tuned together.
-constexpr VkfGradients tunedTogether[] = {VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V};
+// Gradients whose kernels are tuned together. 0 = the forward pass.
+constexpr VkfGradients ofForward[] = {0};
+constexpr VkfGradients ofBackward[] = {VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V};
 
 std::vector<std::string> layoutLines(host::Device& device) {
     std::vector<std::string> lines;
@@ -121,22 +111,16 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
     Progress progress("tune");
     const auto afterRun = [&] { progress.update(static_cast<double>(done) / static_cast<double>(problems.size())); };
     Tuner tuner(device, options.tuner, afterRun);
-    GradientTuner gradientTuner(device, options.tuner, afterRun);
+    const std::span<const VkfGradients> together =
+        options.backward ? std::span<const VkfGradients>(ofBackward) : std::span<const VkfGradients>(ofForward);
     for (const VkfProblem& problem : problems) {
         try {
-            if (options.backward) {
-                for (const VkfGradients gradients : tunedTogether) {
-                    const GradientTuneResult result = gradientTuner.tune(problem, gradients);
-                    progress.hide();
-                    printResult(result);
-                    entries.insert(entries.end(), result.entries.begin(), result.entries.end());
-                }
-            } else {
-                const TuneResult result = tuner.tune(problem);
+            for (const VkfGradients gradients : together) {
+                const TuneResult result =
+                    gradients == 0 ? tuner.tune(problem) : tuner.tuneGradients(problem, gradients);
                 progress.hide();
-                printResult(result);
-                if (result.taken)
-                    entries.push_back(result.entry);
+                gradients == 0 ? printResult(result) : printGradientResult(result, gradients);
+                entries.insert(entries.end(), result.entries.begin(), result.entries.end());
             }
         } catch (const host::Error& error) {
             if (!isOfOneShape(error.result()))
@@ -196,11 +180,9 @@ void addTuneCommand(CLI::App& program, Action& action) {
     command->add_flag("--backward", options->backward,
                       "tune the kernels of the backward pass on path coopmat, in place of the forward pass");
     command->add_flag("--quick", options->quick, "use small shapes and few runs, for a trial or for a software driver");
-    command->add_option("--seconds", options->tuner.seconds, "wall time of each comparison")->capture_default_str();
-    command->add_option("--margin", options->tuner.margin, "share by which a tile must be faster to be taken")
-        ->capture_default_str();
-    command->add_option("--sample-rows", options->tuner.sampleRows, "number of rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addValue(*command, "--seconds", options->tuner.seconds, "wall time of each comparison");
+    addValue(*command, "--margin", options->tuner.margin, "share by which a tile must be faster to be taken");
+    addValue(*command, "--sample-rows", options->tuner.sampleRows, "number of rows of each head to check; 0 = all");
     command->callback([options, command, &action] {
         if (options->quick)
             makeQuick(*command, *options);

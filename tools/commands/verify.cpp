@@ -5,11 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "cli/block_mask_options.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "cli/random_gradients.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
 #include "tensors/random_tensors.hpp"
@@ -103,7 +101,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--random-lengths", options->randomLengths, "use a random number of keys for each sequence");
-    command->add_option("--seed", options->seed, "seed of the random numbers")->capture_default_str();
+    addValue(*command, "--seed", options->seed, "seed of the random numbers");
     command->add_option("--sample-rows", options->sampleRows, "check about this many rows of each head (default: all)");
     command->add_flag("--backward", options->backward,
                       "also compute and check the backward pass with random gradients of o and lse; --path is then its "

@@ -5,7 +5,6 @@
 #define VKFLASH_TOOLS_COMPUTE_SHADER_HPP
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,7 +19,7 @@ std::vector<uint32_t> toolShader(std::string_view name);
 class ComputeShader {
 public:
     // Compiles the SPIR-V for the device, which must outlive the shader. Push constants are the shader's only
-    // parameters. Throws host::Error.
+    // parameters. Throws ProgramError.
     ComputeShader(const host::Device& device, std::span<const uint32_t> spirv, uint32_t pushBytes);
     ~ComputeShader();
     ComputeShader(const ComputeShader&) = delete;
@@ -30,8 +29,17 @@ public:
     void record(VkCommandBuffer commands, const void* push, uint32_t workgroups) const;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    // Without a pipeline. If the other constructor throws after this one, the destructor runs.
+    ComputeShader(const host::Device& device, uint32_t pushBytes);
+
+    const host::Device& device_;
+    uint32_t pushBytes_;
+    VkShaderModule module_ = VK_NULL_HANDLE;
+    VkPipelineLayout layout_ = VK_NULL_HANDLE;
+    VkPipeline pipeline_ = VK_NULL_HANDLE;
+    PFN_vkCmdBindPipeline bindPipeline_;
+    PFN_vkCmdPushConstants pushConstants_;
+    PFN_vkCmdDispatch dispatch_;
 };
 
 // Copies the first `bytes` bytes of a buffer to offset `to` in it. `to` is at least `bytes`.

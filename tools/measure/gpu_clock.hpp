@@ -7,10 +7,27 @@
 #include <functional>
 #include <optional>
 
-#include "measure/clock_rate.hpp"
-#include "measure/clock_samples.hpp"
+#include "measure/compute_shader.hpp"
+#include "measure/timing.hpp"
 
 namespace vkf::tools {
+
+// A kernel that runs for some 20 microseconds on one multiprocessor and counts the cycles of its clock.
+class ClockRate {
+public:
+    // The device must have hasShaderClock() and must outlive this object. Throws host::Error.
+    explicit ClockRate(host::Device& device);
+
+    void record(VkCommandBuffer commands) const;
+    // Clock in Hz during the last submission. `seconds` is the kernel's time between two timestamps.
+    // The result is a few per cent low, because the time contains the start of the kernel. 0 if counter or timestamps
+    // give nothing.
+    double clock(double seconds) const;
+
+private:
+    host::Buffer result_;
+    ComputeShader shader_;
+};
 
 class GpuClock {
 public:

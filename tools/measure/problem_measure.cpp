@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/verdict.hpp"
+#include "measure/compute_shader.hpp"
+#include "measure/own_objects.hpp"
 #include "tensors/block_mask.hpp"
 
 namespace vkf::tools {
@@ -18,19 +21,19 @@ constexpr double longestSubmission = 0.5;
 
 void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
     VkfMessage message{};
-    const VkfResult result = vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message);
-    if (result != VKF_SUCCESS)
-        throw host::Error(result, message.text);
+    check(vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message), message);
 }
+
+constexpr double submissionSeconds = 0.004;
+constexpr size_t mostCalls = 256;
 
 } // namespace
 
 void addMeasureOptions(CLI::App& command, MeasureOptions& options) {
     const HelpGroup group(command, measureGroup);
-    command.add_option("--runs", options.timing.maxRuns, "maximum number of runs of each call")->capture_default_str();
-    command.add_option("--seconds", options.timing.seconds, secondsHelp)->capture_default_str();
-    command.add_option("--sample-rows", options.sampleRows, "number of rows of each head to check; 0 = all")
-        ->capture_default_str();
+    addValue(command, "--runs", options.timing.maxRuns, "maximum number of runs of each call");
+    addValue(command, "--seconds", options.timing.seconds, secondsHelp);
+    addValue(command, "--sample-rows", options.sampleRows, "number of rows of each head to check; 0 = all");
 }
 
 void requireTime(double seconds, const host::Device& device) {
@@ -72,6 +75,27 @@ ClockSample PlanRuns::run(const VkfBindings& bindings) {
     });
 }
 
+size_t timeRuns(host::Device& device, GpuClock& clock, uint32_t steps, const RecordSteps& record,
+                const MeasureOptions& options, const std::function<void()>& afterRun, TimedResult& result) {
+    StepRuns runs(clock, steps);
+    size_t set = 0;
+    const auto runOnce = [&] {
+        return runs.run(
+            [&](VkCommandBuffer commands, uint32_t first, uint32_t count) { record(commands, set, first, count); });
+    };
+    runOnce(); // the first run goes step by step, which is safe on any device
+    result.oneSubmission = runs.oneSubmission();
+    const auto run = [&] {
+        set = (set + 1) % result.sets;
+        const ClockSample sample = runOnce();
+        afterRun();
+        return sample;
+    };
+    result.timing = measure(run, options.timing, clock.highest());
+    requireTime(result.timing.median, device);
+    return set;
+}
+
 BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
@@ -86,22 +110,35 @@ BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& m
     result.blockDensity = options.blockDensity;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
-    PlanRuns runs(clock, plan.handle(), plan.info().stepCount);
-    runs.run(memory.bindings(0)); // the first run goes step by step, which is safe on any device
-    result.oneSubmission = runs.oneSubmission();
-
-    size_t set = 0;
-    const auto run = [&] {
-        set = (set + 1) % memory.sets();
-        const ClockSample sample = runs.run(memory.bindings(set));
-        afterRun();
-        return sample;
+    const auto record = [&](VkCommandBuffer commands, size_t set, uint32_t first, uint32_t count) {
+        recordSteps(commands, plan.handle(), memory.bindings(set), first, count);
     };
-    result.timing = measure(run, options.timing, clock.highest());
-    requireTime(result.timing.median, device);
-    // Checks the set of the last timed run, so the check is about what was timed.
+    const size_t set = timeRuns(device, clock, plan.info().stepCount, record, options, afterRun, result);
     result.verdict = verifyResult(problem, memory.download(set), result.plan, options.sampleRows);
     return result;
+}
+
+ClockSample CallChain::run(size_t calls) {
+    ClockSample sample = clock_.submit([&](VkCommandBuffer commands) {
+        for (size_t i = 0; i < calls; ++i) {
+            next_ = (next_ + 1) % sets_;
+            record_(commands, next_);
+            recordComputeBarrier(device_, commands);
+        }
+    });
+    sample.value /= static_cast<double>(calls);
+    return sample;
+}
+
+size_t CallChain::callsOfSubmission() {
+    run(1);
+    const double estimate = std::max(run(4).value, 1e-9);
+    return static_cast<size_t>(std::clamp(submissionSeconds / estimate, 1.0, double{mostCalls}));
+}
+
+void recordAttention(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings) {
+    VkfMessage message{};
+    check(vkfCmdAttention(commands, plan, &bindings, &message), message);
 }
 
 } // namespace vkf::tools

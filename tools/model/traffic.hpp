@@ -5,12 +5,50 @@
 #ifndef VKFLASH_TOOLS_TRAFFIC_HPP
 #define VKFLASH_TOOLS_TRAFFIC_HPP
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
-#include "model/tile_budget.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
+
+// ---- Tile sizes by the formulas that papers and tutorials give for an on-chip memory. The library does not choose by
+// them, because it knows which of these matrices its kernels hold in registers. ---------------------------
+
+struct TileSize {
+    uint32_t rows; // Br or Bq: query rows
+    uint32_t keys; // Bc or Bk
+
+    bool operator==(const TileSize&) const = default;
+};
+
+// Head dimensions of q and k, and of v and o. The formulas' d if both are equal.
+struct TileDims {
+    uint32_t head;
+    uint32_t value;
+};
+
+// Dao et al. 2022 (arXiv 2205.14135), algorithm 1, line 1: Bc = ceil(M / 4d), Br = min(ceil(M / 4d), d). M is in
+// elements, and d is the larger of the two dimensions.
+// Four blocks of that size (q, k, v and o) fill the memory. Br <= d, so S is no larger than one block.
+TileSize algorithm1Tile(uint64_t onChipBytes, TileDims dims, uint32_t elementBytes);
+
+// (Bq + 2 Bk) D: q, k and v of a tile. s and o are in registers.
+uint64_t stagedBytes(TileSize tile, TileDims dims, uint32_t elementBytes);
+
+// Br d + 2 Bc d + Br Bc + Br d + 2 Br: q, k, v, s, o, m and l of a tile.
+uint64_t wholeTileBytes(TileSize tile, TileDims dims, uint32_t elementBytes);
+
+// Usual numbers of rows and keys of a tile.
+inline constexpr std::array<uint32_t, 4> usualTileExtents = {32, 64, 128, 256};
+
+using TileBytes = uint64_t (*)(TileSize, TileDims, uint32_t);
+
+// The usual tile sizes that fit, with the fewest rows first.
+std::vector<TileSize> fittingTiles(TileBytes bytes, uint64_t onChipBytes, TileDims dims, uint32_t elementBytes);
+
+// ---- Bytes -------------------------------------------------------------------------------------------
 
 struct TrafficEntry {
     const char* what; // "q", "S", ...
@@ -64,6 +102,23 @@ using TrafficOrder = Traffic (*)(const VkfProblem& problem, const VkfPlanInfo& p
 Traffic standardTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 Traffic keyOuterTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 Traffic queryOuterTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
+
+// ---- The backward pass. All algorithms compute dq, dk and dv. --------------------------------------
+
+// Stored P: the forward pass kept it (Dao et al. 2022, arXiv 2205.14135, algorithm 3). P is read for dv and for dS. dP
+// and dS pass through memory. Writing P in the forward pass does not count.
+Traffic storedBackwardTraffic(const TrafficShape& shape);
+
+// P recomputed from lse, with the outer loop over key tiles (algorithm 4 of the same paper, with lse in place of m and
+// l). k, v, dk and dv move once. For each of the Tc tiles of keys, q, o, dO and lse move in, and dq moves in and out.
+Traffic keyOuterBackwardTraffic(const TrafficShape& shape, TileSize tile);
+
+// P recomputed from lse by kernels of this library. One owns tiles of keys and writes dk and dv, the other owns tiles
+// of rows and writes dq. A kernel before them reads o and dO, and writes lse and delta of each row.
+Traffic ownedBackwardTraffic(const TrafficShape& shape, TileSize tile);
+
+// q, k, v, o, dO and lse read once; dq, dk and dv written once.
+double leastBackwardBytes(const TrafficShape& shape);
 
 } // namespace vkf::tools
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,16 +12,46 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/figures.hpp"
-#include "report/html.hpp"
 #include "report/page_template.hpp"
 #include "report/result_table.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// ---- Files -------------------------------------------------------------------------------------------
+
+std::string textOf(const std::filesystem::path& path) {
+    try {
+        const std::vector<std::byte> bytes = readFile(path);
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    } catch (const FormatError& error) {
+        throw ResultError(fmt::format("{}: {}", path.filename().string(), error.what()));
+    }
+}
+
+Json parsed(const std::string& name, const std::string& text) {
+    try {
+        return Json::parse(text);
+    } catch (const Json::parse_error& error) {
+        throw ResultError(fmt::format("{}: is not valid JSON (byte {})", name, error.byte));
+    }
+}
+
+void checkBench(const std::string& name, const Json& content) {
+    for (const char* field : {"bench", "device", "driver", "commit", "date", "commandLine"})
+        if (!content.contains(field) || !content[field].is_string())
+            throw ResultError(fmt::format("{}: \"{}\" must be a string", name, field));
+    const auto results = content.find("results");
+    const auto isObject = [](const Json& result) { return result.is_object(); };
+    if (results == content.end() || !results->is_array() || !std::all_of(results->begin(), results->end(), isObject))
+        throw ResultError(fmt::format("{}: \"results\" must be a list of objects", name));
+}
+
+// ---- The page ----------------------------------------------------------------------------------------
 
 struct Kind {
     const char* bench;
@@ -144,7 +175,7 @@ std::string section(const BenchFile& file, const std::string& title, size_t numb
                         escapeHtml(file.head("driver")), escapeHtml(file.head("date")), escapeHtml(file.head("commit")),
                         escapeHtml(file.name), escapeHtml(file.head("commandLine")));
     const Json& results = file.content["results"];
-    html += peerTable(results) + figuresOf(file);
+    html += peerTable(results);
     html += fmt::format("<details{}>\n<summary>{} results</summary>\n", results.size() <= 12 ? " open" : "",
                         results.size());
     return html + resultTable(results, columnsOf(bench)) + "</details>\n" + leftOut(file) + "</section>\n";
@@ -153,6 +184,32 @@ std::string section(const BenchFile& file, const std::string& title, size_t numb
 std::string textSection(const TextFile& file) {
     return fmt::format("<details>\n<summary>{}</summary>\n<pre tabindex=\"0\">{}</pre>\n</details>\n",
                        escapeHtml(file.name), escapeHtml(file.text));
+}
+
+// The picture as the browser takes it without a file. A picture in an <img> runs no script and shares no names with
+// others on the page.
+std::string figure(const TextFile& file) {
+    std::string data;
+    for (const char c : file.text) {
+        const auto code = static_cast<unsigned char>(c);
+        const bool plain = std::isalnum(code) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
+        data += plain ? std::string(1, c) : fmt::format("%{:02X}", code);
+    }
+    const std::string name = escapeHtml(file.name);
+    return fmt::format("<figure>\n<img alt=\"{0}\" src=\"data:image/svg+xml,{1}\">\n<figcaption>{0}</figcaption>\n"
+                       "</figure>\n",
+                       name, data);
+}
+
+// A part of the page at its end, with what `show` makes of each file. Nothing if there are no files.
+void addPart(const char* anchor, const char* title, const std::vector<TextFile>& files,
+             std::string (*show)(const TextFile&), std::string& contents, std::string& sections) {
+    if (files.empty())
+        return;
+    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", anchor, title);
+    sections += fmt::format("<h2 id=\"{}\">{}</h2>\n", anchor, title);
+    for (const TextFile& file : files)
+        sections += show(file);
 }
 
 // Order: devices with the newest results first, then the order of `kinds`, then the date.
@@ -179,6 +236,32 @@ std::string replaced(std::string text, const std::string& mark, const std::strin
 
 } // namespace
 
+ResultFiles loadResults(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::vector<std::filesystem::path> paths;
+    for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error))
+        if (const auto type = i->path().extension(); type == ".json" || type == ".txt" || type == ".svg")
+            paths.push_back(i->path());
+    if (error)
+        throw ResultError(error.message());
+    std::sort(paths.begin(), paths.end());
+    ResultFiles files;
+    for (const std::filesystem::path& path : paths) {
+        const std::string name = path.filename().string();
+        std::string text = textOf(path);
+        if (path.extension() == ".json")
+            if (Json content = parsed(name, text); content.is_object() && content.contains("bench")) {
+                checkBench(name, content);
+                files.benches.push_back({name, std::move(content)});
+                continue;
+            }
+        (path.extension() == ".svg" ? files.figures : files.texts).push_back({name, std::move(text)});
+    }
+    if (files.benches.empty())
+        throw ResultError("holds no report of a bench; `vkflash bench ... --json FILE` writes one");
+    return files;
+}
+
 std::string reportPage(const ResultFiles& files) {
     std::string contents, sections, device, newest;
     size_t number = 0;
@@ -197,12 +280,8 @@ std::string reportPage(const ResultFiles& files) {
         ++number;
     }
     contents += contents.empty() ? "" : "</ul></li>\n";
-    if (!files.texts.empty()) {
-        contents += "<li><a href=\"#notes\">Notes and logs</a></li>\n";
-        sections += "<h2 id=\"notes\">Notes and logs</h2>\n";
-        for (const TextFile& text : files.texts)
-            sections += textSection(text);
-    }
+    addPart("figures", "Figures", files.figures, figure, contents, sections);
+    addPart("notes", "Notes and logs", files.texts, textSection, contents, sections);
     const std::string summary = fmt::format("{} bench reports and {} logs{}", files.benches.size(), files.texts.size(),
                                             newest.empty() ? "" : ", the newest of " + escapeHtml(newest));
     std::string page = replaced(pageTemplate, "<!-- summary -->", summary);

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/text.hpp"
-#include "report/html.hpp"
 
 namespace vkf::tools {
 
@@ -18,110 +17,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The last columns of every bench that times whole calls.
-constexpr auto lastColumns = std::to_array<Column>({
-    {"clock, MHz", "clock_mhz", CellKind::clock},
-    {"runs left out", "runs_left_out", CellKind::number},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-});
-
-// The columns of all lists, in order.
-template <typename... Lists> constexpr auto joined(const Lists&... lists) {
-    std::array<Column, (std::tuple_size_v<Lists> + ...)> all{};
-    auto to = all.begin();
-    ((to = std::ranges::copy(lists, to).out), ...);
-    return all;
-}
-
-template <size_t count> constexpr auto timedColumns(const Column (&columns)[count]) {
-    return joined(std::to_array(columns), lastColumns);
-}
-
-// What a problem of a grid of shapes is, and how long it takes.
-constexpr auto gridProblem = std::to_array<Column>({
-    {"type", "type"},
-    {"D", "headDim"},
-    {"N", "queryRows"},
-    {"keys", "keys"},
-    {"B", "batch"},
-    {"heads", "queryHeads"},
-    {"KV heads", "kvHeads"},
-    {"causal", "causal"},
-    {"path", "path"},
-});
-constexpr auto gridTimes = std::to_array<Column>({
-    {"median", "medianSeconds", CellKind::time},
-    {"spread", "spread", CellKind::share},
-    {"TFLOP/s", "teraflops", CellKind::number},
-    {"others: TFLOP/s (ratio)", "peers", CellKind::peers},
-    {"scratch", "scratchBytes", CellKind::bytes},
-});
-
-constexpr auto gridColumns = joined(gridProblem, gridTimes, lastColumns);
-
-constexpr auto gradientTiles = std::to_array<Column>({
-    {"tile of dq", "rowTile"},
-    {"tile of dk, dv", "keyTile"},
-});
-constexpr auto storedP = std::to_array<Column>({
-    {"stored P would move", "storedBytes", CellKind::bytes},
-    {"in this time", "storedBytesPerSecond", CellKind::bytesPerSecond},
-});
-constexpr auto backwardColumns = joined(gridProblem, gradientTiles, gridTimes, storedP, lastColumns);
-
-constexpr auto studyColumns = timedColumns({
-    {"type", "type"},
-    {"D", "headDim"},
-    {"N", "queryRows"},
-    {"B", "batch"},
-    {"heads", "queryHeads"},
-    {"path", "path"},
-    {"median", "medianSeconds", CellKind::time},
-    {"faster", "fasterThanStandard", CellKind::ratio},
-    {"TFLOP/s", "teraflops", CellKind::number},
-    {"memory", "peakBytes", CellKind::bytes},
-    {"saved", "memorySavedPercent", CellKind::percent},
-    {"predicted traffic", "predictedBytes", CellKind::bytes},
-    {"traffic of the plan", "planBytes", CellKind::bytes},
-    {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
-    {"largest difference", "largestDifference", CellKind::error},
-    {"backward", "backwardSeconds", CellKind::time},
-    {"its TFLOP/s", "backwardTeraflops", CellKind::number},
-    {"its predicted traffic", "backwardRecomputedBytes", CellKind::bytes},
-    {"with P stored", "backwardStoredBytes", CellKind::bytes},
-});
-
-constexpr auto decodeColumns = timedColumns({
-    {"type", "type"},
-    {"D", "headDim"},
-    {"rows", "queryRows"},
-    {"keys", "keys"},
-    {"B", "batch"},
-    {"heads", "queryHeads"},
-    {"KV heads", "kvHeads"},
-    {"causal", "causal"},
-    {"path", "path"},
-    {"splits", "splits"},
-    {"median", "medianSeconds", CellKind::time},
-    {"spread", "spread", CellKind::share},
-    {"reading alone", "readSeconds", CellKind::time},
-    {"GB/s", "gigabytesPerSecond", CellKind::number},
-    {"share of reading", "shareOfRead", CellKind::share},
-    {"others (ratio)", "peers", CellKind::peers},
-    {"scratch", "scratchBytes", CellKind::bytes},
-});
-
-constexpr auto variantColumns = timedColumns({
+// The columns of every bench, in order. A table has those of its results' fields.
+constexpr Column benchColumns[] = {
     {"variant", "variant"},
     {"type", "type"},
     {"D", "headDim"},
     {"N", "queryRows"},
-    {"keys", "keys"},
+    {"keys", "keys", CellKind::plain, "queryRows"},
+    {"keys before", "keysBefore"},
     {"B", "batch"},
+    {"layers", "layers"},
     {"heads", "queryHeads"},
-    {"KV heads", "kvHeads"},
+    {"KV heads", "kvHeads", CellKind::plain, "queryHeads"},
+    {"causal", "causal"},
+    {"k, v", "kvType"},
+    {"v", "vType"},
+    {"Dv", "valueDim", CellKind::plain, "headDim"},
+    {"precision", "precision"},
+    {"pages of", "pageSize"},
+    {"window", "window"},
+    {"softcap", "softcap"},
+    {"ALiBi", "alibi"},
+    {"blocks of", "maskBlock"},
+    {"open blocks", "blockDensity"},
     {"path", "path"},
+    {"splits", "splits"},
+    {"steps", "steps"},
+    {"tile of dq", "rowTile"},
+    {"tile of dk, dv", "keyTile"},
     {"median", "medianSeconds", CellKind::time},
     {"spread", "spread", CellKind::share},
     {"base", "base"},
@@ -131,53 +54,48 @@ constexpr auto variantColumns = timedColumns({
     {"aim of", "aim"},
     {"aim", "aimLimit", CellKind::ratio},
     {"met", "met"},
-    {"TFLOP/s", "teraflops", CellKind::number},
-});
-
-constexpr Column longColumns[] = {
-    {"type", "type"},
-    {"D", "headDim"},
-    {"N", "queryRows"},
-    {"B", "batch"},
-    {"heads", "queryHeads"},
-    {"causal", "causal"},
-    {"path", "path"},
-    {"steps", "steps"},
+    {"reading alone", "readSeconds", CellKind::time},
+    {"GB/s", "gigabytesPerSecond", CellKind::number},
+    {"share of reading", "shareOfRead", CellKind::share},
+    {"faster", "fasterThanStandard", CellKind::ratio},
     {"longest step", "longestStepSeconds", CellKind::time},
     {"on the device", "deviceSeconds", CellKind::time},
     {"in all", "wallSeconds", CellKind::time},
-    {"TFLOP/s", "teraflops", CellKind::number},
-    {"tensors", "tensorBytes", CellKind::bytes},
-    {"scratch", "scratchBytes", CellKind::bytes},
-    {"driver, most", "driverBytesMost", CellKind::bytes},
-    {"error", "error", CellKind::error},
-    {"bound", "bound", CellKind::error},
-};
-
-constexpr Column stepColumns[] = {
-    {"k, v", "kvType"},
-    {"page", "pageSize"},
-    {"B", "batch"},
-    {"layers", "layers"},
-    {"keys", "keysBefore"},
     {"a step", "stepSeconds", CellKind::time},
     {"an append", "appendSeconds", CellKind::time},
     {"attention", "attentionSeconds", CellKind::time},
     {"recording", "recordSeconds", CellKind::time},
     {"submission", "submissionSeconds", CellKind::time},
-};
-
-constexpr Column hostColumns[] = {
-    {"type", "type"},
-    {"D", "headDim"},
-    {"path", "path"},
-    {"steps", "steps"},
     {"record, median", "recordNanoseconds", CellKind::nanoseconds},
     {"least", "recordLeastNanoseconds", CellKind::nanoseconds},
     {"plan, cold", "coldPlanSeconds", CellKind::time},
     {"filled cache", "filledCachePlanSeconds", CellKind::time},
     {"same context", "sameContextPlanSeconds", CellKind::time},
+    {"TFLOP/s", "teraflops", CellKind::number},
+    {"others (ratio)", "peers", CellKind::peers},
+    {"memory", "peakBytes", CellKind::bytes},
+    {"saved", "memorySavedPercent", CellKind::percent},
+    {"tensors", "tensorBytes", CellKind::bytes},
+    {"scratch", "scratchBytes", CellKind::bytes},
+    {"driver, most", "driverBytesMost", CellKind::bytes},
+    {"predicted traffic", "predictedBytes", CellKind::bytes},
+    {"traffic of the plan", "planBytes", CellKind::bytes},
+    {"implied", "bytesPerSecond", CellKind::bytesPerSecond},
+    {"stored P would move", "storedBytes", CellKind::bytes},
+    {"in this time", "storedBytesPerSecond", CellKind::bytesPerSecond},
+    {"largest difference", "largestDifference", CellKind::error},
+    {"backward", "backwardSeconds", CellKind::time},
+    {"its TFLOP/s", "backwardTeraflops", CellKind::number},
+    {"its predicted traffic", "backwardRecomputedBytes", CellKind::bytes},
+    {"with P stored", "backwardStoredBytes", CellKind::bytes},
+    {"clock, MHz", "clock_mhz", CellKind::clock},
+    {"runs left out", "runs_left_out", CellKind::number},
+    {"error", "error", CellKind::error},
+    {"bound", "bound", CellKind::error},
 };
+
+constexpr std::array<std::string_view, 9> knownBenches = {"grid",     "prefill", "backward", "decode", "study",
+                                                          "variants", "long",    "step",     "host"};
 
 std::string peersText(const Json& peers) {
     std::string html;
@@ -248,6 +166,15 @@ HtmlCell cellOf(const Json& result, const Column& column) {
     return cell;
 }
 
+// True if no result has the field, or if all have its usual value.
+bool saysNothing(const Json& results, const Column& column) {
+    return std::all_of(results.begin(), results.end(), [&](const Json& result) {
+        const Json& value = fieldOf(result, column.field);
+        return value.is_null() || (value.is_array() && value.empty()) ||
+               (column.usual != nullptr && value == fieldOf(result, column.usual));
+    });
+}
+
 // True if all results have the same value. The column is then not needed.
 bool isCommon(const Json& results, const Column& column) {
     const Json& first = fieldOf(results[0], column.field);
@@ -273,15 +200,63 @@ std::vector<Column> plainFields(const Json& results) {
     return columns;
 }
 
+std::string row(const std::vector<HtmlCell>& cells, const char* tag) {
+    std::string html = "<tr>";
+    for (const HtmlCell& cell : cells)
+        html += fmt::format("<{0}{1}>{2}</{0}>", tag, cell.number ? " class=\"number\"" : "", cell.html);
+    return html + "</tr>\n";
+}
+
 } // namespace
 
+std::string escapeHtml(std::string_view text) {
+    std::string html;
+    html.reserve(text.size());
+    for (const char c : text) {
+        switch (c) {
+        case '&':
+            html += "&amp;";
+            break;
+        case '<':
+            html += "&lt;";
+            break;
+        case '>':
+            html += "&gt;";
+            break;
+        case '"':
+            html += "&quot;";
+            break;
+        case '\'':
+            html += "&#39;";
+            break;
+        case '\n':
+        case '\t':
+            html += c;
+            break;
+        case '\r':
+            break;
+        default:
+            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+                html += "\xef\xbf\xbd";
+            else
+                html += c;
+        }
+    }
+    return html;
+}
+
+std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows) {
+    // The tab stop lets the keyboard scroll the table.
+    std::string html =
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" + row(heading, "th") + "</thead>\n<tbody>\n";
+    for (const auto& cells : rows)
+        html += row(cells, "td");
+    return html + "</tbody></table></div>\n";
+}
+
 std::span<const Column> columnsOf(const std::string& bench) {
-    static const std::map<std::string, std::span<const Column>> columns = {
-        {"grid", gridColumns},     {"prefill", gridColumns}, {"backward", backwardColumns},
-        {"decode", decodeColumns}, {"study", studyColumns},  {"variants", variantColumns},
-        {"long", longColumns},     {"step", stepColumns},    {"host", hostColumns}};
-    const auto found = columns.find(bench);
-    return found == columns.end() ? std::span<const Column>() : found->second;
+    const bool known = std::find(knownBenches.begin(), knownBenches.end(), bench) != knownBenches.end();
+    return known ? std::span<const Column>(benchColumns) : std::span<const Column>();
 }
 
 std::string resultTable(const Json& results, std::span<const Column> columns) {
@@ -292,13 +267,13 @@ std::string resultTable(const Json& results, std::span<const Column> columns) {
     std::string common;
     std::vector<Column> shown;
     for (const Column& column : all) {
-        if (!isCommon(results, column)) {
-            shown.push_back(column);
+        if (saysNothing(results, column))
             continue;
-        }
-        const HtmlCell cell = cellOf(results[0], column);
-        if (cell.html != "–")
-            common += fmt::format("{}{} {}", common.empty() ? "" : ", ", escapeHtml(column.heading), cell.html);
+        if (isCommon(results, column))
+            common += fmt::format("{}{} {}", common.empty() ? "" : ", ", escapeHtml(column.heading),
+                                  cellOf(results[0], column).html);
+        else
+            shown.push_back(column);
     }
     std::vector<HtmlCell> heading;
     heading.reserve(shown.size());

@@ -6,10 +6,23 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace vkf::tools {
+
+// Escapes text for use between tags and in quoted attributes. HTML forbids control characters; they become U+FFFD.
+std::string escapeHtml(std::string_view text);
+
+struct HtmlCell {
+    std::string html;
+    bool number = false; // aligned to the right
+};
+
+// A table that scrolls inside itself if the page is narrower.
+std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows);
 
 enum class CellKind {
     plain,
@@ -30,12 +43,13 @@ struct Column {
     const char* heading;
     const char* field;
     CellKind kind = CellKind::plain;
+    const char* usual = nullptr; // the field whose value this one has in most benches; such a column is not shown
 };
 
-// The columns for this bench. Empty if the bench has no columns of its own.
+// The columns for this bench. Empty if the page does not know the bench.
 std::span<const Column> columnsOf(const std::string& bench);
 
-// Uses the given columns, or all plain fields of the results if there are none.
+// Shows those of the given columns that some result has, or all plain fields of the results if there are none.
 std::string resultTable(const nlohmann::ordered_json& results, std::span<const Column> columns);
 
 // Minimum, median and maximum of the ratios to each other implementation. "" if there are none.

@@ -4,11 +4,11 @@
 
 #include "cli/error.hpp"
 #include "cli/progress.hpp"
-#include "cli/random_gradients.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "soak/random_case.hpp"
 #include "soak/soak.hpp"
+#include "tensors/random_tensors.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {

@@ -167,4 +167,10 @@ void AtomicFile::commit(std::span<AtomicFile> files) {
     }
 }
 
+void writeWhole(const fs::path& target, std::string_view text) {
+    AtomicFile file(target);
+    file.write(text);
+    AtomicFile::commit({&file, 1});
+}
+
 } // namespace vkf::tools

@@ -24,6 +24,9 @@ class WriteError : public std::runtime_error {
 // the path is a directory or a device, or its folder is missing or read-only.
 void checkWritable(const std::filesystem::path& target);
 
+// Writes one file as a whole. Throws WriteError.
+void writeWhole(const std::filesystem::path& target, std::string_view text);
+
 // One output. If it is destroyed without commit, it leaves nothing behind.
 class AtomicFile {
 public:

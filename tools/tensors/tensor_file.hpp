@@ -19,6 +19,9 @@ namespace vkf::tools {
 
 static_assert(std::endian::native == std::endian::little, "tensor files are little-endian and are used as they are");
 
+// The path of a name in UTF-8. On Windows, a path that is made of a std::string alone has other characters.
+inline std::filesystem::path pathOf(const std::string& name) { return std::u8string(name.begin(), name.end()); }
+
 // A file does not follow its format. The text is one sentence without the file's name, because the caller knows flag
 // and file.
 class FormatError : public std::runtime_error {

@@ -1,76 +1,56 @@
 // SPDX-License-Identifier: MIT
 //
-// Looks for a tile that runs a problem, and problems like it, faster than the library's own choice.
+// Looks for tiles that run a call, and calls like it, faster than the library's own choice.
 #ifndef VKFLASH_TOOLS_TUNER_HPP
 #define VKFLASH_TOOLS_TUNER_HPP
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "measure/own_context.hpp"
-#include "measure/problem_measure.hpp"
 #include "tune/contest.hpp"
-#include "tune/tuning_text.hpp"
+#include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
 
-// The plan of the library's own choice, and the plan of the best other tile.
+// The library's own choice, and the best other tile.
 struct TuneResult {
-    VkfProblem problem{};
-    VkfPlanInfo builtIn{};
-    // The best candidate, or the built-in plan if there is no candidate.
-    VkfPlanInfo best{};
+    VkfProblem problem{}; // of the forward pass
+    VkfPath path = VKF_PATH_AUTO;
+    // The best candidate, or the built-in choice if there is no candidate. For people: "128x64/256 x2" is rows x keys /
+    // invocations x splits; the backward pass has tiles as in tuning data.
+    std::string builtInTile, bestTile;
     double builtInSeconds = 0;
     double bestSeconds = 0;
     bool taken = false; // the best is faster by the margin
-    // The best is also not slower for the class of similar problems. The entry then covers the class.
+    // The best is also not slower for the class of similar problems. The entries then cover the class.
     bool alike = false;
-    // Line for a tuning file. Empty if the built-in choice stays.
-    std::string entry;
+    // Lines for a tuning file. Empty if the built-in choice stays.
+    std::vector<std::string> entries;
 
     double ratio() const { return builtInSeconds / bestSeconds; }
 };
 
+class TunedPass;
+
 class Tuner {
 public:
-    // Calls afterRun after each of many runs.
+    // Calls afterRun after each of many runs. The device must outlive the tuner.
     Tuner(host::Device& device, const TunerOptions& options, std::function<void()> afterRun);
+    ~Tuner();
+    Tuner(const Tuner&) = delete;
+    Tuner& operator=(const Tuner&) = delete;
 
-    // Throws what planning and running throw. Checks the results of the built-in plan and of a tile that would be
+    // Throws what planning and running throw. Checks the results of the built-in tile and of a tile that would be
     // taken, and throws ProgramError if one is wrong.
     TuneResult tune(const VkfProblem& problem);
+    // Tunes the kernel of dq, or the kernels of dk and dv: `gradients` is VKF_GRADIENT_Q, or VKF_GRADIENT_K and
+    // VKF_GRADIENT_V. Throws host::Error too if the path has no tuning data.
+    TuneResult tuneGradients(const VkfProblem& forward, VkfGradients gradients);
 
 private:
-    // One way to compute a problem.
-    struct PlanContestant : Contestant {
-        Context context;
-        Plan plan;
-        VkfPlanInfo info{};
-        std::optional<PlanRuns> runs;
-    };
-
-    PlanContestant contestant(const VkfProblem& problem, const std::string& tuning);
-    std::vector<PlanContestant> contestants(const VkfProblem& problem, const std::vector<std::string>& tiles,
-                                            const ProblemClass& like, const VkfPlanInfo& builtIn);
-    void prepare(const VkfProblem& problem, const std::vector<PlanContestant*>& contestants);
-    ClockSample runOnce(PlanContestant& contestant);
-    void rank(const VkfProblem& problem, PlanContestant& builtIn, std::vector<PlanContestant>& candidates);
-    std::vector<PlanContestant> rankedCandidates(const VkfProblem& problem, const ProblemClass& like,
-                                                 PlanContestant& builtIn);
-    bool isFasterAlike(const ProblemClass& like, const PlanContestant& candidate, const PlanContestant& builtIn);
-    void checkResult(const VkfProblem& problem, PlanContestant& contestant);
-
-    host::Device& device_;
-    TunerOptions options_;
-    std::function<void()> afterRun_;
-    GpuClock clock_;
-    PipelineCache cache_;
-    BenchMemory memory_;
-    Contest contest_;
-    // The set of buffers of the last run.
-    size_t set_ = 0;
+    std::unique_ptr<TunedPass> forward_, backward_;
 };
 
 } // namespace vkf::tools

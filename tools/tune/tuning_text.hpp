@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes tuning files. The library reads them; src/tiles/tuning_file.hpp describes them.
+// The text of tuning files: the tiles that `vkflash tune` tries, and the entries that it writes. The library reads
+// them, ignores tiles that do not fit a device, and describes them in src/tiles/tuning_file.hpp.
 #ifndef VKFLASH_TOOLS_TUNING_TEXT_HPP
 #define VKFLASH_TOOLS_TUNING_TEXT_HPP
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "vkflash/host.hpp"
+#include "vkflash/vkflash.h"
 
 namespace vkf::tools {
 
@@ -46,6 +48,25 @@ std::string matrixLine(const VkfMatrixLayout& layout);
 
 // The text of a file: version and device, then the entries and other lines.
 std::string tuningText(const host::DeviceSummary& device, const std::vector<std::string>& entries);
+
+// ---- Candidates --------------------------------------------------------------------------------------
+
+// Tiles for a problem that the library by itself would run as `builtIn`. Each tile occurs without key splits and, if
+// `builtIn` splits the keys, with its number of splits.
+std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlanInfo& builtIn);
+
+// The tile of a plan with other numbers of splits, if these can help. Empty on a path without splits.
+std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInfo& plan);
+
+// A kernel of the backward pass as an entry names it, and its tile.
+struct KernelTileText {
+    const char* kernel;
+    std::string tile;
+};
+
+// Tiles of path coopmat for the kernels that write these gradients: VKF_GRADIENT_Q, or k and v together. Each is what
+// one or two entries say, because dk and dv may come from one kernel or from two.
+std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients);
 
 } // namespace vkf::tools
 

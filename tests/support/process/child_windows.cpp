@@ -6,7 +6,7 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-#include "tensors/path_of.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::test {
 namespace {

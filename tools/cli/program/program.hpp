@@ -11,9 +11,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/action.hpp"
-
 namespace vkf::tools {
+
+// The work of the selected sub-command. It runs after all flags are parsed. Errors are exceptions.
+using Action = std::function<void()>;
 
 // Adds one sub-command. The sub-command sets `action` when the command line selects it.
 using AddCommand = std::function<void(CLI::App& program, Action& action)>;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "measure/gradient_measure.hpp"
+
+#include <algorithm>
+
+#include "cli/verdict.hpp"
+#include "measure/own_objects.hpp"
+#include "measure/problem_memory.hpp"
+#include "tensors/random_tensors.hpp"
+#include "vkflash/vkflash.hpp"
+
+namespace vkf::tools {
+
+namespace {
+
+constexpr std::array<VkfBackwardRole, 3> gradientRoles = {VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV};
+
+// Other numbers than those of q, k and v.
+constexpr uint64_t doutSeed = 4;
+
+uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }
+
+} // namespace
+
+void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+    VkfProblem forward = *problem.forward;
+    forward.path = VKF_PATH_AUTO;
+    const host::Plan plan(device_, forward);
+    forwardPlan_ = plan.info();
+    forward_.prepare(forward, plan.info().scratchBytes, mostSets);
+    doutLayout_ = layoutOf(problem, VKF_BACKWARD_DOUT);
+    block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);
+    tensorBytes_ = forward_.tensorBytes() + storedBytes(doutLayout_);
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        layouts_[i] = layoutOf(problem, gradientRoles[i]);
+        tensorBytes_ += storedBytes(layouts_[i]);
+    }
+    sets_.resize(std::max(sets_.size(), sets()));
+    for (size_t i = 0; i < sets(); ++i) {
+        for (uint32_t step = 0; step < plan.info().stepCount; ++step)
+            runStep(device_, plan, forward_.bindings(i), step);
+        fill(i, scratchBytes);
+    }
+}
+
+void GradientMemory::fill(size_t index, uint64_t scratchBytes) {
+    Set& set = sets_[index];
+    ensureRoom(device_, set.dout, storedBytes(doutLayout_));
+    repeat(device_, block_, set.dout, storedBytes(doutLayout_));
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        ensureRoom(device_, set.gradients[i], storedBytes(layouts_[i]));
+        device_.fill(set.gradients[i], notANumber);
+    }
+    ensureRoom(device_, set.scratch, scratchBytes);
+    set.call = forward_.bindings(index);
+    set.bindings = make<VkfBackwardBindings>();
+    set.bindings.forward = &set.call;
+    set.bindings.dout = set.dout.binding();
+    set.bindings.dq = set.gradients[0].binding();
+    set.bindings.dk = set.gradients[1].binding();
+    set.bindings.dv = set.gradients[2].binding();
+    set.bindings.scratch = set.scratch.binding();
+}
+
+host::HostGradients GradientMemory::downloadGradients(size_t set) {
+    dout_.resize(storedBytes(doutLayout_));
+    repeatBlock(block_, 0, dout_);
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+        gradients_[i].resize(storedBytes(layouts_[i]));
+        device_.download(gradients_[i].data(), sets_[set].gradients[i], gradients_[i].size());
+    }
+    host::HostGradients gradients;
+    gradients.dout = dout_.data();
+    gradients.dq = gradients_[0].data();
+    gradients.dk = gradients_[1].data();
+    gradients.dv = gradients_[2].data();
+    return gradients;
+}
+
+GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
+                               const MeasureOptions& options, const std::function<void()>& afterRun) {
+    GradientResult result;
+    result.problem = forward;
+    enable(result.problem, VKF_USE_LSE);
+    auto problem = make<VkfBackwardProblem>();
+    problem.forward = &result.problem;
+    problem.dout = forward.o;
+    problem.dq = forward.q;
+    problem.dk = forward.k;
+    problem.dv = forward.v;
+    problem.maxScratchBytes = options.scratchBytes;
+    VkfMessage message{};
+    vkf::Backward gradient;
+    check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
+    result.info = make<VkfBackwardInfo>();
+    check(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
+    memory.prepare(problem, result.info.scratchBytes, mostBufferSets);
+    result.operations = result.info.operations;
+    result.sets = memory.sets();
+    result.tensorBytes = memory.tensorBytes();
+    const auto record = [&](VkCommandBuffer commands, size_t set, uint32_t first, uint32_t count) {
+        check(vkfCmdBackwardSteps(commands, gradient.get(), &memory.bindings(set), first, count, &message), message);
+    };
+    const size_t set = timeRuns(device, clock, result.info.stepCount, record, options, afterRun, result);
+    // Gradients of a wrong o would be right for that o, so o is checked too.
+    const host::HostTensors tensors = memory.downloadForward(set);
+    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows),
+                  memory.forwardPlan().description);
+    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows);
+    return result;
+}
+
+const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict) {
+    const VkfGradientError* worst = &verdict.dq;
+    for (const VkfGradientError* error : {&verdict.dk, &verdict.dv})
+        if (!(error->error * worst->bound <= worst->error * error->bound))
+            worst = error;
+    return *worst;
+}
+
+} // namespace vkf::tools
