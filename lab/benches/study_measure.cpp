@@ -108,8 +108,8 @@ bool hasBackward(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_P
 StudyBackward measureBackward(host::Device& device, GpuClock& clock, const VkfProblem& problem,
                               const MeasureOptions& options, const std::function<void()>& afterRun) {
     StudyBackward result;
-    GradientMemory memory(device);
-    result.timed = measureGradient(device, clock, memory, problem, options, afterRun);
+    BackwardMemory memory(device);
+    result.timed = measureBackward(device, clock, memory, problem, options, afterRun);
     const TrafficShape shape = trafficShape(problem);
     const auto elementBytes = static_cast<uint32_t>(vkfTypeBytes(problem.q.type));
     const TileSize tile = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytes);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/gradient_measure.hpp"
+#include "measure/backward_measure.hpp"
 #include "measure/problem_measure.hpp"
 #include "model/traffic.hpp"
 
@@ -58,7 +58,7 @@ StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfPro
 // The backward pass of an algorithm, and the bytes that the papers count for the two ways to get P. Stored: the forward
 // pass kept P. Recomputed: kernels of this library, with the tile of algorithm 1.
 struct StudyBackward {
-    GradientResult timed;
+    BackwardResult timed;
     double storedBytes = 0;
     double recomputedBytes = 0;
 
@@ -69,7 +69,7 @@ struct StudyBackward {
 // Whether the algorithm has a backward pass.
 bool hasBackward(VkfPath path);
 
-// Throws what measureGradient throws.
+// Throws what measureBackward throws.
 StudyBackward measureBackward(host::Device& device, GpuClock& clock, const VkfProblem& problem,
                               const MeasureOptions& options, const std::function<void()>& afterRun);
 

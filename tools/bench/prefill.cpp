@@ -12,7 +12,7 @@
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
-#include "measure/gradient_measure.hpp"
+#include "measure/backward_measure.hpp"
 #include "measure/problem_measure.hpp"
 #include "model/traffic.hpp"
 #include "shapes/bench_shapes.hpp"
@@ -75,7 +75,7 @@ void printResult(const TimedResult& result, const PrefillRow& row, const std::ve
     std::fflush(stdout);
 }
 
-Json gradientJson(const GradientResult& result) {
+Json backwardJson(const BackwardResult& result) {
     const auto errorJson = [](const VkfGradientError& error) {
         return Json{{"error", error.error}, {"bound", error.bound}};
     };
@@ -142,7 +142,7 @@ public:
 
 private:
     void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
-        GradientResult result = measureGradient(device(), clock(), memory_, problem, measureOptions(), afterRun);
+        BackwardResult result = measureBackward(device(), clock(), memory_, problem, measureOptions(), afterRun);
         PeerShape shape = peerShapeOf(problem);
         shape.backward = true;
         result.operations = countedOperations(shape);
@@ -152,12 +152,12 @@ private:
         printResult(result,
                     {result.info.path, result.info.scratchBytes, worst.error, worst.bound, result.verdict.passed != 0},
                     peers);
-        Json json = gradientJson(result);
+        Json json = backwardJson(result);
         json["peers"] = peersJson(peers, result.teraflops());
         results().add(std::move(json), result.verdict, result.info);
     }
 
-    GradientMemory memory_;
+    BackwardMemory memory_;
 };
 
 // Adds the flags of both benches. `run` starts one of them.

@@ -96,11 +96,11 @@ VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host
     if (sampleRows != 0)
         sampleEvenly(options, problem.forward->queryRows, sampleRows);
     const VkfReferenceInputs inputs = referenceInputs(tensors);
-    auto gradientInputs = make<VkfReferenceBackwardInputs>();
-    gradientInputs.dout = gradients.dout;
-    gradientInputs.o = tensors.o;
-    gradientInputs.lse = tensors.lse;
-    gradientInputs.dlse = gradients.dlse;
+    auto backwardInputs = make<VkfReferenceBackwardInputs>();
+    backwardInputs.dout = gradients.dout;
+    backwardInputs.o = tensors.o;
+    backwardInputs.lse = tensors.lse;
+    backwardInputs.dlse = gradients.dlse;
     auto outputs = make<VkfBackwardOutputs>();
     outputs.dq = gradients.dq;
     outputs.dk = gradients.dk;
@@ -109,7 +109,7 @@ VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host
     outputs.dsinks = gradients.dsinks;
     auto verdict = make<VkfBackwardVerdict>();
     VkfMessage message{};
-    check(vkfReferenceVerifyBackward(&problem, &inputs, &gradientInputs, &options, &outputs, &verdict, &message),
+    check(vkfReferenceVerifyBackward(&problem, &inputs, &backwardInputs, &options, &outputs, &verdict, &message),
           message);
     return verdict;
 }

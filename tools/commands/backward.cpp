@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include "cli/backward_inputs.hpp"
 #include "cli/error.hpp"
-#include "cli/gradient_inputs.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -39,7 +39,7 @@ constexpr std::array<GradientFlag, 5> gradientFlags = {{{"--dq", "dq", VKF_GRADI
 
 struct BackwardOptions {
     InputFiles inputs;
-    GradientInputFiles gradientInputs;
+    BackwardInputFiles backwardInputs;
     std::array<std::string, gradientFlags.size()> outputs; // empty = not wanted
     MathOptions math;
     DropoutOptions dropout;
@@ -67,7 +67,7 @@ VkfTensor withType(VkfTensor tensor, VkfType type) {
     return tensor;
 }
 
-void describe(const BackwardOptions& options, const Inputs& inputs, const GradientInputs& more,
+void describe(const BackwardOptions& options, const Inputs& inputs, const BackwardInputs& more,
               BackwardProblem& problem) {
     VkfProblem& forward = problem.forward;
     forward = fileProblem(inputs, options.math, options.dropout);
@@ -118,7 +118,7 @@ std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& opti
         outputs[i] = {
             gradientFlags[i].flag, gradientFlags[i].name, options.outputs[i], {elementTypeOf(types[i]), {}, {}}};
     std::vector<FlagFile> read = filesGiven(options.inputs);
-    for (const FlagFile& file : filesGiven(options.gradientInputs))
+    for (const FlagFile& file : filesGiven(options.backwardInputs))
         read.push_back(file);
     checkOutputs(outputs, read);
     const std::array<const Tensor*, gradientFlags.size()> like = {
@@ -178,7 +178,7 @@ std::string runForward(const BackwardOptions& options, host::Device& device, con
 void backward(const BackwardOptions& options) {
     requireOutputs(options);
     const Inputs inputs = loadInputs(options.inputs);
-    GradientInputs more = loadGradientInputs(options.gradientInputs, options.inputs, inputs);
+    BackwardInputs more = loadBackwardInputs(options.backwardInputs, options.inputs, inputs);
     BackwardProblem problem;
     describe(options, inputs, more, problem);
     requireSupported(options, inputs, problem);
@@ -253,7 +253,7 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     command->footer("vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy");
     addInputOptions(*command, options->inputs);
     command->remove_option(command->get_option("--probability-rows")); // probabilities are not an output here
-    addGradientInputOptions(*command, options->gradientInputs);
+    addBackwardInputOptions(*command, options->backwardInputs);
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);

@@ -74,7 +74,7 @@ void printResult(const TuneResult& result) {
 }
 
 // The tiles of the backward pass are long, so they stand at the end.
-void printGradientResult(const TuneResult& result, VkfGradients gradients) {
+void printBackwardResult(const TuneResult& result, VkfGradients gradients) {
     const char* const decision = !result.taken ? "built-in stays" : result.alike ? "taken" : "taken for this size";
     printTuneShape(result.problem, result.path);
     fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}\n", gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv",
@@ -116,10 +116,9 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
     for (const VkfProblem& problem : problems) {
         try {
             for (const VkfGradients gradients : together) {
-                const TuneResult result =
-                    gradients == 0 ? tuner.tune(problem) : tuner.tuneGradients(problem, gradients);
+                const TuneResult result = gradients == 0 ? tuner.tune(problem) : tuner.tuneBackward(problem, gradients);
                 progress.hide();
-                gradients == 0 ? printResult(result) : printGradientResult(result, gradients);
+                gradients == 0 ? printResult(result) : printBackwardResult(result, gradients);
                 entries.insert(entries.end(), result.entries.begin(), result.entries.end());
             }
         } catch (const host::Error& error) {

@@ -10,7 +10,7 @@
 
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
-#include "measure/gradient_measure.hpp"
+#include "measure/backward_measure.hpp"
 #include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "tune/tuning_text.hpp"
@@ -277,7 +277,7 @@ std::vector<TunedCall> ForwardPass::rankedCandidates(const VkfProblem& problem, 
 constexpr VkfGradients allGradients = VKF_GRADIENT_Q | VKF_GRADIENT_K | VKF_GRADIENT_V;
 
 // The problem of the kernels that write these gradients.
-VkfBackwardProblem gradientProblem(const VkfProblem& forward, VkfGradients gradients) {
+VkfBackwardProblem backwardProblem(const VkfProblem& forward, VkfGradients gradients) {
     auto problem = vkf::make<VkfBackwardProblem>();
     problem.forward = &forward;
     problem.gradients = gradients;
@@ -311,7 +311,7 @@ public:
 
 private:
     void make(const VkfProblem& forward, TunedCall& call) override {
-        const VkfBackwardProblem problem = gradientProblem(forward, gradients_);
+        const VkfBackwardProblem problem = backwardProblem(forward, gradients_);
         VkfMessage message{};
         check(vkfCreateBackward(call.context.get(), &problem, call.backward.put(), &message), message);
         call.backwardInfo = vkf::make<VkfBackwardInfo>();
@@ -329,7 +329,7 @@ private:
         return fmt::format("{}{}", call.backwardInfo.rowTile, call.backwardInfo.keyTile);
     }
     std::string entry(const ProblemClass& of, const KernelTileText& tile, const std::string& remark) const override {
-        return of.gradientEntry(tile.kernel, tile.tile, remark);
+        return of.backwardEntry(tile.kernel, tile.tile, remark);
     }
 
     std::vector<TunedCall> rankedCandidates(const VkfProblem& forward, const ProblemClass& like,
@@ -338,13 +338,13 @@ private:
             throw host::Error(VKF_ERROR_UNSUPPORTED,
                               fmt::format("tuning data has no tiles for the backward pass on path {}",
                                           vkfPathName(builtIn.backwardInfo.path)));
-        std::vector<TunedCall> ranked = candidates(forward, gradientCandidates(forward, gradients_), like, builtIn);
+        std::vector<TunedCall> ranked = candidates(forward, backwardCandidates(forward, gradients_), like, builtIn);
         rank(forward, builtIn, ranked);
         return ranked;
     }
 
     void prepareMemory(const VkfProblem& forward, uint64_t scratchBytes) override {
-        memory_.prepare(gradientProblem(forward, allGradients), scratchBytes, mostBufferSets);
+        memory_.prepare(backwardProblem(forward, allGradients), scratchBytes, mostBufferSets);
     }
     uint64_t scratchBytesOf(const TunedCall& call) const override { return call.backwardInfo.scratchBytes; }
     size_t sets() const override { return memory_.sets(); }
@@ -357,12 +357,12 @@ private:
     void verify(const VkfProblem& forward, const TunedCall& call, size_t set) override {
         host::HostGradients gradients = memory_.downloadGradients(set);
         keepWanted(gradients_, gradients);
-        requirePassed(verifyGradients(gradientProblem(forward, gradients_), memory_.downloadForward(set), gradients,
+        requirePassed(verifyGradients(backwardProblem(forward, gradients_), memory_.downloadForward(set), gradients,
                                       call.backwardInfo, sampleRows()),
                       call.backwardInfo.description);
     }
 
-    GradientMemory memory_;
+    BackwardMemory memory_;
     VkfGradients gradients_ = 0; // that are tuned
 };
 
@@ -376,7 +376,7 @@ Tuner::~Tuner() = default;
 
 TuneResult Tuner::tune(const VkfProblem& problem) { return forward_->tune(problem); }
 
-TuneResult Tuner::tuneGradients(const VkfProblem& forward, VkfGradients gradients) {
+TuneResult Tuner::tuneBackward(const VkfProblem& forward, VkfGradients gradients) {
     VkfProblem withLse = forward;
     enable(withLse, VKF_USE_LSE);
     static_cast<BackwardPass&>(*backward_).select(gradients);

@@ -47,7 +47,7 @@ public:
     TuneResult tune(const VkfProblem& problem);
     // Tunes the kernel of dq, or the kernels of dk and dv: `gradients` is VKF_GRADIENT_Q, or VKF_GRADIENT_K and
     // VKF_GRADIENT_V. Throws host::Error too if the path has no tuning data.
-    TuneResult tuneGradients(const VkfProblem& forward, VkfGradients gradients);
+    TuneResult tuneBackward(const VkfProblem& forward, VkfGradients gradients);
 
 private:
     std::unique_ptr<TunedPass> forward_, backward_;

@@ -64,7 +64,7 @@ constexpr std::array bf16x3Tiles = {
     CoopmatTile{8, 1, 1, 128}, CoopmatTile{4, 1, 1, 128}, CoopmatTile{2, 1, 1, 128}, CoopmatTile{1, 1, 1, 128},
 };
 
-constexpr std::array gradientTiles = {
+constexpr std::array backwardTiles = {
     BackwardTile{4, 2, 4, 1, 1, 64},  BackwardTile{4, 2, 2, 2, 1, 64},  BackwardTile{8, 2, 2, 1, 1, 64},
     BackwardTile{8, 1, 4, 2, 1, 64},  BackwardTile{4, 1, 4, 2, 1, 64},  BackwardTile{8, 1, 2, 2, 1, 128},
     BackwardTile{8, 1, 2, 1, 1, 128}, BackwardTile{4, 1, 2, 2, 1, 128}, BackwardTile{4, 1, 1, 2, 1, 128},
@@ -126,7 +126,7 @@ std::string ProblemClass::entry(const std::string& tile, const std::string& rema
     return line(vkfPathName(path_), tile, remark);
 }
 
-std::string ProblemClass::gradientEntry(const std::string& kernel, const std::string& tile,
+std::string ProblemClass::backwardEntry(const std::string& kernel, const std::string& tile,
                                         const std::string& remark) const {
     return line(fmt::format("{}-{}", vkfPathName(path_), kernel), tile, remark);
 }
@@ -172,10 +172,10 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
     return tiles;
 }
 
-std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients) {
+std::vector<std::vector<KernelTileText>> backwardCandidates(const VkfProblem& problem, VkfGradients gradients) {
     const uint32_t dim = std::max(problem.headDim, problem.valueDim);
     std::vector<std::vector<KernelTileText>> candidates;
-    for (const BackwardTile& t : gradientTiles) {
+    for (const BackwardTile& t : backwardTiles) {
         if (dim > t.mostDim)
             continue;
         const std::string tile = fmt::format("subgroups={} ownedTiles={} steps={} stages={} depthSubgroups={}",

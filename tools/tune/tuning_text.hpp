@@ -27,7 +27,7 @@ public:
     // The line that gives the class a tile, with a remark for people.
     std::string entry(const std::string& tile, const std::string& remark = {}) const;
     // The line that gives a kernel of the backward pass a tile. The kernel is dq, dk, dv or dk-dv.
-    std::string gradientEntry(const std::string& kernel, const std::string& tile, const std::string& remark = {}) const;
+    std::string backwardEntry(const std::string& kernel, const std::string& tile, const std::string& remark = {}) const;
 
 private:
     struct Range {
@@ -66,7 +66,7 @@ struct KernelTileText {
 
 // Tiles of path coopmat for the kernels that write these gradients: VKF_GRADIENT_Q, or k and v together. Each is what
 // one or two entries say, because dk and dv may come from one kernel or from two.
-std::vector<std::vector<KernelTileText>> gradientCandidates(const VkfProblem& problem, VkfGradients gradients);
+std::vector<std::vector<KernelTileText>> backwardCandidates(const VkfProblem& problem, VkfGradients gradients);
 
 } // namespace vkf::tools
 

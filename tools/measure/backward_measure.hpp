@@ -17,9 +17,9 @@
 namespace vkf::tools {
 
 // The memory of backward passes that are measured one after the other.
-class GradientMemory {
+class BackwardMemory {
 public:
-    explicit GradientMemory(host::Device& device) : device_(device), forward_(device) {}
+    explicit BackwardMemory(host::Device& device) : device_(device), forward_(device) {}
 
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
@@ -61,14 +61,14 @@ private:
     uint64_t tensorBytes_ = 0;
 };
 
-struct GradientResult : TimedResult {
+struct BackwardResult : TimedResult {
     VkfBackwardInfo info{};
     VkfBackwardVerdict verdict{};
 };
 
 // Measures dq, dk and dv together. `forward` has the path of the backward pass. Calls afterRun after each of many runs.
 // Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
-GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
+BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun);
 
 // The gradient that is nearest to its bound, or the furthest above it.

@@ -17,19 +17,19 @@
 namespace vkf::tools {
 
 // Paths of the files. Empty = not given.
-struct GradientInputFiles {
+struct BackwardInputFiles {
     std::string dout; // not given = tensor `do` of --tensors
     std::string o;    // o and lse: both or none
     std::string lse;
     std::string dlse;
 };
 
-void addGradientInputOptions(CLI::App& command, GradientInputFiles& files);
+void addBackwardInputOptions(CLI::App& command, BackwardInputFiles& files);
 
 // The files that the caller gave.
-std::vector<FlagFile> filesGiven(const GradientInputFiles& files);
+std::vector<FlagFile> filesGiven(const BackwardInputFiles& files);
 
-struct GradientInputs {
+struct BackwardInputs {
     Tensor dout;
     std::optional<Tensor> o;
     std::optional<Tensor> lse;
@@ -37,7 +37,7 @@ struct GradientInputs {
 };
 
 // Throws ProgramError with flag, file and limit.
-GradientInputs loadGradientInputs(const GradientInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs);
+BackwardInputs loadBackwardInputs(const BackwardInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs);
 
 } // namespace vkf::tools
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "measure/gradient_measure.hpp"
+#include "measure/backward_measure.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr std::array<VkfBackwardRole, 3> gradientRoles = {VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV};
+constexpr std::array<VkfBackwardRole, 3> backwardRoles = {VKF_BACKWARD_DQ, VKF_BACKWARD_DK, VKF_BACKWARD_DV};
 
 // Other numbers than those of q, k and v.
 constexpr uint64_t doutSeed = 4;
@@ -22,7 +22,7 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 
 } // namespace
 
-void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
     VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
@@ -32,7 +32,7 @@ void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratch
     block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);
     tensorBytes_ = forward_.tensorBytes() + storedBytes(doutLayout_);
     for (size_t i = 0; i < layouts_.size(); ++i) {
-        layouts_[i] = layoutOf(problem, gradientRoles[i]);
+        layouts_[i] = layoutOf(problem, backwardRoles[i]);
         tensorBytes_ += storedBytes(layouts_[i]);
     }
     sets_.resize(std::max(sets_.size(), sets()));
@@ -43,7 +43,7 @@ void GradientMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratch
     }
 }
 
-void GradientMemory::fill(size_t index, uint64_t scratchBytes) {
+void BackwardMemory::fill(size_t index, uint64_t scratchBytes) {
     Set& set = sets_[index];
     ensureRoom(device_, set.dout, storedBytes(doutLayout_));
     repeat(device_, block_, set.dout, storedBytes(doutLayout_));
@@ -62,7 +62,7 @@ void GradientMemory::fill(size_t index, uint64_t scratchBytes) {
     set.bindings.scratch = set.scratch.binding();
 }
 
-host::HostGradients GradientMemory::downloadGradients(size_t set) {
+host::HostGradients BackwardMemory::downloadGradients(size_t set) {
     dout_.resize(storedBytes(doutLayout_));
     repeatBlock(block_, 0, dout_);
     for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -77,9 +77,9 @@ host::HostGradients GradientMemory::downloadGradients(size_t set) {
     return gradients;
 }
 
-GradientResult measureGradient(host::Device& device, GpuClock& clock, GradientMemory& memory, const VkfProblem& forward,
+BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun) {
-    GradientResult result;
+    BackwardResult result;
     result.problem = forward;
     enable(result.problem, VKF_USE_LSE);
     auto problem = make<VkfBackwardProblem>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/gradient_inputs.hpp"
+#include "cli/backward_inputs.hpp"
 
 #include "cli/error.hpp"
 #include "cli/program/help.hpp"
@@ -46,7 +46,7 @@ Tensor loadLikeLse(const FlagFile& file, const char* name, const Inputs& inputs)
 
 } // namespace
 
-void addGradientInputOptions(CLI::App& command, GradientInputFiles& files) {
+void addBackwardInputOptions(CLI::App& command, BackwardInputFiles& files) {
     const HelpGroup group(command, filesGroup);
     const auto add = [&command](const char* flag, std::string& path, const char* help) {
         command.add_option(flag, path, help)->type_name("FILE");
@@ -57,7 +57,7 @@ void addGradientInputOptions(CLI::App& command, GradientInputFiles& files) {
     add("--dlse", files.dlse, "gradient of lse, as --lse (default: lse has no gradient)");
 }
 
-std::vector<FlagFile> filesGiven(const GradientInputFiles& files) {
+std::vector<FlagFile> filesGiven(const BackwardInputFiles& files) {
     std::vector<FlagFile> given;
     for (const FlagFile& file :
          {FlagFile{"--do", files.dout}, {"--o", files.o}, {"--lse", files.lse}, {"--dlse", files.dlse}})
@@ -66,13 +66,13 @@ std::vector<FlagFile> filesGiven(const GradientInputFiles& files) {
     return given;
 }
 
-GradientInputs loadGradientInputs(const GradientInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs) {
+BackwardInputs loadBackwardInputs(const BackwardInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs) {
     if (files.o.empty() != files.lse.empty())
         failInput("{}: is missing; the outputs of a forward pass are --o and --lse", files.o.empty() ? "--o" : "--lse");
     const bool inTensors = files.dout.empty();
     if (inTensors && inputFiles.tensors.empty())
         failInput("--do: is missing; give the file with the gradient of o");
-    GradientInputs loaded;
+    BackwardInputs loaded;
     loaded.dout =
         loadLikeO(inTensors ? FlagFile{"--tensors", inputFiles.tensors} : FlagFile{"--do", files.dout}, "do", inputs);
     if (!files.o.empty()) {
