@@ -164,8 +164,8 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 }
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
-// merge_test.cpp, append_test.cpp, latent_test.cpp, backward_kernels_test.cpp and backward_bands_test.cpp. Pairs have too
-// few rows to convert block types before attention: dequantized_keys_test.cpp.
+// merge_test.cpp, append_test.cpp, latent_test.cpp, backward_kernels_test.cpp and backward_bands_test.cpp. Pairs have
+// too few rows to convert block types before attention: dequantized_keys_test.cpp.
 const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "merge_partials_storage16",
                                                       "append_rows",
