@@ -8,12 +8,13 @@
 
 #include <vkflash/reference.h>
 
+#include "reference/row_state.hpp"
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The number that scores are measured from. For an empty state it is 0, which makes the factors 0.
-double origin(double m) { return m == -infinity ? 0.0 : m; }
+using vkf::reference::origin; // for an empty state 0, which makes the factors 0
 
 // Turns sums relative to the old m into sums relative to the new m, which is not smaller.
 void moveTo(VkfOnlineSoftmax* state, double m) {

@@ -11,13 +11,10 @@
 #include "reference/algorithm.hpp"
 #include "reference/dropout.hpp"
 #include "reference/element.hpp"
+#include "reference/row_state.hpp"
 #include "reference/score_terms.hpp"
 
 namespace vkf::reference {
-
-// The number that scores are measured from, so that no exponential overflows. If all scores are -infinity, any finite
-// number gives probabilities of 0.
-inline double origin(double m) { return m == minusInfinity<double> ? 0.0 : m; }
 
 class RowScores {
 public:

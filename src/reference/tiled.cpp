@@ -101,7 +101,7 @@ private:
             maximum = unit_.whole(maximum);
         }
         // While a row has seen no score above -infinity, m is 0, because the difference of two infinities is NaN.
-        const Real m = maximum == minusInfinity<Real> ? 0 : maximum;
+        const Real m = origin(maximum);
         const Real alpha = unit_.power(row.m - m);
         row.m = maximum;
         row.l *= alpha;
@@ -151,12 +151,12 @@ private:
     // Writes P. Computes the scores of the row once more.
     void writeProbabilities(const RowBlock& block, uint32_t i, double* probabilities) {
         const RowState<Real>& row = rows_[i];
-        const Real m = row.m == minusInfinity<Real> ? 0 : row.m;
+        const Real m = origin(row.m);
         const FinishedRow<Real> rowEnd = finished(i, block.queryHead);
         // If lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;
         const Real factor = row.l == 0 ? 0 : saved != nullptr ? 1 : 1 / rowEnd.l;
-        const Real origin = saved != nullptr ? savedOrigin(block, call_.row(block.first + i)) : m;
+        const Real from = saved != nullptr ? savedOrigin(block, call_.row(block.first + i)) : m;
         terms_.load(block.batch, block.queryHead, block.row(call_, block.first + i), block.mask);
         std::fill_n(probabilities, call_.problem.keys, 0.0);
         for (int64_t begin = row.visible.begin; begin < row.visible.end; begin += tileKeys_) {
@@ -165,7 +165,7 @@ private:
                 dotKeys<Real, twoRoundings>(*block.head, &q_[size_t{i} * call_.problem.headDim], open, s_.data());
                 for (int64_t key = open.begin; key < open.end; key++) {
                     const Real s = terms_.add(finalScore_(s_[static_cast<size_t>(key - open.begin)]), key);
-                    probabilities[key] = static_cast<double>(unit_.power(s - origin) * factor);
+                    probabilities[key] = static_cast<double>(unit_.power(s - from) * factor);
                 }
             });
         }

@@ -160,7 +160,7 @@ void writeStored(const ResultMatrix product) {
 }
 
 // Writes out a product that was computed to test the result.
-void writeByPlaces(const ResultMatrix product) {
+void writeByPositions(const ResultMatrix product) {
     for (uint e = 0; e < uint(product.length()); e++) {
         uvec2 position = assumedPosition(e);
         writeWord(VKF_ELEMENT_TESTED + tested, 1 + position.x * COLUMNS + position.y, floatBitsToUint(product[e]));
@@ -177,7 +177,7 @@ void testMatrix() {
     LOAD_STAGED(result, VKF_ELEMENT_RESULT, STAGE_VALUES);
     result = coopMatMulAdd(left, right, result);
     if (tested == VKF_ELEMENT_RESULT) {
-        writeByPlaces(result);
+        writeByPositions(result);
     } else {
         writeStored(result);
     }

@@ -23,8 +23,8 @@ constexpr std::array<TuningField, matrixFieldCount> matrixFields = {{{"type", 0,
                                                                      {"right", 0, mostRows}}};
 
 // Reads "0.1,0.8,8.0": the row and the column that each bit adds. The text may be empty.
-bool readPlaces(TuningReader& reader, const TuningField& field, std::string_view text,
-                VkfMatrixPosition (&positions)[VKF_MATRIX_POSITION_BITS]) {
+bool readPositions(TuningReader& reader, const TuningField& field, std::string_view text,
+                   VkfMatrixPosition (&positions)[VKF_MATRIX_POSITION_BITS]) {
     for (uint32_t bit = 0; !text.empty(); bit++) {
         std::string_view column = cutText(&text, ",");
         const std::string_view row = cutText(&column, ".");
@@ -45,8 +45,8 @@ bool readElementLayout(TuningReader& reader, const TuningField& field, std::stri
                        VkfElementLayout* layout) {
     std::string_view ofLanes = text;
     const std::string_view ofElements = cutText(&ofLanes, "/");
-    return readPlaces(reader, field, ofElements, layout->elementBits) &&
-           readPlaces(reader, field, ofLanes, layout->laneBits);
+    return readPositions(reader, field, ofElements, layout->elementBits) &&
+           readPositions(reader, field, ofLanes, layout->laneBits);
 }
 
 } // namespace
