@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <vkflash/problem.h>
+#include <vkflash/problem.hpp>
 
 namespace vkf::reference {
 
