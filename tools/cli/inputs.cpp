@@ -309,7 +309,9 @@ std::vector<uint32_t> packBlockMask(const Inputs& inputs, VkfProblem& problem) {
         failInput("{}: holds {}; block masks are bool or uint8", name, elementName(file.type));
     const VkfBlockMaskLayout layout = vkf::blockMaskLayoutOf(problem);
     const size_t rank = file.shape.size();
-    const auto count = [&](size_t fromEnd) { return fromEnd < rank ? file.shape[rank - 1 - fromEnd] : 1; };
+    const auto count = [&shape = file.shape, rank](size_t fromEnd) {
+        return fromEnd < rank ? shape[rank - 1 - fromEnd] : 1;
+    };
     const uint64_t heads = count(2);
     const uint64_t batch = count(3);
     if (rank < 2 || rank > 4 || count(0) != layout.keyBlocks || count(1) != layout.rowBlocks ||
