@@ -242,7 +242,7 @@ TEST_CASE("the map of tiles, path key_outer and bands count within 32 bits", "[p
         REQUIRE(items.fits());
         REQUIRE(items == Count(rowTiles * s.heads() * s.batch));
 
-        const uint64_t tileKeys = 16 << below(dice, 5);
+        const uint64_t tileKeys = uint64_t{16} << below(dice, 5);
         const uint64_t keyTiles = mostRows / tileKeys;
         const uint64_t bandTiles = drawn(dice, keyTiles);
         const uint64_t bands = (keyTiles + bandTiles - 1) / bandTiles;
