@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include "commands.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "log.hpp"
+
+namespace vkf::layer {
+namespace {
+
+constexpr VkAccessFlags reads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_MEMORY_READ_BIT;
+constexpr VkAccessFlags writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+constexpr VkPipelineStageFlags computeStages =
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+
+// The kernels read words of 4 bytes and of 16 bytes. What a descriptor covers may end within one, the buffer not.
+constexpr VkDeviceSize wordBytes = 16;
+
+VkDeviceSize roundUp(VkDeviceSize bytes) { return (bytes + wordBytes - 1) / wordBytes * wordBytes; }
+
+void barrier(const DeviceFunctions& next, VkCommandBuffer commands, VkPipelineStageFlags stages, VkAccessFlags after) {
+    VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    memory.srcAccessMask = stages == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT ? VK_ACCESS_SHADER_WRITE_BIT
+                                                                          : VK_ACCESS_MEMORY_WRITE_BIT;
+    memory.dstAccessMask = after;
+    next.CmdPipelineBarrier(commands, stages, stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+} // namespace
+
+void CommandBuffer::reset() {
+    pipeline_ = VK_NULL_HANDLE;
+    kernel_ = nullptr;
+    setLayout_ = VK_NULL_HANDLE;
+    set_ = VK_NULL_HANDLE;
+    constants_ = {};
+    heldBack_ = nullptr;
+    scratchBusy_ = true;
+    kept_.clear();
+}
+
+void CommandBuffer::pipelineBound(VkPipelineBindPoint point, VkPipeline pipeline) {
+    if (point == VK_PIPELINE_BIND_POINT_COMPUTE) {
+        pipeline_ = pipeline;
+        kernel_ = device_.findKernel(pipeline);
+    }
+}
+
+void CommandBuffer::setsBound(VkPipelineBindPoint point, VkPipelineLayout layout, uint32_t first, uint32_t count,
+                              const VkDescriptorSet* sets, uint32_t dynamicOffsets) {
+    if (point == VK_PIPELINE_BIND_POINT_COMPUTE && first == 0 && count != 0) {
+        setLayout_ = layout;
+        set_ = dynamicOffsets == 0 ? sets[0] : VK_NULL_HANDLE;
+    }
+}
+
+void CommandBuffer::constantsPushed(VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
+                                    uint32_t bytes, const void* values) {
+    if (offset + bytes > constants_.bytes.size()) {
+        constants_.lost = true;
+        return;
+    }
+    if (layout != constants_.layout || stages != constants_.stages || constants_.lost) {
+        constants_.layout = layout;
+        constants_.stages = stages;
+        constants_.begin = offset;
+        constants_.end = offset + bytes;
+        constants_.lost = false;
+    }
+    constants_.begin = std::min(constants_.begin, offset);
+    constants_.end = std::max(constants_.end, offset + bytes);
+    std::memcpy(constants_.bytes.data() + offset, values, bytes);
+}
+
+void CommandBuffer::barrierRecorded(VkPipelineStageFlags before, VkPipelineStageFlags after, uint32_t count,
+                                    const VkMemoryBarrier* barriers) {
+    if ((before & computeStages) == 0 || (after & computeStages) == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const bool ordersWrites = (barriers[i].srcAccessMask & writes) != 0 &&
+                                  (barriers[i].dstAccessMask & writes) != 0 && (barriers[i].dstAccessMask & reads) != 0;
+        scratchBusy_ = scratchBusy_ && !ordersWrites;
+    }
+}
+
+void CommandBuffer::dispatch(uint32_t x, uint32_t y, uint32_t z) {
+    if (kernel_ != nullptr && kernel_->kind == KernelKind::attention) {
+        beforeOtherCommand();
+        dispatchAttention({x, y, z});
+        return;
+    }
+    if (heldBack_) {
+        ReductionConstants reduction{};
+        if (kernel_ != nullptr && pushed(sizeof reduction)) {
+            std::memcpy(&reduction, constants_.bytes.data(), sizeof reduction);
+            if (recordInsteadOf(reduction)) {
+                return;
+            }
+        }
+        recordHeldBack();
+    }
+    next().CmdDispatch(handle_, x, y, z);
+}
+
+void CommandBuffer::dispatchAttention(std::array<uint32_t, 3> groups) {
+    std::string refusal = "push constants or descriptors were set in a way that the layer does not follow";
+    if (pushed(pushConstantBytes) && set_ != VK_NULL_HANDLE) {
+        Dispatch dispatch{kernel_->constants, {}, groups};
+        std::memcpy(&dispatch.push, constants_.bytes.data(), sizeof dispatch.push);
+        std::shared_ptr<const PlannedCall> call = device_.plans().find(dispatch);
+        const BoundBuffers buffers = device_.descriptors().find(set_);
+        refusal = call->refusal;
+        if (refusal.empty() && dispatch.push.splits > 1) {
+            heldBack_ = std::make_unique<HeldBack>(HeldBack{std::move(call), dispatch, buffers, pipeline_, setLayout_,
+                                                            set_, constants_});
+            return;
+        }
+        if (refusal.empty()) {
+            refusal = record(*call, buffers, buffers[atResult]);
+        }
+    }
+    if (refusal.empty()) {
+        tally().replaced();
+        return;
+    }
+    tally().passedThrough(refusal);
+    next().CmdDispatch(handle_, groups[0], groups[1], groups[2]);
+}
+
+bool CommandBuffer::recordInsteadOf(const ReductionConstants& reduction) {
+    const BoundBuffers buffers = device_.descriptors().find(set_);
+    const VkDescriptorBufferInfo& partial = heldBack_->buffers[atResult];
+    if (!belongs(reduction, heldBack_->dispatch) || partial.buffer != buffers[atSplits].buffer ||
+        partial.offset != buffers[atSplits].offset) {
+        return false;
+    }
+    if (!record(*heldBack_->call, heldBack_->buffers, buffers[atReduced]).empty()) {
+        return false;
+    }
+    heldBack_ = nullptr;
+    tally().replaced();
+    return true;
+}
+
+void CommandBuffer::recordHeldBack() {
+    const std::unique_ptr<HeldBack> held = std::move(heldBack_);
+    tally().passedThrough("no reduction that the layer could replace follows an attention kernel with key splits");
+    next().CmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, held->pipeline);
+    next().CmdBindDescriptorSets(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, held->setLayout, 0, 1, &held->set, 0,
+                                 nullptr);
+    next().CmdPushConstants(handle_, held->constants.layout, held->constants.stages, 0, pushConstantBytes,
+                            held->constants.bytes.data());
+    next().CmdDispatch(handle_, held->dispatch.groups[0], held->dispatch.groups[1], held->dispatch.groups[2]);
+    // The application's barrier behind the dispatch is recorded already, so that it is too early.
+    barrier(next(), handle_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+            VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+    if (set_ != VK_NULL_HANDLE) {
+        next().CmdBindDescriptorSets(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, setLayout_, 0, 1, &set_, 0, nullptr);
+    }
+    restoreBindings();
+}
+
+std::string CommandBuffer::record(const PlannedCall& call, const BoundBuffers& buffers,
+                                  const VkDescriptorBufferInfo& result) {
+    auto bindings = vkf::make<VkfBindings>();
+    std::string refusal = bind(call, buffers, result, bindings);
+    if (refusal.empty() && call.scratchBytes != 0) {
+        refusal = takeScratch(call.scratchBytes, bindings);
+    }
+    if (!refusal.empty()) {
+        return refusal;
+    }
+    VkfMessage message{};
+    if (vkfCmdAttention(handle_, call.plan.get(), &bindings, &message) != VKF_SUCCESS) {
+        return message.text;
+    }
+    scratchBusy_ = scratchBusy_ || call.scratchBytes != 0;
+    keep(call.factors);
+    restoreBindings();
+    return {};
+}
+
+std::string CommandBuffer::bind(const PlannedCall& call, const BoundBuffers& buffers,
+                                const VkDescriptorBufferInfo& result, VkfBindings& bindings) const {
+    struct Bound {
+        VkfBinding* to;
+        const VkDescriptorBufferInfo* from;
+        bool used;
+    };
+    const std::array all = {
+        Bound{&bindings.q, &buffers[atQ], true},
+        Bound{&bindings.k, &buffers[atK], true},
+        Bound{&bindings.v, &buffers[atV], true},
+        Bound{&bindings.bias, &buffers[atMask], (call.use & VKF_USE_BIAS) != 0},
+        Bound{&bindings.sinks, &buffers[atSinks], (call.use & VKF_USE_SINKS) != 0},
+        Bound{&bindings.o, &result, true},
+    };
+    for (const Bound& bound : all) {
+        if (!bound.used) {
+            continue;
+        }
+        const std::optional<KnownBuffer> known = device_.findBuffer(bound.from->buffer);
+        if (!known || !known->hasAddress || bound.from->offset >= known->size) {
+            return "a tensor is not in a storage buffer with a device address";
+        }
+        const VkDeviceSize rest = known->size - bound.from->offset;
+        bound.to->buffer = bound.from->buffer;
+        bound.to->offset = bound.from->offset;
+        bound.to->size = bound.from->range == VK_WHOLE_SIZE ? rest : std::min(rest, roundUp(bound.from->range));
+    }
+    if (call.factors != nullptr) {
+        bindings.biasFactors = call.factors->binding();
+    }
+    return {};
+}
+
+std::string CommandBuffer::takeScratch(VkDeviceSize bytes, VkfBindings& bindings) {
+    std::shared_ptr<Memory>& scratch = pool_->scratch;
+    if (scratch == nullptr || scratch->size() < bytes) {
+        // Twice the old size, so that a growing cache needs few allocations. Commands that use the old memory keep it.
+        const VkDeviceSize twice = scratch == nullptr ? 0 : 2 * scratch->size();
+        std::shared_ptr<Memory> grown = device_.allocate(std::clamp(twice, bytes, mostScratchBytes), false);
+        if (grown == nullptr) {
+            return "there is no memory for scratch memory";
+        }
+        scratch = std::move(grown);
+    } else if (scratchBusy_) {
+        barrier(next(), handle_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+    }
+    scratchBusy_ = false;
+    bindings.scratch = scratch->binding();
+    keep(scratch);
+    return {};
+}
+
+void CommandBuffer::keep(const std::shared_ptr<Memory>& memory) {
+    if (memory != nullptr && std::find(kept_.begin(), kept_.end(), memory) == kept_.end()) {
+        kept_.push_back(memory);
+    }
+}
+
+void CommandBuffer::restoreBindings() const {
+    if (pipeline_ != VK_NULL_HANDLE) {
+        next().CmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+    }
+    if (constants_.end > constants_.begin) {
+        next().CmdPushConstants(handle_, constants_.layout, constants_.stages, constants_.begin,
+                                constants_.end - constants_.begin, constants_.bytes.data() + constants_.begin);
+    }
+}
+
+} // namespace vkf::layer
