@@ -18,10 +18,10 @@ struct StoredType {
     uint32_t constantBytes;  // what AttentionConstants::keyBlockBytes holds for it
 };
 constexpr std::array storedTypes = {
-    StoredType{0, VKF_TYPE_F32, 1, 4, 4, 16},     StoredType{1, VKF_TYPE_F16, 1, 2, 1, 2},
-    StoredType{30, VKF_TYPE_BF16, 1, 2, 1, 2},    StoredType{8, VKF_TYPE_Q8_0, 32, 34, 32, 34},
-    StoredType{2, VKF_TYPE_Q4_0, 32, 18, 32, 18}, StoredType{3, VKF_TYPE_Q4_1, 32, 20, 32, 20},
-    StoredType{6, VKF_TYPE_Q5_0, 32, 22, 32, 22}, StoredType{7, VKF_TYPE_Q5_1, 32, 24, 32, 24},
+    StoredType{0, VKF_TYPE_F32, 1, 4, 4, 16},        StoredType{1, VKF_TYPE_F16, 1, 2, 1, 2},
+    StoredType{30, VKF_TYPE_BF16, 1, 2, 1, 2},       StoredType{8, VKF_TYPE_Q8_0, 32, 34, 32, 34},
+    StoredType{2, VKF_TYPE_Q4_0, 32, 18, 32, 18},    StoredType{3, VKF_TYPE_Q4_1, 32, 20, 32, 20},
+    StoredType{6, VKF_TYPE_Q5_0, 32, 22, 32, 22},    StoredType{7, VKF_TYPE_Q5_1, 32, 24, 32, 24},
     StoredType{20, VKF_TYPE_IQ4_NL, 32, 18, 32, 18},
 };
 constexpr StoredType queryType = {0, VKF_TYPE_F32, 1, 4, 1, 4};
@@ -123,15 +123,13 @@ void takeTensors(const Dispatch& dispatch, VkfProblem& problem) {
     problem.kvHeads = push.keyHeads;
     problem.queryRows = push.resultRows;
     problem.keys = push.keys;
-    problem.q = inputTensor(queryType, constants.headDim,
-                            {push.queryRowStride, push.queryHeadBytes, push.querySequenceBytes},
-                            {push.resultRows, push.queryHeads, push.querySequences});
-    problem.k =
-        inputTensor(k, constants.headDim, {push.keyRowStride, push.keyHeadBytes, push.keySequenceBytes},
-                    {push.keys, push.keyHeads, push.keySequences});
-    problem.v =
-        inputTensor(v, constants.valueDim, {push.valueRowStride, push.valueHeadBytes, push.valueSequenceBytes},
-                    {push.keys, push.valueHeads, push.valueSequences});
+    problem.q =
+        inputTensor(queryType, constants.headDim, {push.queryRowStride, push.queryHeadBytes, push.querySequenceBytes},
+                    {push.resultRows, push.queryHeads, push.querySequences});
+    problem.k = inputTensor(k, constants.headDim, {push.keyRowStride, push.keyHeadBytes, push.keySequenceBytes},
+                            {push.keys, push.keyHeads, push.keySequences});
+    problem.v = inputTensor(v, constants.valueDim, {push.valueRowStride, push.valueHeadBytes, push.valueSequenceBytes},
+                            {push.keys, push.valueHeads, push.valueSequences});
     problem.o = rowsFirst(VKF_TYPE_F32, push.resultRows, push.queryHeads, constants.valueDim);
 }
 
@@ -199,6 +197,13 @@ std::string describe(const Dispatch& dispatch, DispatchProblem* asked) {
         return refusal.reason;
     }
     return {};
+}
+
+uint64_t maskBytes(const PushConstants& push) {
+    const double bytes = double{sizeof(uint16_t)} * push.keys * push.maskRows * push.maskHeads * push.maskSequences;
+    constexpr double most = double{uint64_t{1} << 62};
+    return bytes < most ? uint64_t{push.keys} * push.maskRows * push.maskHeads * push.maskSequences * sizeof(uint16_t)
+                        : UINT64_MAX;
 }
 
 bool belongs(const ReductionConstants& reduction, const Dispatch& dispatch) {

@@ -60,6 +60,9 @@ struct DispatchProblem {
 // Fills *asked. Returns an empty text, or else why no problem of vkflash stands for the dispatch.
 std::string describe(const Dispatch& dispatch, DispatchProblem* asked);
 
+// Bytes of the mask; 0 without one.
+uint64_t maskBytes(const PushConstants& push);
+
 // Whether a reduction belongs to the dispatch before it.
 bool belongs(const ReductionConstants& reduction, const Dispatch& dispatch);
 

@@ -22,8 +22,8 @@ VkDeviceSize roundUp(VkDeviceSize bytes) { return (bytes + wordBytes - 1) / word
 
 void barrier(const DeviceFunctions& next, VkCommandBuffer commands, VkPipelineStageFlags stages, VkAccessFlags after) {
     VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    memory.srcAccessMask = stages == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT ? VK_ACCESS_SHADER_WRITE_BIT
-                                                                          : VK_ACCESS_MEMORY_WRITE_BIT;
+    memory.srcAccessMask =
+        stages == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT ? VK_ACCESS_SHADER_WRITE_BIT : VK_ACCESS_MEMORY_WRITE_BIT;
     memory.dstAccessMask = after;
     next.CmdPipelineBarrier(commands, stages, stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
@@ -56,8 +56,8 @@ void CommandBuffer::setsBound(VkPipelineBindPoint point, VkPipelineLayout layout
     }
 }
 
-void CommandBuffer::constantsPushed(VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
-                                    uint32_t bytes, const void* values) {
+void CommandBuffer::constantsPushed(VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset, uint32_t bytes,
+                                    const void* values) {
     if (offset + bytes > constants_.bytes.size()) {
         constants_.lost = true;
         return;
@@ -114,8 +114,8 @@ void CommandBuffer::dispatchAttention(std::array<uint32_t, 3> groups) {
         const BoundBuffers buffers = device_.descriptors().find(set_);
         refusal = call->refusal;
         if (refusal.empty() && dispatch.push.splits > 1) {
-            heldBack_ = std::make_unique<HeldBack>(HeldBack{std::move(call), dispatch, buffers, pipeline_, setLayout_,
-                                                            set_, constants_});
+            heldBack_ = std::make_unique<HeldBack>(
+                HeldBack{std::move(call), dispatch, buffers, pipeline_, setLayout_, set_, constants_});
             return;
         }
         if (refusal.empty()) {
@@ -210,6 +210,9 @@ std::string CommandBuffer::bind(const PlannedCall& call, const BoundBuffers& buf
         bound.to->buffer = bound.from->buffer;
         bound.to->offset = bound.from->offset;
         bound.to->size = bound.from->range == VK_WHOLE_SIZE ? rest : std::min(rest, roundUp(bound.from->range));
+    }
+    if (bindings.bias.buffer != VK_NULL_HANDLE && bindings.bias.size < call.maskBytes) {
+        return "the mask is larger than its binding";
     }
     if (call.factors != nullptr) {
         bindings.biasFactors = call.factors->binding();

@@ -94,9 +94,7 @@ private:
     std::string takeScratch(VkDeviceSize bytes, VkfBindings& bindings);
     void keep(const std::shared_ptr<Memory>& memory);
     void restoreBindings() const;
-    bool pushed(uint32_t bytes) const {
-        return !constants_.lost && constants_.begin == 0 && constants_.end == bytes;
-    }
+    bool pushed(uint32_t bytes) const { return !constants_.lost && constants_.begin == 0 && constants_.end == bytes; }
 
     Device& device_;
     VkCommandPool poolHandle_;

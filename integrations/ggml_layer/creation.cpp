@@ -98,8 +98,8 @@ void DeviceCreation::addExtensions(const VkfDeviceRequirements& needed) {
 }
 
 void DeviceCreation::addStructs() {
-    const std::array<void*, featureStructs.size()> places = {&addresses_,   &storage16_, &subgroups_, &memoryModel_,
-                                                             &float16_,     &matrices_,  &bfloat16_};
+    const std::array<void*, featureStructs.size()> places = {&addresses_, &storage16_, &subgroups_, &memoryModel_,
+                                                             &float16_,   &matrices_,  &bfloat16_};
     for (size_t i = 0; i < places.size(); i++) {
         const FeatureStruct& known = featureStructs[i];
         const bool there = find(info_.pNext, known.own) != nullptr || find(info_.pNext, known.ofVersion) != nullptr;
@@ -112,8 +112,7 @@ void DeviceCreation::addStructs() {
     }
 }
 
-BufferCreation::BufferCreation(const VkBufferCreateInfo& application)
-    : info_(application), hasAddress_(false) {
+BufferCreation::BufferCreation(const VkBufferCreateInfo& application) : info_(application), hasAddress_(false) {
     // Flags in a struct of the chain take the place of `usage`.
     const bool plain = find(application.pNext, VK_STRUCTURE_TYPE_BUFFER_USAGE_FLAGS_2_CREATE_INFO) == nullptr;
     const bool possible = (application.flags & VK_BUFFER_CREATE_PROTECTED_BIT) == 0;

@@ -102,9 +102,9 @@ struct NextCreation {
 };
 
 // Returns the features that the device was created with for vkflash; 0 if it was created as the application wants it.
-VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physicalDevice, const VkDeviceCreateInfo& info,
-                               const VkAllocationCallbacks* allocator, const NextCreation& next, VkDevice* device,
-                               VkResult* result) {
+VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physicalDevice,
+                               const VkDeviceCreateInfo& info, const VkAllocationCallbacks* allocator,
+                               const NextCreation& next, VkDevice* device, VkResult* result) {
     VkfDeviceQuery query = {sizeof query, getForVkflash, instance.handle, physicalDevice, 0, 0};
     VkfDeviceRequirements needed{};
     needed.structSize = sizeof needed;
@@ -119,8 +119,8 @@ VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physic
     } else {
         const DeviceCreation creation(info, needed);
         features = creation.features();
-        *result = features == 0 ? VK_ERROR_INITIALIZATION_FAILED
-                                : next(physicalDevice, &creation.info(), allocator, device);
+        *result =
+            features == 0 ? VK_ERROR_INITIALIZATION_FAILED : next(physicalDevice, &creation.info(), allocator, device);
         if (*result != VK_SUCCESS) {
             report("the device cannot be created with what vkflash needs: all calls pass through");
             features = 0;
@@ -141,13 +141,11 @@ VKAPI_ATTR VkResult VKAPI_CALL createDevice(VkPhysicalDevice physicalDevice, con
         return VK_ERROR_INITIALIZATION_FAILED;
     }
     const PFN_vkGetInstanceProcAddr nextGet = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-    const NextCreation next = {
-        link, link->u.pLayerInfo,
-        reinterpret_cast<PFN_vkCreateDevice>(nextGet(instance.handle, "vkCreateDevice")),
-        link->u.pLayerInfo->pfnNextGetDeviceProcAddr};
+    const NextCreation next = {link, link->u.pLayerInfo,
+                               reinterpret_cast<PFN_vkCreateDevice>(nextGet(instance.handle, "vkCreateDevice")),
+                               link->u.pLayerInfo->pfnNextGetDeviceProcAddr};
     VkResult result = VK_SUCCESS;
-    const VkfFeatures features =
-        createWithFeatures(instance, physicalDevice, *info, allocator, next, device, &result);
+    const VkfFeatures features = createWithFeatures(instance, physicalDevice, *info, allocator, next, device, &result);
     if (result != VK_SUCCESS) {
         return result;
     }
@@ -382,10 +380,10 @@ VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer handle, uint32_t x, uint3
 }
 
 VKAPI_ATTR void VKAPI_CALL CmdPipelineBarrier(VkCommandBuffer handle, VkPipelineStageFlags before,
-                                              VkPipelineStageFlags after, VkDependencyFlags flags,
-                                              uint32_t memoryCount, const VkMemoryBarrier* memory,
-                                              uint32_t bufferCount, const VkBufferMemoryBarrier* buffers,
-                                              uint32_t imageCount, const VkImageMemoryBarrier* images) {
+                                              VkPipelineStageFlags after, VkDependencyFlags flags, uint32_t memoryCount,
+                                              const VkMemoryBarrier* memory, uint32_t bufferCount,
+                                              const VkBufferMemoryBarrier* buffers, uint32_t imageCount,
+                                              const VkImageMemoryBarrier* images) {
     CommandBuffer& commands = commandBufferOf(handle);
     commands.barrierRecorded(before, after, memoryCount, memory);
     commands.next().CmdPipelineBarrier(handle, before, after, flags, memoryCount, memory, bufferCount, buffers,
@@ -434,10 +432,10 @@ const std::array deviceEntries = {
 };
 // For devices on which the layer works.
 const std::array workingEntries = {
-    VKF_LAYER_WRAPPED(VKF_LAYER_ENTRY)                      //
-    VKF_LAYER_OTHER_COMMANDS(VKF_LAYER_OTHER_ENTRY)         //
-    VKF_LAYER_SET_COMMANDS(VKF_LAYER_SET_ENTRY)             //
-    VKF_LAYER_CONSTANT_COMMANDS(VKF_LAYER_CONSTANTS_ENTRY)  //
+    VKF_LAYER_WRAPPED(VKF_LAYER_ENTRY)                     //
+    VKF_LAYER_OTHER_COMMANDS(VKF_LAYER_OTHER_ENTRY)        //
+    VKF_LAYER_SET_COMMANDS(VKF_LAYER_SET_ENTRY)            //
+    VKF_LAYER_CONSTANT_COMMANDS(VKF_LAYER_CONSTANTS_ENTRY) //
 };
 
 template <typename Entries> PFN_vkVoidFunction find(const Entries& entries, std::string_view name) {
@@ -471,7 +469,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL getDeviceProcAddr(VkDevice device, cons
     }
     const Device* here = deviceOf(device);
     const PFN_vkVoidFunction next = here->next().GetDeviceProcAddr(device, name);
-    const PFN_vkVoidFunction own = here->active() && next != nullptr ? find(workingEntries, currentName(name)) : nullptr;
+    const PFN_vkVoidFunction own =
+        here->active() && next != nullptr ? find(workingEntries, currentName(name)) : nullptr;
     return own != nullptr ? own : next;
 }
 

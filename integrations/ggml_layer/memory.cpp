@@ -28,8 +28,7 @@ uint32_t chooseType(const VkPhysicalDeviceMemoryProperties& types, uint32_t allo
 } // namespace
 
 std::shared_ptr<Memory> Memory::allocate(const DeviceFunctions& next, VkDevice device,
-                                         const VkPhysicalDeviceMemoryProperties& types, VkDeviceSize bytes,
-                                         bool host) {
+                                         const VkPhysicalDeviceMemoryProperties& types, VkDeviceSize bytes, bool host) {
     std::shared_ptr<Memory> memory(new Memory(next, device, bytes));
     return memory->create(types, host) ? memory : nullptr;
 }

@@ -49,6 +49,7 @@ std::shared_ptr<const PlannedCall> Plans::make(const Dispatch& dispatch) {
     }
     call->use = asked.problem.use;
     call->scratchBytes = info.scratchBytes;
+    call->maskBytes = maskBytes(dispatch.push);
     if (info.scratchBytes > mostScratchBytes) {
         call->refusal = "the call needs more scratch memory than the layer takes";
     }

@@ -24,6 +24,7 @@ struct PlannedCall {
     VkfUse use = 0;
     Plan plan;
     VkDeviceSize scratchBytes = 0;
+    VkDeviceSize maskBytes = 0;      // of the whole mask, of which the call may read a part
     std::shared_ptr<Memory> factors; // of each head's bias, with VKF_USE_BIAS_FACTORS
 };
 

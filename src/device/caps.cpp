@@ -38,6 +38,7 @@ bool contains(const std::vector<VkExtensionProperties>& extensions, const char* 
 // The structs that a query may contain, because the device knows them.
 struct Known {
     bool subgroupSizeControl = false;
+    bool subgroupSizeExtension = false;
     bool cooperativeMatrix = false;
     bool bfloat16 = false;
 };
@@ -51,8 +52,8 @@ VkfResult readKnownStructs(const InstanceFunctions& functions, VkPhysicalDevice 
     if (const VkResult result = readList(get, VkExtensionProperties{}, &extensions); result != VK_SUCCESS) {
         return failVulkan(message, result, "vkEnumerateDeviceExtensionProperties");
     }
-    known->subgroupSizeControl =
-        apiVersion >= VK_API_VERSION_1_3 || contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    known->subgroupSizeExtension = contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    known->subgroupSizeControl = apiVersion >= VK_API_VERSION_1_3 || known->subgroupSizeExtension;
     known->cooperativeMatrix = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
                                contains(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     known->bfloat16 = contains(extensions, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
@@ -224,12 +225,12 @@ VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message)
                     VK_API_VERSION_MAJOR(apiVersion), VK_API_VERSION_MINOR(apiVersion));
     }
     Caps read;
-    read.apiVersion = apiVersion;
     Known known;
     if (const VkfResult result = readKnownStructs(functions, query.physicalDevice, apiVersion, &known, message);
         result != VKF_SUCCESS) {
         return result;
     }
+    read.subgroupSizeExtension = known.subgroupSizeExtension;
     readProperties(functions, query.physicalDevice, known, &read);
     readFeatures(functions, query.physicalDevice, known, &read);
     if ((read.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {

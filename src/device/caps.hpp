@@ -31,7 +31,6 @@ struct MatrixUse {
 };
 
 struct Caps {
-    uint32_t apiVersion = 0;
     VkDriverId driver{};
     uint32_t vendorId = 0;
     uint32_t deviceId = 0;
@@ -42,6 +41,7 @@ struct Caps {
     bool subgroupShuffle = false;            // in compute shaders
     bool subgroupVote = false;               // in compute shaders
     bool subgroupSizeRequired = false;       // a pipeline can ask for subgroupSize
+    bool subgroupSizeExtension = false;      // its feature has an extension, besides Vulkan 1.3
     std::vector<MatrixShape> matrixShapes{}; // all shapes, in the order of the driver
     MatrixUse f16Matrix{};                   // of products of fp16, summed in fp32
     MatrixUse bf16Matrix{};                  // of bf16

@@ -60,7 +60,8 @@ std::unique_ptr<RequestChain> chainOf(const Caps& caps) {
             .storageBuffer16BitAccess = VK_TRUE;
     }
     if ((caps.features & VKF_FEATURE_FULL_SUBGROUPS) != 0) {
-        if (caps.apiVersion < VK_API_VERSION_1_3) {
+        // An application for Vulkan 1.2 needs it on devices of any version.
+        if (caps.subgroupSizeExtension) {
             chain->addExtension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
         }
         chain->add(chain->subgroupSizeControl, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);

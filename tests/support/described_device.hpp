@@ -11,7 +11,6 @@ namespace vkf::test {
 
 inline Caps capsOf(uint32_t subgroupSize, uint32_t sharedBytes, uint32_t invocations) {
     Caps caps;
-    caps.apiVersion = VK_API_VERSION_1_3;
     caps.maxSharedMemoryBytes = sharedBytes;
     caps.maxInvocations = invocations;
     caps.maxGroupCount = 65535;
