@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Part of ./dev: finds or fetches ggml, and runs it with the backend of this folder. Changes nothing of the system.
 
-# Packages of the newer Debian that third_party/toolchain.sh names: ggml with its tests, and its own Vulkan backend.
-readonly ggml_packages=libggml0,libggml-dev,libggml0-backend-vulkan
+# Packages of the newer Debian that third_party/toolchain.sh names: ggml with its tests, its own Vulkan backend, and the
+# programs of llama.cpp.
+readonly ggml_packages=libggml0,libggml-dev,libggml0-backend-vulkan,llama.cpp-tools
 
 ggml_help() {
     cat <<'TEXT'
@@ -38,7 +39,7 @@ fetch_ggml() {
     mkdir -p "${ggml_cache%/*}"
     work=$(mktemp -d "$ggml_cache.XXXXXX")
     chmod 755 "$work"
-    say "fetching ggml of Debian $vulkan_suite (about 25 MB)"
+    say "fetching ggml and llama.cpp of Debian $vulkan_suite (about 45 MB)"
     unpack "$work/root" "$ggml_packages" "$vulkan_suite" "deb $uri $vulkan_suite main" >&2 || { rm -rf "$work"; return 1; }
     mv -T "$work" "$ggml_cache" 2>/dev/null || rm -rf "$work" # another run may have been faster
     find_ggml
@@ -49,12 +50,12 @@ software_driver() {
     if [ -d "$toolchain_root/vulkan/usr" ] && ! has_gpu; then echo "$toolchain_root/vulkan/usr"; fi
 }
 
-# run_ggml [--with-vulkan] PROGRAM ARGS...
+# run_ggml [--vulkan] PROGRAM ARGS...
 run_ggml() {
     local option=()
-    if [ "$1" = --with-vulkan ]; then option=("$1"); shift; fi
-    integrations/ggml/run.sh "${option[@]}" "$ggml_root" "$(software_driver)" \
-        "$build_dir/integrations/ggml/libggml-vkflash.so" "$@"
+    if [ "$1" = --vulkan ]; then option=("$1"); shift; fi
+    integrations/ggml/run.sh "${option[@]}" --backend "$build_dir/integrations/ggml/libggml-vkflash.so" "$ggml_root" \
+        "$(software_driver)" "$build_dir/integrations/ggml" "$@"
 }
 
 # Runs ggml's cases; on the software driver with validation layers. test-backend-ops itself ignores their messages.
@@ -91,10 +92,10 @@ ggml() {
             test_ggml "${arguments[@]}" "$@" ;;
         perf)
             build ggml_vkflash
-            run_ggml --with-vulkan test-backend-ops perf "${arguments[@]}" "$@" ;;
+            run_ggml --vulkan test-backend-ops perf "${arguments[@]}" "$@" ;;
         time)
             build ggml_vkflash ggml_time
-            run_ggml --with-vulkan "$build_dir/bin/ggml_time" ${file:+"$file"} "$@" ;;
+            run_ggml --vulkan "$build_dir/bin/ggml_time" ${file:+"$file"} "$@" ;;
         *) ggml_help >&2; die "unknown command: ggml $what" ;;
     esac
 }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# cmake -D "RUN=words that start test-backend-ops" -D VERSION=0.27.0 -D MODE=test -D CASES=48 -D SUPPORTED=40
-#   [-D "PARAMETERS=regex"] -P check_cases.cmake
+# cmake -D "RUN=words that start test-backend-ops" -D VERSION=0.27.0 -D BACKEND=vkflash -D MODE=test -D CASES=48
+#   -D SUPPORTED=40 [-D REPLACED=37] [-D "PARAMETERS=regex"] -P check_cases.cmake
 # Runs ggml's own cases of attention whose parameters match, and counts. ggml skips a case that the backend does not
 # support, and calls that a success. Here a skipped case is not a pass: there must be exactly CASES cases, at least
 # SUPPORTED must be supported, and all supported ones must pass. MODE "support" asks what is supported, and runs none.
+# REPLACED: the layer under ggml-vulkan must say that it replaced so many calls, and passed all others through.
 # The numbers are those of ggml VERSION. With another version, only failures and a lack of passes count.
 set(counted_version 0.27.0)
 
@@ -12,7 +13,7 @@ if(PARAMETERS)
   set(filter -p "${PARAMETERS}")
 endif()
 execute_process(
-  COMMAND ${RUN} ${MODE} -b vkflash -o FLASH_ATTN_EXT ${filter}
+  COMMAND ${RUN} ${MODE} -b ${BACKEND} -o FLASH_ATTN_EXT ${filter}
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 
 # Sets ${result} to the number of matches in the output.
@@ -39,8 +40,20 @@ endif()
 if(NOT passed EQUAL supported)
   list(APPEND problems "not all supported cases passed")
 endif()
-if(errors MATCHES "validation: ")
+if("${output}${errors}" MATCHES "validation: |Validation (Error|Warning)")
   list(APPEND problems "validation messages")
+endif()
+if(DEFINED REPLACED)
+  string(REGEX MATCH "([0-9]+) attention calls replaced, ([0-9]+) passed through" told "${errors}")
+  message("${told}")
+  if(told)
+    math(EXPR calls "${CMAKE_MATCH_1} + ${CMAKE_MATCH_2}")
+  endif()
+  if(NOT told OR NOT calls EQUAL supported)
+    list(APPEND problems "the layer did not count a call for each case")
+  elseif(VERSION STREQUAL counted_version AND NOT CMAKE_MATCH_1 EQUAL REPLACED)
+    list(APPEND problems "expected ${REPLACED} replaced calls")
+  endif()
 endif()
 if(NOT VERSION STREQUAL counted_version)
   message("The expected numbers are those of ggml ${counted_version}; they are not compared.")
