@@ -57,7 +57,7 @@ for own in "$ggml_root"/lib/*/llama; do path=$path$own:; done
 if [ ${#start[@]} -ne 0 ]; then start+=(--library-path "${path%:}"); fi
 if [ -n "$vulkan_root" ]; then
     export VK_DRIVER_FILES=$vulkan_root/share/vulkan/icd.d/lvp_icd.json
-    export VK_LAYER_PATH=$vulkan_root/share/vulkan/explicit_layer.d
+    export VK_LAYER_PATH=${VK_LAYER_PATH:+$VK_LAYER_PATH:}$vulkan_root/share/vulkan/explicit_layer.d
     export GGML_VK_VISIBLE_DEVICES=0 # ggml-vulkan takes a device that is a CPU only if it is named
 fi
 if [ -n "$layers" ]; then

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The functions of the next layer, or of the driver, that this layer calls. Members have the names of Vulkan without
-// `vk`. Those of extensions and of later versions may be null.
+// `vk`. Functions of extensions and of later versions may be null.
 #pragma once
 
 #include <vulkan/vulkan_core.h>

@@ -20,7 +20,7 @@ struct Objects {
     std::unordered_map<void*, std::unique_ptr<Device>> devices;
     std::map<std::pair<const Device*, VkCommandPool>, std::shared_ptr<CommandPool>> pools;
     std::unordered_map<VkCommandBuffer, std::unique_ptr<CommandBuffer>> commandBuffers;
-    // Changes whenever a command buffer goes, because Vulkan may give its handle to a new one.
+    // Changes whenever a device or a command buffer comes or goes, because Vulkan may give its handle to a new one.
     std::atomic<uint64_t> generation{1};
 };
 
@@ -34,6 +34,25 @@ template <typename Map, typename Key> auto* findIn(Map& map, const Key& key) {
     const auto found = map.find(key);
     return found == map.end() ? nullptr : found->second.get();
 }
+
+// The object that a thread asked for last. A thread asks for one device and one command buffer many times in turn.
+template <typename Handle, typename Object> class Last {
+public:
+    template <typename Find> Object* find(Handle handle, const Find& lookUp) {
+        const uint64_t generation = objects().generation.load(std::memory_order_relaxed);
+        if (handle_ != handle || generation_ != generation) {
+            handle_ = handle;
+            generation_ = generation;
+            object_ = lookUp();
+        }
+        return object_;
+    }
+
+private:
+    Handle handle_ = VK_NULL_HANDLE;
+    uint64_t generation_ = 0;
+    Object* object_ = nullptr;
+};
 
 void removeHandles(Objects& all, const std::vector<VkCommandBuffer>& handles) {
     for (VkCommandBuffer handle : handles) {
@@ -61,6 +80,7 @@ Device& addDevice(std::unique_ptr<Device> device) {
     const std::unique_lock lock(objects().mutex);
     std::unique_ptr<Device>& place = objects().devices[keyOf(device->handle())];
     place = std::move(device);
+    objects().generation.fetch_add(1);
     return *place;
 }
 
@@ -86,7 +106,10 @@ void removeDevice(VkDevice handle) {
     all.devices.erase(device);
 }
 
-Device* deviceOf(VkDevice handle) { return findIn(objects().devices, keyOf(handle)); }
+Device* deviceOf(VkDevice handle) {
+    thread_local Last<VkDevice, Device> last;
+    return last.find(handle, [=] { return findIn(objects().devices, keyOf(handle)); });
+}
 
 void addCommandPool(Device& device, VkCommandPool pool) {
     const std::unique_lock lock(objects().mutex);
@@ -146,18 +169,8 @@ void removeCommandBuffers(uint32_t count, const VkCommandBuffer* handles) {
 }
 
 CommandBuffer& commandBufferOf(VkCommandBuffer handle) {
-    // A thread records many commands of one command buffer, one after the other.
-    struct Last {
-        VkCommandBuffer handle = VK_NULL_HANDLE;
-        uint64_t generation = 0;
-        CommandBuffer* state = nullptr;
-    };
-    thread_local Last last;
-    const uint64_t generation = objects().generation.load(std::memory_order_relaxed);
-    if (last.handle != handle || last.generation != generation) {
-        last = {handle, generation, findIn(objects().commandBuffers, handle)};
-    }
-    return *last.state;
+    thread_local Last<VkCommandBuffer, CommandBuffer> last;
+    return *last.find(handle, [=] { return findIn(objects().commandBuffers, handle); });
 }
 
 } // namespace vkf::layer

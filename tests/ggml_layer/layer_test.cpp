@@ -6,7 +6,9 @@
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -64,6 +66,12 @@ bool isAll(const FakeBuffer& buffer, float value) {
 bool isPoison(const FakeBuffer& buffer) {
     const auto* bytes = static_cast<const unsigned char*>(buffer.data);
     return std::all_of(bytes, bytes + buffer.bytes, [](unsigned char byte) { return byte == 0xee; });
+}
+
+double medianOf(std::vector<double> numbers) {
+    const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+    std::nth_element(numbers.begin(), middle, numbers.end());
+    return *middle;
 }
 
 void recordReduction(VkCommandBuffer commands, Call& call, const FakePipeline& reduction) {
@@ -336,6 +344,61 @@ TEST_CASE("a program for Vulkan 1.1 runs its own kernels", "[ggml_layer]") {
     vkEndCommandBuffer(commands);
     device.submitAndWait(commands);
     CHECK(isAll(call.result, byAttention));
+}
+
+// What the layer costs a token: run it once with the layer and once without, both without validation layers.
+TEST_CASE("time to record a graph of 32 attentions", "[.][time]") {
+    constexpr int layers = 32, others = 22, graphs = 200;
+    Shared& s = shared();
+    Call call(s.device, {.grouped = true, .mask = true});
+    const FakeWords words = call.words();
+    const FakePipeline attention = s.device.attention(call.constants());
+    const FakePipeline echo = s.device.echo();
+    const VkBuffer q = call.q.handle;
+    const std::vector<VkBuffer> buffers = {
+        q, call.k.handle, call.v.handle, call.maskBuffer.handle, q, call.result.handle, q, q};
+    std::vector<VkDescriptorSet> sets;
+    for (int i = 0; i < 64; i++) {
+        sets.push_back(s.device.set(buffers));
+    }
+    std::vector<double> times;
+    for (int graph = 0; graph < graphs; graph++) {
+        const auto begin = std::chrono::steady_clock::now();
+        FakeDevice::begin(s.commands);
+        size_t next = 0;
+        for (int i = 0; i < layers * (others + 1); i++) {
+            const bool isOther = i % (others + 1) != 0;
+            VkDescriptorSet set = sets[next++ % sets.size()];
+            s.device.write(set, buffers);
+            dispatch(s.commands, isOther ? echo : attention, set, words.data(), sizeof words,
+                     isOther ? std::array{1U, 1U, 1U} : call.groups());
+            barrier(s.commands);
+        }
+        vkEndCommandBuffer(s.commands);
+        const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+        times.push_back(time.count());
+    }
+    std::printf("%d attentions and %d other dispatches: median %.1f us\n", layers, layers * others, medianOf(times));
+}
+
+TEST_CASE("time to record a call with a new number of keys", "[.][time]") {
+    constexpr uint32_t first = 1000, last = 2000;
+    Shared& s = shared();
+    Call call(s.device, {.grouped = true, .mask = true, .keys = last});
+    const FakePipeline attention = s.device.attention(call.constants());
+    VkDescriptorSet set = call.attentionSet();
+    std::vector<double> times;
+    for (uint32_t keys = first; keys < last; keys++) {
+        FakeWords words = call.words();
+        words[keysWord] = words[splitKeysWord] = keys;
+        FakeDevice::begin(s.commands);
+        const auto begin = std::chrono::steady_clock::now();
+        dispatch(s.commands, attention, set, words.data(), sizeof words, call.groups());
+        const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+        vkEndCommandBuffer(s.commands);
+        times.push_back(time.count());
+    }
+    std::printf("a call with a new number of keys: median %.1f us\n", medianOf(times));
 }
 
 TEST_CASE("validation layers under the layer are silent", "[ggml_layer]") { CHECK(FakeInstance::messages() == 0); }

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Times llama.cpp without and with the layer, and prints tokens a second and their ratio.
+
+    bench_llama.py --run "words that start a program of llama.cpp" --layer FOLDER [-o results.json]
+
+Both sides run in turn, in the same minutes on the same device. Each process warms up, and repeats a test three times.
+The models have random weights: one of the shape of an 8B Llama, and one with heads of 256 columns.
+"""
+import argparse
+import datetime
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAYER = "VK_LAYER_VKFLASH_ggml"
+# Options of random_model.py.
+MODELS = {
+    "8B": "--embedding 4096 --feed-forward 14336 --heads 32 --kv-heads 8 --head-dim 128 --vocabulary 32000",
+    "D=256": "--embedding 4096 --feed-forward 14336 --heads 16 --kv-heads 8 --head-dim 256 --vocabulary 32000",
+}
+REPETITIONS = 3
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", default="", help="words before the name of the program; default: none")
+    parser.add_argument("--layer", required=True, help="folder with the layer's manifest")
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--layers", type=int, default=16, help="layers of the models")
+    parser.add_argument("--caches", default="f16,q8_0,q4_0")
+    parser.add_argument("--prompts", default="512,4096", help="tokens of prompts")
+    parser.add_argument("--generate", default="64", help="tokens that are generated")
+    parser.add_argument("--depths", default="0,16384,65536", help="tokens that the cache holds before")
+    parser.add_argument("-o", "--output", help="file for the results, as JSON")
+    return parser.parse_args()
+
+
+def environment(options, with_layer):
+    """For the program. The words of --run may set the same variables for themselves."""
+    changed = dict(os.environ)
+    if with_layer:
+        changed["VK_LAYER_PATH"] = ":".join(filter(None, [options.layer, changed.get("VK_LAYER_PATH")]))
+        changed["VK_INSTANCE_LAYERS"] = LAYER
+        changed["VKFLASH_GGML_LAYER"] = "log"
+    return changed
+
+
+def run_bench(options, model, cache, depth, with_layer):
+    """Returns llama-bench's results for all prompts and generations at one depth, and what the layer said."""
+    command = shlex.split(options.run) + [
+        "llama-bench", "-m", model, "-p", options.prompts, "-n", options.generate, "-d", depth, "-ctk", cache,
+        "-ctv", cache, "-fa", "1", "-ngl", "99", "-r", str(REPETITIONS), "-o", "jsonl"]
+    done = subprocess.run(command, env=environment(options, with_layer), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)} failed:\n{done.stderr[-2000:]}")
+    said = [line for line in done.stderr.splitlines() if line.startswith("vkflash ggml layer")]
+    if with_layer and not any("attention calls replaced" in line for line in said):
+        sys.exit("the layer was not loaded, or replaced nothing:\n" + "\n".join(said))
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], said
+
+
+def test_name(result):
+    return f"pp{result['n_prompt']}" if result["n_prompt"] else f"tg{result['n_gen']}"
+
+
+def commit():
+    done = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main():
+    options = parse_arguments()
+    rows = []
+    print("| model | cache | depth | test | without | with | ratio |\n| --- | --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.models.split(","):
+            model = os.path.join(folder, "model.gguf")
+            subprocess.run([sys.executable, os.path.join(HERE, "random_model.py"), model, "--layers",
+                            str(options.layers)] + MODELS[name].split(), check=True)
+            for cache in options.caches.split(","):
+                for depth in options.depths.split(","):
+                    without, _ = run_bench(options, model, cache, depth, False)
+                    with_layer, said = run_bench(options, model, cache, depth, True)
+                    for before, after in zip(without, with_layer):
+                        ratio = after["avg_ts"] / before["avg_ts"]
+                        rows.append({"model": name, "layers": options.layers, "cache": cache, "depth": int(depth),
+                                     "test": test_name(before), "without": before, "with": after, "ratio": ratio,
+                                     "layer": said})
+                        print(f"| {name} | {cache} | {depth} | {test_name(before)} | {before['avg_ts']:.1f} | "
+                              f"{after['avg_ts']:.1f} | {ratio:.2f} |", flush=True)
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            json.dump({"date": datetime.date.today().isoformat(), "commit": commit(),
+                       "command": shlex.join(sys.argv), "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
