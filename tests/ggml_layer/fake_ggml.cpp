@@ -80,12 +80,13 @@ FakeInstance::~FakeInstance() {
 
 int FakeInstance::messages() { return messageCount; }
 
-FakeDevice::FakeDevice(const FakeInstance& instance) : physicalDevice_(instance.physicalDevice()) {
+FakeDevice::FakeDevice(const FakeInstance& instance, const void* features)
+    : physicalDevice_(instance.physicalDevice()) {
     const float priority = 1;
     VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
     queue.queueCount = 1;
     queue.pQueuePriorities = &priority;
-    VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, features};
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     check(vkCreateDevice(physicalDevice_, &info, nullptr, &handle_), "vkCreateDevice");

@@ -102,7 +102,8 @@ struct FakePipeline {
 // A device with one queue. Everything that it makes goes with it.
 class FakeDevice {
 public:
-    explicit FakeDevice(const FakeInstance& instance);
+    // `features`: a chain of feature structs, or null.
+    explicit FakeDevice(const FakeInstance& instance, const void* features = nullptr);
     ~FakeDevice();
     FakeDevice(const FakeDevice&) = delete;
     FakeDevice& operator=(const FakeDevice&) = delete;
@@ -121,10 +122,12 @@ public:
     static void begin(VkCommandBuffer commands);
     void submitAndWait(VkCommandBuffer commands) const;
 
+    // Of that number of storage buffers.
+    VkDescriptorSetLayout setLayout(uint32_t bindings);
+
 private:
     FakePipeline pipeline(const char* kernel, uint32_t pushBytes, uint32_t bindings, const uint32_t* constants,
                           uint32_t constantCount);
-    VkDescriptorSetLayout setLayout(uint32_t bindings);
 
     VkPhysicalDevice physicalDevice_;
     VkDevice handle_ = VK_NULL_HANDLE;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -55,6 +56,7 @@ double largestError(const std::vector<float>& got, const std::vector<float>& exp
     return largest;
 }
 constexpr double bound = 1e-5;
+constexpr uint32_t atResultOfTest = 5; // the attention kernel's binding
 
 bool isAttention(const Call& call) { return largestError(call.got(), call.expected()) < bound; }
 
@@ -270,6 +272,69 @@ TEST_CASE("a descriptor set that is written again binds the new buffers", "[ggml
         s.device.submitAndWait(s.commands);
         CHECK(isAttention(*call));
     }
+}
+
+TEST_CASE("a descriptor set that a template writes passes through", "[ggml_layer]") {
+    Shared& s = shared();
+    Call call(s.device, {});
+    const FakePipeline pipeline = s.device.attention(call.constants());
+    VkDescriptorSet set = call.attentionSet();
+    const VkDescriptorUpdateTemplateEntry entry = {
+        atResultOfTest, 0, 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0, sizeof(VkDescriptorBufferInfo)};
+    VkDescriptorUpdateTemplateCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO};
+    info.descriptorUpdateEntryCount = 1;
+    info.pDescriptorUpdateEntries = &entry;
+    info.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET;
+    info.descriptorSetLayout = s.device.setLayout(8);
+    VkDescriptorUpdateTemplate updates = VK_NULL_HANDLE;
+    REQUIRE(vkCreateDescriptorUpdateTemplate(s.device.handle(), &info, nullptr, &updates) == VK_SUCCESS);
+    const VkDescriptorBufferInfo result = {call.result.handle, 0, VK_WHOLE_SIZE};
+    vkUpdateDescriptorSetWithTemplate(s.device.handle(), set, updates, &result);
+    vkDestroyDescriptorUpdateTemplate(s.device.handle(), updates, nullptr);
+    const FakeWords words = call.words();
+    FakeDevice::begin(s.commands);
+    dispatch(s.commands, pipeline, set, words.data(), sizeof words, call.groups());
+    vkEndCommandBuffer(s.commands);
+    s.device.submitAndWait(s.commands);
+    CHECK(isAll(call.result, byAttention));
+}
+
+TEST_CASE("push constants may come in parts", "[ggml_layer]") {
+    Shared& s = shared();
+    Call call(s.device, {});
+    const FakePipeline pipeline = s.device.attention(call.constants());
+    VkDescriptorSet set = call.attentionSet();
+    const FakeWords words = call.words();
+    constexpr uint32_t half = sizeof words / 2;
+    FakeDevice::begin(s.commands);
+    for (uint32_t begin = 0; begin < sizeof words; begin += half) {
+        vkCmdPushConstants(s.commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, begin, half,
+                           reinterpret_cast<const char*>(words.data()) + begin);
+    }
+    vkCmdBindPipeline(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    vkCmdBindDescriptorSets(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0, nullptr);
+    vkCmdDispatch(s.commands, call.groups()[0], call.groups()[1], call.groups()[2]);
+    vkEndCommandBuffer(s.commands);
+    s.device.submitAndWait(s.commands);
+    CHECK(isAttention(call));
+}
+
+TEST_CASE("the application's feature structs stay as they are", "[ggml_layer]") {
+    const FakeInstance instance;
+    VkPhysicalDeviceVulkan12Features features12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceVulkan11Features features11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &features12};
+    const auto before12 = features12;
+    const auto before11 = features11;
+    FakeDevice device(instance, &features11);
+    CHECK(std::memcmp(&before12, &features12, sizeof before12) == 0);
+    CHECK(std::memcmp(&before11, &features11, sizeof before11) == 0);
+    Call call(device, {});
+    VkCommandBuffer commands = device.commands(device.pool());
+    FakeDevice::begin(commands);
+    record(device, commands, call, {});
+    vkEndCommandBuffer(commands);
+    device.submitAndWait(commands);
+    CHECK(isAttention(call));
 }
 
 TEST_CASE("several devices and threads record at once", "[ggml_layer]") {
