@@ -118,7 +118,7 @@ unpack_cpp() {
 # Checks whether this machine has everything, once for every change of third_party/. Fetches what is missing. Sets
 # toolchain_root; it is empty if the machine's own tools are enough.
 ensure_toolchain() {
-    local setup=build/setup key
+    local setup=build/setup key missing
     need_programs cmake:cmake ninja-build:ninja g++:c++
     key=$(cat third_party/* cmake/VkfToolchainRoot.cmake | sha256sum)
     if [ -r "$setup/root" ] && [ "$(cat "$setup/key")" = "$key" ]; then
@@ -129,11 +129,13 @@ ensure_toolchain() {
     mkdir -p build
     toolchain_root=
     if ! check_toolchain >build/setup.log 2>&1; then
-        grep -E '^-- .*(not found|too old)' build/setup.log >&2 || { cat build/setup.log >&2; exit 1; }
+        missing=$(sed -nE 's/^-- ([^:]*): .*(not found|too old|does not tell).*/\1/p' build/setup.log | paste -sd, | sed 's/,/, /g')
+        [ -n "$missing" ] || { cat build/setup.log >&2; exit 1; }
+        say "this system lacks, or has too old: $missing"
         toolchain_root=$(fetch_root "$(tr ';' ' ' <"$setup/missing_groups.txt")")
         check_toolchain >build/setup.log 2>&1 || { cat build/setup.log >&2; exit 1; }
+        say "taking them from $toolchain_root"
     fi
-    grep -E '^-- Using' build/setup.log >&2
     echo "$key" >"$setup/key"
     echo "$toolchain_root" >"$setup/root"
 }

@@ -3,12 +3,15 @@
 #define VKFLASH_TOOLS_PROGRESS_HPP
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace vkf::tools {
 
-// A progress bar on stderr for long work. It appears only if stderr is a terminal and two seconds have passed. The
-// destructor erases it.
+// A progress bar on stderr for long work. It appears only if stderr is a terminal and two seconds have passed, even if
+// nothing was updated by then: a driver may still compile. The destructor erases it.
 class Progress {
 public:
     explicit Progress(std::string label);
@@ -22,13 +25,18 @@ public:
     void hide();               // erases the bar until the next update, for a line on stdout
 
 private:
-    using Clock = std::chrono::steady_clock;
+    void drawUntilEnd();
+    void draw();  // with mutex_ locked, as erase
+    void erase();
 
     std::string label_;
-    Clock::time_point start_ = Clock::now();
-    Clock::time_point drawn_{};
-    bool terminal_;
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    bool ends_ = false;
+    bool hidden_ = false;
     bool visible_ = false;
+    double share_ = 0;
+    std::thread drawer_; // only on a terminal
 };
 
 } // namespace vkf::tools

@@ -161,6 +161,16 @@ void printEntries(const std::vector<Availability>& entries, const char* indent) 
         fmt::print("{}{:<60}{}\n", indent, entry.name, entry.missing.empty() ? "yes" : "no: " + entry.missing);
 }
 
+// Names those that are missing. --json lists all.
+void printVariants(const std::vector<Availability>& variants) {
+    std::vector<Availability> missing;
+    for (const Availability& variant : variants)
+        if (!variant.missing.empty())
+            missing.push_back(variant);
+    fmt::print("{} of {} shaders are in this build\n", variants.size() - missing.size(), variants.size());
+    printEntries(missing, "    ");
+}
+
 void print(const DeviceReport& report, bool tuned) {
     const host::DeviceSummary& summary = report.summary;
     fmt::print("\n[{}] {}\n", summary.index, summary.name);
@@ -196,8 +206,8 @@ void info(const InfoOptions& options) {
     const std::vector<Availability> variants = shaderVariants();
     if (!options.json) {
         // The content of the build is useful on a machine without Vulkan, too.
-        fmt::print("vkflash {}\n\nshaders in this build\n", version);
-        printEntries(variants, "    ");
+        fmt::print("vkflash {}\n", version);
+        printVariants(variants);
     }
     const std::vector<DeviceReport> reports = deviceReports(tuning);
     if (options.json) {
