@@ -129,7 +129,8 @@ ensure_toolchain() {
     mkdir -p build
     toolchain_root=
     if ! check_toolchain >build/setup.log 2>&1; then
-        missing=$(sed -nE 's/^-- ([^:]*): .*(not found|too old|does not tell).*/\1/p' build/setup.log | paste -sd, | sed 's/,/, /g')
+        missing=$(sed -nE 's/^-- ([^:]*): .*(not found|too old|does not tell).*/\1/p' build/setup.log |
+            paste -sd, | sed 's/,/, /g')
         [ -n "$missing" ] || { cat build/setup.log >&2; exit 1; }
         say "this system lacks, or has too old: $missing"
         toolchain_root=$(fetch_root "$(tr ';' ' ' <"$setup/missing_groups.txt")")

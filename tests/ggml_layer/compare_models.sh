@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # compare_models.sh RUN LAYER_FOLDER RANDOM_MODEL GGML_ROOT VULKAN_ROOT LINKS
-# An unmodified llama.cpp generates text from a model with random weights, with and without the layer. The tokens must be
-# the same. Temperature 0 makes them depend on the logits alone.
+# An unmodified llama.cpp generates text from a model with random weights, with and without the layer. The tokens must
+# be the same. Temperature 0 makes them depend on the logits alone.
 set -euo pipefail
 run=$1 layer=$2 random_model=$3
 shift 3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Kernels with the interfaces of ggml-vulkan's, which the layer knows them by. They compute nothing. Each writes a number
-// of its own, so that a test sees which kernel ran.
+// Kernels with the interfaces of ggml-vulkan's, which the layer knows them by. They compute nothing. Each writes a
+// number of its own, so that a test sees which kernel ran.
 //
 //     FAKE_ATTENTION   the attention kernel
 //     FAKE_REDUCTION   the kernel that joins its splits

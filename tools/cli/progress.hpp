@@ -26,7 +26,7 @@ public:
 
 private:
     void drawUntilEnd();
-    void draw();  // with mutex_ locked, as erase
+    void draw(); // with mutex_ locked, as erase
     void erase();
 
     std::string label_;
