@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "accelerator.hpp"
+#include "slopes.hpp"
 
 namespace vkf::ggml {
 

@@ -2,7 +2,6 @@
 #include "problem.hpp"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -199,21 +198,6 @@ std::string describe(const ggml_tensor& node, NodeProblem* asked) {
         return refusal.reason;
     }
     return {};
-}
-
-std::vector<float> slopes(float maxBias, uint32_t heads) {
-    uint32_t n = 1;
-    while (n <= heads / 2) {
-        n *= 2;
-    }
-    const double first = std::exp2(-static_cast<double>(maxBias) / n);
-    const double second = std::exp2(-static_cast<double>(maxBias) / 2 / n);
-    std::vector<float> factors;
-    for (uint32_t h = 0; h < heads; h++) {
-        const double slope = h < n ? std::pow(first, h + 1) : std::pow(second, 2 * (h - n) + 1);
-        factors.push_back(static_cast<float>(slope));
-    }
-    return factors;
 }
 
 } // namespace vkf::ggml

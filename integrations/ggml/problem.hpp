@@ -6,7 +6,6 @@
 #include <ggml.h>
 
 #include <string>
-#include <vector>
 
 #include <vkflash/problem.hpp>
 
@@ -28,8 +27,5 @@ bool onlyDescribes(const ggml_tensor& node);
 // Fills *asked from a node GGML_OP_FLASH_ATTN_EXT. Returns an empty text, or else why no problem of vkflash stands for
 // the node. Looks at shapes, types and strides, not at data.
 std::string describe(const ggml_tensor& node, NodeProblem* asked);
-
-// The factors that ggml multiplies the mask of each head by, for max_bias over 0.
-std::vector<float> slopes(float maxBias, uint32_t heads);
 
 } // namespace vkf::ggml

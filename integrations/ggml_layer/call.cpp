@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "../ggml/slopes.hpp"
+
 namespace vkf::layer {
 namespace {
 
@@ -71,14 +73,6 @@ VkfTensor inputTensor(const StoredType& type, uint32_t columns, InputStrides str
     tensor.headStride = elements(strides.headBytes, counts.heads, type);
     tensor.batchStride = elements(strides.sequenceBytes, counts.sequences, type);
     return tensor;
-}
-
-uint32_t powerOfTwoUpTo(uint32_t n) {
-    uint32_t power = 1;
-    while (power <= n / 2) {
-        power *= 2;
-    }
-    return power;
 }
 
 uint32_t ceilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -160,7 +154,7 @@ void takeNumbers(const Dispatch& dispatch, DispatchProblem& asked) {
     // To the library 0 means 1/sqrt(D). The smallest normal number makes scores that exp takes for 0.
     asked.problem.scale = scale == 0 ? std::numeric_limits<float>::min() : scale;
     asked.problem.softcap = push.softcap;
-    const uint32_t n = powerOfTwoUpTo(push.queryHeads);
+    const uint32_t n = ggml::powerOfTwoUpTo(push.queryHeads);
     require((push.headsAndSinks & ~sinksBit) == n, "a number of heads is wrong, or has unknown flags");
     require(std::isfinite(push.maxBias) && push.maxBias >= 0 &&
                 near(push.firstSlope, std::exp2(-double{push.maxBias} / n)) &&
@@ -211,17 +205,6 @@ bool belongs(const ReductionConstants& reduction, const Dispatch& dispatch) {
     return reduction.valueDim == dispatch.constants.valueDim && reduction.heads == push.resultHeads &&
            reduction.rows == push.resultRows && reduction.sequences == push.resultSequences &&
            reduction.splits == push.splits && (reduction.sinks != 0) == ((push.headsAndSinks & sinksBit) != 0);
-}
-
-std::vector<float> slopes(float maxBias, uint32_t heads) {
-    const uint32_t n = powerOfTwoUpTo(heads);
-    const double first = std::exp2(-double{maxBias} / n);
-    const double second = std::exp2(-double{maxBias} / 2 / n);
-    std::vector<float> factors;
-    for (uint32_t h = 0; h < heads; h++) {
-        factors.push_back(static_cast<float>(h < n ? std::pow(first, h + 1) : std::pow(second, 2 * (h - n) + 1)));
-    }
-    return factors;
 }
 
 } // namespace vkf::layer

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <vkflash/problem.hpp>
 
@@ -53,7 +52,7 @@ struct Dispatch {
 // What a dispatch asks for. All bytes that no field uses are 0.
 struct DispatchProblem {
     VkfProblem problem;
-    float maxBias; // over 0: the bias has factors, which slopes() computes. Else 0.
+    float maxBias; // over 0: the bias has factors, which ../ggml/slopes.hpp computes. Else 0.
     uint32_t padding;
 };
 
@@ -65,8 +64,5 @@ uint64_t maskBytes(const PushConstants& push);
 
 // Whether a reduction belongs to the dispatch before it.
 bool belongs(const ReductionConstants& reduction, const Dispatch& dispatch);
-
-// The factors that ggml multiplies the mask of each head by, for max_bias over 0.
-std::vector<float> slopes(float maxBias, uint32_t heads);
 
 } // namespace vkf::layer

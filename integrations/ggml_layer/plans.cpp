@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "../ggml/slopes.hpp"
 #include "device.hpp"
 
 namespace vkf::layer {
@@ -66,7 +67,7 @@ std::shared_ptr<Memory> Plans::factorsOf(float maxBias, uint32_t heads) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Memory>& memory = factors_[{maxBias, heads}];
     if (memory == nullptr) {
-        const std::vector<float> factors = slopes(maxBias, heads);
+        const std::vector<float> factors = ggml::slopes(maxBias, heads);
         memory = device_.allocate(factors.size() * sizeof(float), true);
         if (memory != nullptr) {
             std::memcpy(memory->mapped(), factors.data(), factors.size() * sizeof(float));
