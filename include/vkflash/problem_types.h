@@ -287,8 +287,9 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
-     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO
-     * also takes it for head dimensions over 256. Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and 16384 keys in all KV heads of all
+     * sequences, AUTO prefers coopmat. AUTO also takes it for head dimensions over 256. Needs storageBuffer16BitAccess:
+     * UNSUPPORTED without it (device). */
     VKF_PATH_DECODE = 4,
     /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
      * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
@@ -299,7 +300,8 @@ typedef enum VkfPath VKF_INT32_ENUM {
 /* How much precision the products may give up. Accumulation is fp32 in any case. */
 typedef enum VkfPrecision VKF_INT32_ENUM {
     /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
-     * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q past 65504 becomes infinite. */
+     * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q becomes infinite from 65520
+     * on. */
     VKF_PRECISION_DEFAULT = 0,
     /* Products in fp32: never on matrix units of a narrower type, unless they multiply fp32 numbers as exact sums of
      * narrower ones (VKF_PATH_COOPMAT). q, k and v are not rounded. */

@@ -50,8 +50,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * - l is summed up in another order than in the kernel.
      * - With a productType, p is rounded to it where it enters the product p v, and is added to l unrounded. Kernels on
      *   matrix units do so too.
-     * - With a productType, elements of k and v of block types are rounded to it where they enter both products. An
-     *   fp16 element past the largest finite fp16 becomes infinite.
+     * - With a productType, elements of k and v of block types are rounded to it where they enter both products. In
+     *   fp16, an element becomes infinite from 65520 on.
      * - With a productType, elements of a q of type F32 are rounded in the same way. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* VKF_REFERENCE_TILED_FP32, with every product rounded before it is added. A device may carry out GLSL's fma in one

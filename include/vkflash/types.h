@@ -43,8 +43,8 @@ extern "C" {
 
 /* The outcome of a call. 0 is success, and all errors are negative.
  *
- * Every function that can fail returns a VkfResult. A call that fails has changed nothing: it has written no handle and
- * recorded no command. */
+ * Every function that can fail returns a VkfResult. A call that fails has written no handle and recorded no command;
+ * vkflash.h says more. */
 typedef enum VkfResult VKF_INT32_ENUM {
     VKF_SUCCESS = 0,
     /* The caller gave a value that no device can accept, or a null pointer. */

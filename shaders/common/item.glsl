@@ -104,7 +104,7 @@ layout(constant_id = VKF_ID_HEADS_IN_TURN) const uint HEADS_IN_TURN = 1;
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
 // time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a
 // window, row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last.
-// Row tiles of packed sequences have a list of tile sequences (common/item.glsl).
+// Row tiles of packed sequences have a list of tile sequences (listed by common/list_sequences.comp).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;

@@ -127,8 +127,8 @@ struct Chip {
 
     // Path decode on cooperative matrices.
     struct DecodeMatrix {
-        // A matrix costs the same for one row as for sixteen. One row is what plain arithmetic does best. Matrices are
-        // faster from four rows on, where plain arithmetic takes four instructions for each element.
+        // A matrix costs the same for one row as for sixteen. Plain arithmetic takes an instruction for each row and
+        // element, so that it is best for one row.
         uint64_t mostPlainRows = 1;
         uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need more
         // With many keys for each multiprocessor, one workgroup of eight subgroups has half as many partial results to

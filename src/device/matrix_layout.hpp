@@ -30,7 +30,7 @@ struct MatrixLayout {
     std::array<Position, 4> elementBits{}; // unused ones 0
     std::array<Position, 6> laneBits{};
     bool viaShared = false;       // the layout of the library: elements pass through shared memory
-    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
+    bool rightTransposed = false; // right operands are laid out like left operands with rows and columns exchanged
     // The device also has a shape with fewer columns: this many. Its results and right operands are laid out like those
     // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no
     // narrow shape.

@@ -18,7 +18,7 @@ Phase tablePhase();
 // Fills in the strides, in bits, and the repeats of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
-// Returns the address for the extra extraSlot of the push constants: the address of the table, or of the only optional
+// Returns the address for the extra slot of the push constants: the address of the table, or of the only optional
 // input. `extraSlot` is VKF_EXTRA_SLOT_HAS_*.
 uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, uint64_t tableAddress);
 

@@ -38,8 +38,7 @@ constexpr std::array scalarCandidates = {
     ScalarCandidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0, 120},
     // One workgroup of twice the rows: eight rows of an invocation halve the reads of v. The compiler of the H200 moves
     // the accumulators to memory when it packs this many 16-bit outputs, at half the speed. Fewer workgroups than the
-    // 132
-    // multiprocessors leave some of them idle. A device with few multiprocessors loses little.
+    // 132 multiprocessors leave some of them idle. A device with few multiprocessors loses little.
     ScalarCandidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128, 128},
     ScalarCandidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0, 0},
     ScalarCandidate{8, 16, 4, 2, 8, 16, 1, 256, false, 0, 0},

@@ -19,7 +19,7 @@ constexpr uint32_t mapWorkgroup = 1024; // a mask of bytes needs as many loads i
 // megabyte.
 constexpr uint32_t biasWorkgroupSize = 256;
 constexpr uint32_t fewBiasWorkgroupsSize = 512;
-constexpr uint64_t mapWordBytes = 16; // three bits for each of 32 tiles, and four unused bytes
+constexpr uint64_t mapWordBytes = 16; // four bits for each of 32 tiles
 constexpr uint64_t pairOperations = 8;
 
 // Returns a phase whose kernel looks at the tiles of the map, with the parameters of the attention phase.
