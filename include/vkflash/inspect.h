@@ -48,7 +48,7 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads over 256 columns */
     VKF_RULE_FEW_ROWS = 3,     /* decode, which is the fastest for few query rows */
     VKF_RULE_CROWDED = 4,      /* coopmat instead of decode: many packed rows meet many keys */
-    VKF_RULE_MANY_ROWS = 5,    /* not decode: more query rows than it is the fastest for */
+    VKF_RULE_MANY_ROWS = 5,    /* not decode: too many query rows */
     VKF_RULE_CHIP = 6,         /* not coopmat: the table of chips says so */
     VKF_RULE_WHOLE_WORDS = 7,  /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
     VKF_RULE_SPILLS = 8,       /* not coopmat: its tile spills registers on this device */
@@ -86,7 +86,7 @@ VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPath
 
 /* The first reason against a tile. `value` and `limit` are members of VkfTileCandidate. */
 typedef enum VkfTileReason VKF_INT32_ENUM {
-    VKF_TILE_SUITS = 0, /* nothing speaks against the tile */
+    VKF_TILE_SUITS = 0, /* the tile suits the problem */
     /* The tile cannot be used: */
     VKF_TILE_DIMENSIONS = 1,    /* the tile is for head dimensions on the other side of `limit` than `value` */
     VKF_TILE_OUTPUT_TYPE = 2,   /* the tile is for fp32 outputs */

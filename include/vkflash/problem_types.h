@@ -30,7 +30,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * sequences [queryHeads, queryRows]. Merges have it too: fp32, dense [batch, heads, rows]. */
     VKF_USE_LSE = 1 << 0,
     /* Output probabilities: exp(s - lse). fp32, dense [batch, queryHeads, W, keys]. W is probabilityRowCount with
-     * VKF_USE_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, with a sink to less.
+     * VKF_USE_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, or less with a sink.
      * Dropout does not change them.
      *
      * Path standard writes the probabilities of all rows in its softmax. In all other cases a kernel computes the
@@ -64,7 +64,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
      * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
     VKF_USE_SINKS = 1 << 6,
-    /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the usual ones. INVALID_ARGUMENT without
+    /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the standard ones. INVALID_ARGUMENT without
      * VKF_USE_ALIBI. */
     VKF_USE_ALIBI_SLOPES = 1 << 7,
     /* Input bias, of F32, F16 or BF16: added to scores. Description: VkfProblem::bias. */
@@ -146,7 +146,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does not
      * depend on VkfProblem::alignment. Nk is the sequence's own length.
      *
-     * The usual slopes of H heads, with n the largest power of two that is at most H, are
+     * The standard slopes of H heads, with n the largest power of two that is at most H, are
      *
      *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
      *     2^(-4 (2 (h - n) + 1) / n)        for the others
@@ -300,7 +300,7 @@ typedef enum VkfPath VKF_INT32_ENUM {
 /* How much precision the products may give up. Accumulation is fp32 in any case. */
 typedef enum VkfPrecision VKF_INT32_ENUM {
     /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
-     * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q becomes infinite from 65520
+     * an fp32 q with 16-bit types or block types of k and v. In fp16, an element of q becomes infinite from 65520
      * on. */
     VKF_PRECISION_DEFAULT = 0,
     /* Products in fp32: never on matrix units of a narrower type, unless they multiply fp32 numbers as exact sums of

@@ -68,7 +68,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * = P v. Writes P to options.probabilities, if given. */
     VKF_REFERENCE_STANDARD = 5,
     /* Row by row and key by key, with vkfOnlineSoftmaxUpdate. No row of S is ever in memory as a whole (Milakov and
-     * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o beside m and l). */
+     * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o in addition to m and l). */
     VKF_REFERENCE_ONLINE = 6,
     /* The first version of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 1): outer loop over K/V tiles,
      * inner loop over query tiles. Reads and writes m, l and o of every row once for each K/V tile, and normalises o
@@ -125,7 +125,7 @@ typedef struct VkfReferenceOptions {
     /* Computes query rows rowBegin, rowBegin + rowStride, ... only, and leaves the rest of the output alone. 0 = all
      * rows. For checking a sample of a large problem. */
     uint32_t rowStride;
-    /* Called from the calling thread with the share that is done, 0 to 1, now and then. Must not throw. NULL = not
+    /* Called now and then on the calling thread, with the fraction that is done, 0 to 1. Must not throw. NULL = not
      * called. */
     void (*progress)(void* user, double share);
     /* First argument of `progress`. */
@@ -139,7 +139,7 @@ typedef struct VkfReferenceOptions {
     /* Output: the probabilities P = softmax(s), before dropout. fp64, dense [batch, queryHeads, selected rows, keys].
      * NULL = not written.
      * - The probability of a dropped key is 0.
-     * - A row sums to 1, with a sink to less, and to 0 if it sees no key.
+     * - A row sums to 1, or less with a sink, or to 0 if it sees no key.
      * - With VKF_USE_PROBABILITY_ROWS: dense [batch, queryHeads, probabilityRowCount, keys], and all rows must be
      *   selected. A rowStride over 1 is VKF_ERROR_INVALID_ARGUMENT.
      * - Only for VKF_REFERENCE_STANDARD and VKF_REFERENCE_RECOMPUTE. Other algorithms do not hold P, and return

@@ -76,7 +76,7 @@
  *   compiled once: a second thread that needs it waits for the first one.
  * - Plans, merges, appends and backward passes are immutable. Any number of threads may record one of them at once,
  *   each thread into a command buffer of its own.
- * - A destroy function needs that no other thread uses the object.
+ * - No other thread may use an object while it is destroyed.
  * - Functions on different contexts are independent. "Thread-safe" below means that any number of threads may call the
  *   function at once.
  *

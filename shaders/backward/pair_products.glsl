@@ -125,7 +125,7 @@ void beginEmptyRows() {
     barrier();
 }
 
-// Whether some row of the tile gives and takes nothing, or does not exist. A barrier must lie between loadRows and this
+// Whether some row of the tile contributes nothing, or does not exist. A barrier must lie between loadRows and this
 // function.
 bool hasEmptyRow() {
     return last_empty == loads;

@@ -148,7 +148,7 @@ bool sumsOverflowed() {
 //
 //     dv   A special dout adds itself to the keys that its row sees.
 //     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
-//     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
+//     dk   A special q adds nothing: its row has NaN in all ds, or contributes nothing.
 //
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.

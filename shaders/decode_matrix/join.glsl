@@ -27,9 +27,9 @@ bool isInfiniteOutput() {
     return floatBitsToUint(sum) << 1 >= infinity_doubled;
 }
 
-// Stages m and l of each row over the keys of the subgroup, and sets infinite_sums. A second turn sets it again, though
-// nobody reads it then: a condition on the turn costs 1 % of one decoded row (lab/log-0.4.md, "Log: scores that fill
-// fp32").
+// Stages m and l of each row over the keys of the subgroup. Sets infinite_sums if o of the subgroup is not finite. It
+// does so in the second attempt of main too, where nobody reads the flag: a test of the attempt costs 1 % of one
+// decoded row (lab/log-0.4.md, "Log: scores that fill fp32").
 void stageStates() {
     if (KEY_COLUMNS == 2 && isInfiniteOutput()) {
         VKF_SET_SHARED_FLAG(infinite_sums, 1u);

@@ -59,7 +59,7 @@ float slopeOf(const uint head) {
         float slope = uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value);
         return clamp(slope, -VKF_LARGEST_SLOPE, VKF_LARGEST_SLOPE) * scoreUnit();
     }
-    return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
+    return ALIBI == VKF_ALIBI_STANDARD ? usualSlope(head) : 0.0;
 }
 
 // The factor that multiplies the bias of a query head.

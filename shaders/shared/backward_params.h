@@ -31,7 +31,7 @@ struct BackwardParams {
 
 /* Push constants of backward_rows.comp, which writes the state of the rows, and of backward_sinks.comp, which reads it.
  * A row state is two fp32 numbers, dense [batch, heads, rows]:
- *   - lse in units of log2; +infinity for a row that gives and takes nothing
+ *   - lse in units of log2; +infinity for a row that contributes nothing and gets no gradient
  *   - delta = dot(dout, o) - dlse; 0 for such a row */
 struct BackwardRowsParams {
     Address o;

@@ -178,7 +178,7 @@
 #define VKF_ROWS_DENSE 3     /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0
-#define VKF_ALIBI_USUAL 1
+#define VKF_ALIBI_STANDARD 1
 #define VKF_ALIBI_CUSTOM 2 /* slopes from memory */
 
 /* How dropout chooses the probabilities that stay out of o. */

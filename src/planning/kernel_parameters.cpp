@@ -290,7 +290,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     }
     c[VKF_ID_ALIBI] = !has(p, VKF_USE_ALIBI)         ? VKF_ALIBI_NONE
                       : has(p, VKF_USE_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
-                                                     : VKF_ALIBI_USUAL;
+                                                     : VKF_ALIBI_STANDARD;
     c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
     c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();

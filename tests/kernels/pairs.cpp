@@ -235,7 +235,7 @@ const std::vector<Feature> table = {
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
      {{"none", nothing},
-      {"usual slopes", [](PairedCall& c) { c.problem.use |= VKF_USE_ALIBI; }},
+      {"standard slopes", [](PairedCall& c) { c.problem.use |= VKF_USE_ALIBI; }},
       {"slopes of the caller",
        [](PairedCall& c) {
            c.problem.use |= VKF_USE_ALIBI;

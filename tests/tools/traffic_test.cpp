@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The traffic ledger against sums written out by hand.
+// The traffic model against sums written out by hand.
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/traffic.hpp"

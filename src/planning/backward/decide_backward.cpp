@@ -69,7 +69,7 @@ bool readsWholeWords(const CheckedBackward& backward) {
 
 constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
-// AUTO is coopmat where the device can and nothing speaks against it. Decides about it, with the reason.
+// Decides whether AUTO takes path coopmat, and says why: it does where the device can and no rule excludes it.
 PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backward) {
     if (chipOf(device.caps).path.avoidsBackwardMatrices) {
         return {VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"};
