@@ -28,15 +28,15 @@
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
 //          that owns rows recomputes ds, or one that owns keys stores it for backward_sums.comp (backward/bands.glsl).
 //
-// A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
-// VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
+// A subgroup owns OWNED_MATRICES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile
+// of VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
 // subgroups own the same rows or keys. Each takes half of the depth of lines 10 and 13, and half of the columns of the
 // sums. They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
-//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices
-//     s, dp               2 x OWNED_TILES x STEP_TILES matrices
-//     p, ds               2 x OWNED_TILES x STEP_DEPTHS matrices
-//     dk, dv or dq        OWNED_TILES x HEAD_COLUMNS and VALUE_COLUMNS matrices
+//     k, v or q, dout     OWNED_MATRICES x HEAD_DEPTHS and VALUE_DEPTHS matrices
+//     s, dp               2 x OWNED_MATRICES x STEP_MATRICES matrices
+//     p, ds               2 x OWNED_MATRICES x STEP_DEPTHS matrices
+//     dk, dv or dq        OWNED_MATRICES x HEAD_COLUMNS and VALUE_COLUMNS matrices
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

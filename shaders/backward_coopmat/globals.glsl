@@ -39,21 +39,21 @@ uvec2 first_heads, first_values; // addresses of the first head that is visited
 uvec2 visited_states;            // if rows are visited: the address of the state of row 0 of the walk's head
 
 // k and v of the owned keys, or q and dout of the owned rows.
-LeftMatrix head_tile[OWNED_TILES * HEAD_DEPTHS];
-LeftMatrix value_tile[OWNED_TILES * VALUE_DEPTHS];
+LeftMatrix head_matrix[OWNED_MATRICES * HEAD_DEPTHS];
+LeftMatrix value_matrix[OWNED_MATRICES * VALUE_DEPTHS];
 
-// The sums: dv of OWNED_TILES x VALUE_COLUMNS matrices, then dk or dq of OWNED_TILES x HEAD_COLUMNS matrices.
-const uint FIRST_HEAD_SUM = OWNED_TILES * VALUE_COLUMNS;
-const uint SUMS = OWNED_TILES * (VALUE_COLUMNS + HEAD_COLUMNS);
-ResultMatrix sum_tile[SUMS > 0 ? SUMS : 1];
+// The sums: dv of OWNED_MATRICES x VALUE_COLUMNS matrices, then dk or dq of OWNED_MATRICES x HEAD_COLUMNS matrices.
+const uint FIRST_HEAD_SUM = OWNED_MATRICES * VALUE_COLUMNS;
+const uint SUMS = OWNED_MATRICES * (VALUE_COLUMNS + HEAD_COLUMNS);
+ResultMatrix sum_matrix[SUMS > 0 ? SUMS : 1];
 
 // The factor of ds in the sums of dk or dq, a power of two. It is 1, unless a ds exceeded the largest fp16.
 float ds_factor;
 shared uint overflowed; // not 0: a ds of a full tile did
 
 // Matrices of pairs of one step: scores, then dp. The invocation turns them into p and ds, the operands of the sums.
-ResultMatrix pair_tile[2 * SCORE_MATRICES];
-LeftMatrix operand_tile[2 * OWNED_TILES * STEP_DEPTHS];
+ResultMatrix pair_matrix[2 * SCORE_MATRICES];
+LeftMatrix operand_matrix[2 * OWNED_MATRICES * STEP_DEPTHS];
 
 // If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
 vec2 own_state[OWNS_KEYS ? 1 : LANE_QUERY_ROWS];

@@ -100,8 +100,8 @@ void rescaleSums() {
         factor *= RESCALE_FACTOR;
     }
     ds_factor *= factor;
-    UNROLL for (uint i = 0; i < OWNED_TILES * HEAD_COLUMNS; i++) {
-        sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * factor;
+    UNROLL for (uint i = 0; i < OWNED_MATRICES * HEAD_COLUMNS; i++) {
+        sum_matrix[FIRST_HEAD_SUM + i] = sum_matrix[FIRST_HEAD_SUM + i] * factor;
     }
 }
 
@@ -130,10 +130,10 @@ bool sumsOverflowed() {
         return false;
     }
     bool finite = true;
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+    UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
         const uint i = FIRST_HEAD_SUM + r * HEAD_COLUMNS;
-        VKF_FOR_EACH_SUM(e, sum_tile[i]) {
-            finite = finite && abs(sum_tile[i][e]) < PLUS_INFINITY;
+        VKF_FOR_EACH_SUM(e, sum_matrix[i]) {
+            finite = finite && abs(sum_matrix[i][e]) < PLUS_INFINITY;
         }
     }
     if (!finite) {

@@ -5,7 +5,7 @@
 #ifndef VKF_PAIRS_IN_REGISTERS_GLSL
 #define VKF_PAIRS_IN_REGISTERS_GLSL
 
-#define PAIR(matrix, element) pair_tile[matrix][element]
+#define PAIR(matrix, element) pair_matrix[matrix][element]
 
 // Loops over the elements of a sum that an invocation has.
 #define VKF_FOR_EACH_SUM(e, matrix) UNROLL for (uint e = 0; e < ELEMENTS; e++)
@@ -28,7 +28,7 @@ void makeOperands() {
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                operand_tile[r * STEP_DEPTHS + depth][e] = roundToHalf(PAIR(r * STEP_TILES + depth, e));
+                operand_matrix[r * STEP_DEPTHS + depth][e] = roundToHalf(PAIR(r * STEP_MATRICES + depth, e));
             }
         }
     }

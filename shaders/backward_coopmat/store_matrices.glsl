@@ -38,9 +38,9 @@ void beginPairs() {
 
 // Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
 // matrices in memory if a function that it does not inline uses them.
-#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_tile[i][e], operand_tile[i][(e) + 1]))
+#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_matrix[i][e], operand_matrix[i][(e) + 1]))
 #define VKF_STORE_OPERANDS(operands, pairs)                                                                            \
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
+    UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
         UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
             const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
             uint index = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
@@ -50,7 +50,7 @@ void beginPairs() {
                         uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));             \
                 }                                                                                                      \
             } else {                                                                                                   \
-                coopMatStore(operand_tile[i], StoredPairs(pairs).word, index, STORED_ROW,                              \
+                coopMatStore(operand_matrix[i], StoredPairs(pairs).word, index, STORED_ROW,                            \
                              gl_CooperativeMatrixLayoutRowMajor);                                                      \
             }                                                                                                          \
         }                                                                                                              \
@@ -66,7 +66,7 @@ void storePairs(const uint step) {
         if (STORES_P) {
             VKF_STORE_OPERANDS(0, VKF_BACKWARD_TABLE.p)
         }
-        VKF_STORE_OPERANDS(OWNED_TILES, VKF_BACKWARD_TABLE.ds)
+        VKF_STORE_OPERANDS(OWNED_MATRICES, VKF_BACKWARD_TABLE.ds)
     }
 }
 
@@ -119,7 +119,7 @@ void storeSums() {
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
             if (i / STORED_MATRICES == first / STORED_MATRICES) {
-                coopMatStore(sum_tile[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                coopMatStore(sum_matrix[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
                              gl_CooperativeMatrixLayoutRowMajor);
             }
         }

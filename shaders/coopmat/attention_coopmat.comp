@@ -33,12 +33,12 @@
 //
 // A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of these
 // rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.
-// Each matrix of k or v that a subgroup reads from shared memory serves ROW_TILES products. A subgroup holds:
+// Each matrix of k or v that a subgroup reads from shared memory serves ROW_MATRICES products. A subgroup holds:
 //
-//     q      ROW_TILES x HELD_DEPTHS matrices
-//     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
-//     p      ROW_TILES x KEY_DEPTHS matrices
-//     o      ROW_TILES x VALUE_TILES matrices
+//     q      ROW_MATRICES x HELD_DEPTHS matrices
+//     s      ROW_MATRICES x KEY_MATRICES matrices; an invocation finds its scores by SCORE(matrix, element)
+//     p      ROW_MATRICES x KEY_DEPTHS matrices
+//     o      ROW_MATRICES x VALUE_MATRICES matrices
 //     m, l   in each invocation: one pair for each row of which it holds elements (matrix/matrix_tile.glsl)
 #version 460
 #extension GL_GOOGLE_include_directive : require

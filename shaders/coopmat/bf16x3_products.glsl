@@ -21,33 +21,33 @@
 // Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
 // fewer of them wait for each other.
 void multiplyParts(const uint first_matrix) {
-    ResultMatrix s_middle[ROW_TILES * KEY_TILES];
-    ResultMatrix s_low[ROW_TILES * KEY_TILES];
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    ResultMatrix s_middle[ROW_MATRICES * KEY_MATRICES];
+    ResultMatrix s_low[ROW_MATRICES * KEY_MATRICES];
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         s_middle[i] = ResultMatrix(0.0);
         s_low[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+    UNROLL for (uint d = 0; d < DIM_MATRICES; d++) {
+        UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
             RightMatrix k_part[BF16X3_PARTS];
             UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
-                coopMatLoad(k_part[part], stage, (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * TILE_WORDS,
+                coopMatLoad(k_part[part], stage, (part * TILE_KEYS + key * MATRIX_COLUMNS) * K_ROW + d * SLICE_WORDS,
                             K_ROW, gl_CooperativeMatrixLayoutColumnMajor);
             }
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                const uint s = r * KEY_TILES + key;
-                const uint q_part = (r * DIM_TILES + d) * BF16X3_PARTS;
-                s_tile[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[HIGH], s_tile[s]);
-                s_middle[s] = coopMatMulAdd(q_tile[q_part + MIDDLE], k_part[HIGH], s_middle[s]);
-                s_low[s] = coopMatMulAdd(q_tile[q_part + LOW], k_part[HIGH], s_low[s]);
-                s_middle[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[MIDDLE], s_middle[s]);
-                s_low[s] = coopMatMulAdd(q_tile[q_part + MIDDLE], k_part[MIDDLE], s_low[s]);
-                s_low[s] = coopMatMulAdd(q_tile[q_part + HIGH], k_part[LOW], s_low[s]);
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+                const uint s = r * KEY_MATRICES + key;
+                const uint q_part = (r * DIM_MATRICES + d) * BF16X3_PARTS;
+                s_matrix[s] = coopMatMulAdd(q_matrix[q_part + HIGH], k_part[HIGH], s_matrix[s]);
+                s_middle[s] = coopMatMulAdd(q_matrix[q_part + MIDDLE], k_part[HIGH], s_middle[s]);
+                s_low[s] = coopMatMulAdd(q_matrix[q_part + LOW], k_part[HIGH], s_low[s]);
+                s_middle[s] = coopMatMulAdd(q_matrix[q_part + HIGH], k_part[MIDDLE], s_middle[s]);
+                s_low[s] = coopMatMulAdd(q_matrix[q_part + MIDDLE], k_part[MIDDLE], s_low[s]);
+                s_low[s] = coopMatMulAdd(q_matrix[q_part + HIGH], k_part[LOW], s_low[s]);
             }
         }
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        s_tile[i] = s_tile[i] + (s_middle[i] + s_low[i]);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
+        s_matrix[i] = s_matrix[i] + (s_middle[i] + s_low[i]);
     }
 }
 
@@ -58,18 +58,18 @@ Half halfOfPart(const float part) {
 
 // Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
 void makeProbabilityParts(const uint depth, const uint first_matrix) {
-    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+    UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
             const uint key = elementKey(depth, e);
             const uint part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
-            float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
+            float x = exponent(SCORE(r * KEY_MATRICES + depth, e), m_row[row], row, key);
             float p = takeProbability(x, row, key);
             float high = partOf(p);
             float middle = partOf(p - high);
-            p_tile[part + HIGH][e] = halfOfPart(high);
-            p_tile[part + MIDDLE][e] = halfOfPart(middle);
-            p_tile[part + LOW][e] = halfOfPart(p - high - middle);
+            p_matrix[part + HIGH][e] = halfOfPart(high);
+            p_matrix[part + MIDDLE][e] = halfOfPart(middle);
+            p_matrix[part + LOW][e] = halfOfPart(p - high - middle);
         }
     }
 }
@@ -78,25 +78,25 @@ void makeProbabilityParts(const uint depth, const uint first_matrix) {
 // the next depth between the products of this depth, while the matrix unit works.
 void accumulateParts(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
+        UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
             RightMatrix v_part[BF16X3_PARTS];
             UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
                 coopMatLoad(v_part[part], stage,
-                            V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
+                            V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * V_SLICE_WORDS, V_ROW,
                             gl_CooperativeMatrixLayoutRowMajor);
             }
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
                 const uint p_part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
                 ResultMatrix sum = ResultMatrix(0.0);
-                sum = coopMatMulAdd(p_tile[p_part + LOW], v_part[HIGH], sum);
-                sum = coopMatMulAdd(p_tile[p_part + MIDDLE], v_part[MIDDLE], sum);
-                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[LOW], sum);
-                sum = coopMatMulAdd(p_tile[p_part + MIDDLE], v_part[HIGH], sum);
-                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[MIDDLE], sum);
-                sum = coopMatMulAdd(p_tile[p_part + HIGH], v_part[HIGH], sum);
-                o_tile[r * VALUE_TILES + c] = o_tile[r * VALUE_TILES + c] + sum;
+                sum = coopMatMulAdd(p_matrix[p_part + LOW], v_part[HIGH], sum);
+                sum = coopMatMulAdd(p_matrix[p_part + MIDDLE], v_part[MIDDLE], sum);
+                sum = coopMatMulAdd(p_matrix[p_part + HIGH], v_part[LOW], sum);
+                sum = coopMatMulAdd(p_matrix[p_part + MIDDLE], v_part[HIGH], sum);
+                sum = coopMatMulAdd(p_matrix[p_part + HIGH], v_part[MIDDLE], sum);
+                sum = coopMatMulAdd(p_matrix[p_part + HIGH], v_part[HIGH], sum);
+                o_matrix[r * VALUE_MATRICES + c] = o_matrix[r * VALUE_MATRICES + c] + sum;
             }
-            if (c == (VALUE_TILES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
+            if (c == (VALUE_MATRICES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
                 makeProbabilities(depth + 1, first_matrix);
             }
         }

@@ -44,7 +44,7 @@ uvec2 queryRowAddress(const HalfRows q, const uint packed_row) {
 }
 
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint index = i % Q_LANE_WORDS * LANES + lane;
         uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS);
@@ -58,7 +58,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
 // largest product gives the largest score.
 void signQueries() {
     uint sign = floatBitsToUint(params.score_scale) & 0x80000000u;
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
         noticeSizes(fetched_q[i]);
         fetched_q[i] ^= sign;
     }
@@ -162,8 +162,8 @@ void stageTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
             stageWord(fetched_v[i], fetched_v[i + 1], VALUE_DIM, i / 2, V_STAGE, V_ROW, thread);
         }
     } else {
-        stageElements(k, VKF_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, thread);
-        stageElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, thread);
+        stageElements(k, VKF_K, key_begin, HEAD_DIM, DIM_MATRICES * SLICE_WORDS, 0, K_ROW, thread);
+        stageElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_MATRICES * V_SLICE_WORDS, V_STAGE, V_ROW, thread);
     }
 }
 

@@ -5,7 +5,7 @@
 #ifndef VKF_ELEMENTS_IN_REGISTERS_GLSL
 #define VKF_ELEMENTS_IN_REGISTERS_GLSL
 
-#define SCORE(matrix, element) s_tile[matrix][element]
+#define SCORE(matrix, element) s_matrix[matrix][element]
 
 // Does nothing: the products left the scores where SCORE finds them.
 void takeScores() {}
@@ -15,14 +15,14 @@ Half roundToHalf(const float p) {
     return MATRICES_ARE_BF16 ? UPPER_HALF(BF16_BITS(p)) : Half(p);
 }
 
-// Line 9 of the algorithm: makes p_tile for one depth, and adds its probabilities to l_i.
+// Line 9 of the algorithm: makes p_matrix for one depth, and adds its probabilities to l_i.
 void makeHalfProbabilities(const uint depth, const uint first_matrix) {
-    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+    UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
             const uint key = elementKey(depth, e);
-            float x = exponent(SCORE(r * KEY_TILES + depth, e), m_row[row], row, key);
-            p_tile[r * KEY_DEPTHS + depth][e] = roundToHalf(takeProbability(x, row, key));
+            float x = exponent(SCORE(r * KEY_MATRICES + depth, e), m_row[row], row, key);
+            p_matrix[r * KEY_DEPTHS + depth][e] = roundToHalf(takeProbability(x, row, key));
         }
     }
 }

@@ -16,7 +16,7 @@
 
 // Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                              \
-    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS,                                             \
+    SCORE((row) / FRAGMENT_ROWS * KEY_MATRICES + (i) / FRAGMENT_ROW_ELEMENTS,                                          \
           (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
 
 // Whether full or partial tiles look at the bias.
@@ -131,28 +131,29 @@ float fetchedBias(const uint row, const uint key) {
 }
 
 void beginScores() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        s_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
+        s_matrix[i] = ResultMatrix(0.0);
     }
 }
 
 // s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
 void multiplyHalves(const uint first_matrix) {
-    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
-        LeftMatrix q_depth[ROW_TILES];
-        UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+    UNROLL for (uint d = 0; d < DIM_MATRICES; d++) {
+        LeftMatrix q_depth[ROW_MATRICES];
+        UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
             if (d < HELD_DEPTHS) {
-                q_depth[r] = q_tile[r * HELD_DEPTHS + d];
+                q_depth[r] = q_matrix[r * HELD_DEPTHS + d];
             } else {
                 coopMatLoad(q_depth[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            RightMatrix k_tile;
-            coopMatLoad(k_tile, stage, key * MATRIX_COLUMNS * K_ROW + d * TILE_WORDS, K_ROW,
+        UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
+            RightMatrix k_matrix;
+            coopMatLoad(k_matrix, stage, key * MATRIX_COLUMNS * K_ROW + d * SLICE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_depth[r], k_tile, s_tile[r * KEY_TILES + key]);
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+                s_matrix[r * KEY_MATRICES + key] =
+                    coopMatMulAdd(q_depth[r], k_matrix, s_matrix[r * KEY_MATRICES + key]);
             }
         }
     }
@@ -198,7 +199,7 @@ bool mayOutgrow(out bool near) {
 // Whether all scores of the invocation are near 0.
 bool areNearZero() {
     uint largest_size = 0;
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             largest_size = max(largest_size, SIZE_BITS(SCORE(i, e)));
         }
@@ -209,7 +210,7 @@ bool areNearZero() {
 // Applies the softcap in place, unless all scores of the subgroup are near 0.
 void capUnless(bool near) {
     IF_AS_LOOP (!subgroupAll(near)) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 SCORE(i, e) = softcap() * tanhAccurate(SCORE(i, e) * scoreScale());
             }
@@ -240,11 +241,11 @@ void setDropout() {
 // units truncate a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the
 // products, so they would lose bits.
 void addBias() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float scale = HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale();
             const uint row = rowOf(i, e);
-            precise float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            precise float bias = fetchedBias(row, elementKey(i % KEY_MATRICES, e));
             if (HAS_BIAS_FACTORS) {
                 bias *= BIAS_FACTOR(bias, row);
             }
@@ -264,12 +265,12 @@ void stageSlopes(const bool full) {
     }
     bool settled = before || after;
     IF_AS_LOOP (!full && !subgroupAll(settled)) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
                 uint slope = PACKED_HEADS == 1 ? 0 : row;
-                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
-                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
+                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_MATRICES, e));
+                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_MATRICES, e));
                 SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
             }
         }

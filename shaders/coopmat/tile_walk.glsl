@@ -85,20 +85,20 @@ void computeBoundedScores() {
 
 // The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
 // order depends on it (lab/log-0.4.md, "probabilities of the next 16 keys").
-#define LAST_COLUMN_BEFORE (ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1)
+#define LAST_COLUMN_BEFORE (ROW_MATRICES == 1 || SHARED_DEPTHS == 0 ? (VALUE_MATRICES - 1) / 2 : VALUE_MATRICES - 1)
 
 // Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the
 // first depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix
 // unit works.
 void accumulateHalves(const uint first_matrix) {
     UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
+        UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
+            RightMatrix v_matrix;
+            coopMatLoad(v_matrix, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * V_SLICE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                o_tile[r * VALUE_TILES + c] =
-                    coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+                o_matrix[r * VALUE_MATRICES + c] =
+                    coopMatMulAdd(p_matrix[r * KEY_DEPTHS + depth], v_matrix, o_matrix[r * VALUE_MATRICES + c]);
             }
             if (c == LAST_COLUMN_BEFORE && depth + 1 < KEY_DEPTHS) {
                 makeProbabilities(depth + 1, first_matrix);
@@ -116,7 +116,7 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 // Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows
 // have none. Invocations that fetch 16 words of a tile lose 4 % (lab/log-0.4.md, "first tile of the second loop").
 // Choices stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
-const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
+const bool HOLDS_NEXT_TILE = ROW_MATRICES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
 // second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.
 // The entry file chooses: MAY_FETCH_AHEAD, or false.

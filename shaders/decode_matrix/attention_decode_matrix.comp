@@ -17,9 +17,9 @@
 //
 // The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
 // and v go from device memory straight into the registers that make up their matrices, without shared memory
-// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of
-// rows. KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for
-// another until the end.
+// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_MATRICES matrices
+// of rows. KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits
+// for another until the end.
 //
 // Where the kernel deviates:
 //      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
@@ -75,8 +75,8 @@
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        s_tile[r] = ResultMatrix(0.0);
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        s_matrix[r] = ResultMatrix(0.0);
     }
     UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
         uvec4 k_words[LEFT_FRAGMENT_ROWS];
@@ -85,13 +85,13 @@ void computeProducts() {
                 K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
         }
         UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
-            LeftMatrix k_tile;
+            LeftMatrix k_matrix;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                k_tile[e] =
+                k_matrix[e] =
                     halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
             }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
+            UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+                s_matrix[r] = coopMatMulAdd(k_matrix, q_matrix[r * DIM_MATRICES + word * WORD_DEPTHS + i], s_matrix[r]);
             }
         }
     }
@@ -102,13 +102,13 @@ void computeProducts() {
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.
 void accumulateOutput(const bool partial) {
     turnProbabilities();
-    UNROLL for (uint i = 0; i < VALUE_TILES * STEPS; i++) {
-        const uint tile = i / STEPS;
+    UNROLL for (uint i = 0; i < VALUE_MATRICES * STEPS; i++) {
+        const uint matrix = i / STEPS;
         const uint step = i % STEPS;
-        uint pairs[STEP_KEYS * TILE_PAIRS];
-        UNROLL for (uint p = 0; p < STEP_KEYS * TILE_PAIRS; p++) {
+        uint pairs[STEP_KEYS * MATRIX_PAIRS];
+        UNROLL for (uint p = 0; p < STEP_KEYS * MATRIX_PAIRS; p++) {
             const uint key = step * STEP_KEYS + p % STEP_KEYS;
-            const uint pair = tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / STEP_KEYS;
+            const uint pair = matrix * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / STEP_KEYS;
             pairs[p] = 0u;
             if (V_BLOCKS) {
                 pairs[p] = valueBlockPair(key, pair, partial);
@@ -116,17 +116,17 @@ void accumulateOutput(const bool partial) {
                 pairs[p] = fetched_v[key * V_LANE_WORDS + pair / 4][pair % 4];
             }
         }
-        LeftMatrix v_tile;
+        LeftMatrix v_matrix;
         UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
             const uint key = e % FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
             const uint column =
-                (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
-            const uint pair = column / 2 - tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
-            v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
+                (matrix * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            const uint pair = column / 2 - matrix * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
+            v_matrix[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
         }
-        UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {
-            const uint of_row = output_tile * VALUE_TILES + tile;
-            o_tile[of_row] = coopMatMulAdd(v_tile, p_tile[output_tile * STEPS + step], o_tile[of_row]);
+        UNROLL for (uint output_matrix = 0; output_matrix < OUTPUT_MATRICES; output_matrix++) {
+            const uint of_row = output_matrix * VALUE_MATRICES + matrix;
+            o_matrix[of_row] = coopMatMulAdd(v_matrix, p_matrix[output_matrix * STEPS + step], o_matrix[of_row]);
         }
     }
 }

@@ -20,10 +20,10 @@ uint pages_v[VALUE_KEYS];
 uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
 uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
-RightMatrix q_tile[ROW_TILES * DIM_TILES];
-ResultMatrix s_tile[ROW_TILES];
-RightMatrix p_tile[OUTPUT_TILES * STEPS];
-ResultMatrix o_tile[OUTPUT_TILES * VALUE_TILES];
+RightMatrix q_matrix[ROW_MATRICES * DIM_MATRICES];
+ResultMatrix s_matrix[ROW_MATRICES];
+RightMatrix p_matrix[OUTPUT_MATRICES * STEPS];
+ResultMatrix o_matrix[OUTPUT_MATRICES * VALUE_MATRICES];
 float m_row[LANE_QUERY_ROWS];
 float l_row[LANE_QUERY_ROWS]; // running sum over this lane's keys
 float row_factor[LANE_QUERY_ROWS];
@@ -53,7 +53,7 @@ uint fragmentKey(const uint fragment_row) {
 
 // How far the key of this lane's v number `number` is after that of its first v.
 uint valueKeyStep(const uint number) {
-    return number / STEP_KEYS * STEP_TILE_KEYS + elementPosition(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
+    return number / STEP_KEYS * STEP_MATRIX_KEYS + elementPosition(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
 }
 
 // The key of the subgroup's tile whose v is number `number` of this lane's.
@@ -63,11 +63,11 @@ uint valueKey(const uint number) {
 
 // Lines 10 and 12: multiplies each row of o by its row_factor.
 void scaleOutput() {
-    UNROLL for (uint tile = 0; tile < OUTPUT_TILES * VALUE_TILES; tile++) {
+    UNROLL for (uint matrix = 0; matrix < OUTPUT_MATRICES * VALUE_MATRICES; matrix++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint query_row = outputQuery(tile / VALUE_TILES, e);
+            const uint query_row = outputQuery(matrix / VALUE_MATRICES, e);
             if (query_row < LANE_QUERY_ROWS) {
-                o_tile[tile][e] *= row_factor[query_row];
+                o_matrix[matrix][e] *= row_factor[query_row];
             }
         }
     }

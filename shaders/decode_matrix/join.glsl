@@ -18,10 +18,10 @@ shared uint infinite_sums;                          // not 0 if o of a subgroup 
 bool isInfiniteOutput() {
     const uint infinity_doubled = 0xff000000u;
     float sum = 0.0;
-    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES * ELEMENTS; i++) {
-        const uint tile = i / ELEMENTS;
-        if (outputQuery(tile / VALUE_TILES, i % ELEMENTS) < LANE_QUERY_ROWS) {
-            sum += o_tile[tile][i % ELEMENTS];
+    UNROLL for (uint i = 0; i < OUTPUT_MATRICES * VALUE_MATRICES * ELEMENTS; i++) {
+        const uint matrix = i / ELEMENTS;
+        if (outputQuery(matrix / VALUE_MATRICES, i % ELEMENTS) < LANE_QUERY_ROWS) {
+            sum += o_matrix[matrix][i % ELEMENTS];
         }
     }
     return floatBitsToUint(sum) << 1 >= infinity_doubled;
@@ -90,9 +90,9 @@ void joinStates() {
 // o of a query row, in one of the lane's columns or pairs of columns. `column` is the column of the pair, if the lane
 // has both.
 float outputOf(const uint query_row, const uint group, const uint column) {
-    const uint tile = query_row / OUTPUT_QUERY_ROWS * VALUE_TILES + group / LEFT_FRAGMENT_ROWS;
-    return o_tile[tile]
-                 [group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
+    const uint matrix = query_row / OUTPUT_QUERY_ROWS * VALUE_MATRICES + group / LEFT_FRAGMENT_ROWS;
+    return o_matrix[matrix]
+                   [group % LEFT_FRAGMENT_ROWS * ROW_ELEMENTS + query_row % OUTPUT_QUERY_ROWS * LANE_COLUMNS + column];
 }
 
 // Where element 0 to 7 of a word of this lane's is staged.

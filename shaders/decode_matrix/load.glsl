@@ -33,8 +33,8 @@ uvec4 queryWord(const uvec2 row, const uint word) {
 
 // Line 4. Rows that do not exist are zeros.
 void loadQueries() {
-    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_FRAGMENT_ROWS; i++) {
-        const uint first = i / QUERY_FRAGMENT_ROWS * DIM_TILES;
+    UNROLL for (uint i = 0; i < ROW_MATRICES * QUERY_FRAGMENT_ROWS; i++) {
+        const uint first = i / QUERY_FRAGMENT_ROWS * DIM_MATRICES;
         const uint fragment_row = i % QUERY_FRAGMENT_ROWS;
         uint packed_row = first_row + rowOfColumn(i / QUERY_FRAGMENT_ROWS, fragmentKey(fragment_row));
         uint existing = min(packed_row, packedRows(item) - 1);
@@ -45,16 +45,16 @@ void loadQueries() {
             uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
-                q_tile[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS]
-                      [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
+                q_matrix[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS]
+                        [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
             }
         }
     }
 }
 
 void clearState() {
-    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES; i++) {
-        o_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < OUTPUT_MATRICES * VALUE_MATRICES; i++) {
+        o_matrix[i] = ResultMatrix(0.0);
     }
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         m_row[query_row] = BEFORE_ANY_KEY;

@@ -17,13 +17,13 @@ void finishScores(const uint key_begin) {
         terms[query_row] =
             rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
         const uint query_row = queryOf(i / ELEMENTS, e);
         if (query_row < LANE_QUERY_ROWS) {
-            float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
+            float s = s_matrix[i / ELEMENTS][e] * abs(params.score_scale);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s_tile[i / ELEMENTS][e] = withTerms(terms[query_row], fragmentKey(e / ROW_ELEMENTS), s);
+            s_matrix[i / ELEMENTS][e] = withTerms(terms[query_row], fragmentKey(e / ROW_ELEMENTS), s);
         }
     }
 }
@@ -38,14 +38,14 @@ void dropInvisible(const uint key_begin) {
         visible[query_row].y = min(visible[query_row].y, int(keys.y));
         masks[query_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
         const uint query_row = queryOf(i / ELEMENTS, e);
         if (query_row < LANE_QUERY_ROWS) {
-            float s = s_tile[i / ELEMENTS][e];
+            float s = s_matrix[i / ELEMENTS][e];
             uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
             bool seen = isVisible(visible[query_row], key) && isUnmasked(masks[query_row], key);
-            s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
+            s_matrix[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }
 }
@@ -68,11 +68,11 @@ void findTileMaximum() {
     UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
         tile_maximum[i] = vec4(BEFORE_ANY_KEY);
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint query_row = queryOf(i / ELEMENTS, i % ELEMENTS);
         if (query_row < LANE_QUERY_ROWS) {
             tile_maximum[query_row / 4][query_row % 4] =
-                max(tile_maximum[query_row / 4][query_row % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+                max(tile_maximum[query_row / 4][query_row % 4], s_matrix[i / ELEMENTS][i % ELEMENTS]);
         }
     }
     UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
@@ -90,18 +90,18 @@ void updateSoftmax(const uint key_begin) {
         m_row[query_row] = m;
         l_row[query_row] *= row_factor[query_row];
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint query_row = queryOf(i / ELEMENTS, i % ELEMENTS);
         float p = 0.0;
         if (query_row < LANE_QUERY_ROWS) {
-            p = power(fma(s_tile[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[query_row]));
+            p = power(fma(s_matrix[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[query_row]));
             l_row[query_row] += p;
             if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? query_row : 0],
                                         key_begin + fragmentKey(i % ELEMENTS / ROW_ELEMENTS))) {
                 p = 0.0;
             }
         }
-        s_tile[i / ELEMENTS][i % ELEMENTS] = p;
+        s_matrix[i / ELEMENTS][i % ELEMENTS] = p;
     }
     scaleOutput();
 }

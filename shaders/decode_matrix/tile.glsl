@@ -23,12 +23,12 @@
 //     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has
 //           FRAGMENT_ROW_ELEMENTS depths for each of WORD_DEPTHS matrices.
 //     v     VALUE_KEYS keys, STEP_KEYS of them in each of STEPS matrices. Lanes that are DEPTH_LANES apart share a key.
-//           Its columns are in VALUE_TILES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
+//           Its columns are in VALUE_MATRICES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
 //     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
 //           (matrix_layout.glsl).
-//     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_TILES
+//     s     The scores of the LEFT_FRAGMENT_ROWS keys of its k, for ROW_ELEMENTS query rows in each of ROW_MATRICES
 //           matrices.
-//     o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_TILES groups of VALUE_TILES matrices.
+//     o     OUTPUT_QUERY_ROWS of the same query rows in each of OUTPUT_MATRICES groups of VALUE_MATRICES matrices.
 //
 // Query rows are assigned to the columns of the matrices so that the first QUERY_ROW_STEP rows belong to the first
 // query row of each lane. So a matrix with few query rows needs arithmetic for few of its elements. An invocation keeps
@@ -40,7 +40,7 @@
 #include "matrix/matrix_layout.glsl"
 
 layout(constant_id = VKF_ID_ROW_SUBGROUPS) const uint ROW_SUBGROUPS = 1;
-layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1; // matrices of query rows that a subgroup owns
+layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1; // matrices of query rows that a subgroup owns
 layout(constant_id = VKF_ID_LANE_QUERY_ROWS) const uint LANE_QUERY_ROWS =
     2; // query rows of an invocation that may exist
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
@@ -53,7 +53,7 @@ const uint LANE_COLUMNS = SPLIT_PAIRS ? 1 : KEY_COLUMNS; // columns of a pair th
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint KEY_SUBGROUPS = SUBGROUPS / ROW_SUBGROUPS;
 const uint MATRIX_QUERIES = VKF_DECODE_MATRIX_QUERIES(MATRIX_COLUMNS, SPLIT_PAIRS);
-const uint SUBGROUP_ROWS = ROW_TILES * MATRIX_QUERIES;
+const uint SUBGROUP_ROWS = ROW_MATRICES * MATRIX_QUERIES;
 const uint TILE_ROWS = ROW_SUBGROUPS * SUBGROUP_ROWS;
 const uint TILE_KEYS = KEY_SUBGROUPS * MATRIX_ROWS;
 
@@ -69,29 +69,29 @@ const uint ROW_LANES = LANES / DEPTH_LANES;
 const uint WORD_DEPTHS = 8 / FRAGMENT_ROW_ELEMENTS; // matrices that a word has elements of
 const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, VKF_STORED_F16, DEPTH_LANES);
 const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, VKF_STORED_F16, ROW_LANES);
-const uint DIM_TILES = K_LANE_WORDS * WORD_DEPTHS;
+const uint DIM_MATRICES = K_LANE_WORDS * WORD_DEPTHS;
 
 const uint STEPS = KEY_COLUMNS; // matrices of p for the keys of a tile
-const uint STEP_TILE_KEYS = MATRIX_DEPTH / KEY_COLUMNS;
+const uint STEP_MATRIX_KEYS = MATRIX_DEPTH / KEY_COLUMNS;
 const uint STEP_KEYS = FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
 const uint VALUE_KEYS = STEPS * STEP_KEYS;
-const uint V_LANE_PAIRS = V_LANE_WORDS * 4;                         // of columns
-const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS;          // columns or pairs of columns
-const uint TILE_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
-const uint VALUE_TILES = (V_LANE_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
+const uint V_LANE_PAIRS = V_LANE_WORDS * 4;                           // of columns
+const uint V_LANE_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS;            // columns or pairs of columns
+const uint MATRIX_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
+const uint VALUE_MATRICES = (V_LANE_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
 
 const uint QUERY_ROW_STEP = VKF_QUERY_ROW_STEP(DEPTH_LANES, SPLIT_PAIRS);
 const uint OUTPUT_QUERY_ROWS = ROW_ELEMENTS / LANE_COLUMNS;
-const uint OUTPUT_TILES = KEY_COLUMNS == 2 ? 1 : ROW_TILES;
+const uint OUTPUT_MATRICES = KEY_COLUMNS == 2 ? 1 : ROW_MATRICES;
 
 // The query row that an element of s belongs to.
-uint queryOf(const uint row_tile, const uint element) {
-    return row_tile * ROW_ELEMENTS + element % ROW_ELEMENTS;
+uint queryOf(const uint row_matrix, const uint element) {
+    return row_matrix * ROW_ELEMENTS + element % ROW_ELEMENTS;
 }
 
 // The query row that an element of o belongs to.
-uint outputQuery(const uint output_tile, const uint element) {
-    return output_tile * OUTPUT_QUERY_ROWS + element % ROW_ELEMENTS / LANE_COLUMNS;
+uint outputQuery(const uint output_matrix, const uint element) {
+    return output_matrix * OUTPUT_QUERY_ROWS + element % ROW_ELEMENTS / LANE_COLUMNS;
 }
 
 // Who has a column of a result: the number of the element in its row, and the number of the lane among the lanes that
@@ -112,16 +112,16 @@ uvec2 holderOfColumn(const uint column) {
     return holder;
 }
 
-// The subgroup's row that stands in a column of matrix number row_tile of q and s.
-uint rowOfColumn(const uint row_tile, const uint column) {
+// The subgroup's row that stands in a column of matrix number row_matrix of q and s.
+uint rowOfColumn(const uint row_matrix, const uint column) {
     uvec2 holder = holderOfColumn(column);
-    return queryOf(row_tile, holder.x) * QUERY_ROW_STEP + holder.y;
+    return queryOf(row_matrix, holder.x) * QUERY_ROW_STEP + holder.y;
 }
 
-// The subgroup's row that stands in a column of matrix number output_tile of p and o.
-uint rowOfOutput(const uint output_tile, const uint column) {
+// The subgroup's row that stands in a column of matrix number output_matrix of p and o.
+uint rowOfOutput(const uint output_matrix, const uint column) {
     uvec2 holder = holderOfColumn(column);
-    return outputQuery(output_tile, holder.x) * QUERY_ROW_STEP + holder.y;
+    return outputQuery(output_matrix, holder.x) * QUERY_ROW_STEP + holder.y;
 }
 
 // Element 0 or 1 of two 16-bit elements.

@@ -16,7 +16,7 @@ const uint STAGED_SIDE = ROWS_OF_PAIRS ? MATRIX_COLUMNS : MATRIX_ROWS;
 const uint SIDE_WORDS = STAGED_SIDE / 8;
 const uint P_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 8; // words of a matrix
 
-shared uvec4 p_stage[KEY_COLUMNS == 1 ? SUBGROUPS * ROW_TILES * P_WORDS : 1];
+shared uvec4 p_stage[KEY_COLUMNS == 1 ? SUBGROUPS * ROW_MATRICES * P_WORDS : 1];
 
 // With two columns of each key, a word has a probability twice, for both depths of its key.
 const uint P_ROW = VKF_DECODE_P_ROW(MATRIX_ROWS);
@@ -43,23 +43,23 @@ vec4 sumOverKeys(vec4 x) {
 }
 
 void loadStagedProbabilities() {
-    const uint begin = subgroup * ROW_TILES * P_WORDS;
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    const uint begin = subgroup * ROW_MATRICES * P_WORDS;
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e += 2) {
             uint key = fragmentKey(e / ROW_ELEMENTS);
             uint row = lane_position.y + elementPosition(e % ROW_ELEMENTS).y; // row of q, counted within the matrix
             uint side = ROWS_OF_PAIRS ? key : row;
             uint in_side = ROWS_OF_PAIRS ? row : key;
             p_stage[begin + r * P_WORDS + side * SIDE_WORDS + in_side / 8][in_side / 2 % 4] =
-                packProbabilities(s_tile[r][e], s_tile[r][e + 1]);
+                packProbabilities(s_matrix[r][e], s_matrix[r][e + 1]);
         }
     }
     stageBarrier();
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         if (ROWS_OF_PAIRS) {
-            coopMatLoad(p_tile[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutRowMajor);
+            coopMatLoad(p_matrix[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutRowMajor);
         } else {
-            coopMatLoad(p_tile[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutColumnMajor);
+            coopMatLoad(p_matrix[r], p_stage, begin + r * P_WORDS, SIDE_WORDS, gl_CooperativeMatrixLayoutColumnMajor);
         }
     }
 }
@@ -67,7 +67,7 @@ void loadStagedProbabilities() {
 void stagePairs() {
     UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
         UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
-            float p = s_tile[0][fragment_row * ROW_ELEMENTS + query_row];
+            float p = s_matrix[0][fragment_row * ROW_ELEMENTS + query_row];
             if (ownsRows()) {
                 p_pairs[subgroup * P_PAIRS + rowOfQuery(query_row) * P_ROW + fragmentKey(fragment_row)] =
                     packProbabilities(p, p);
@@ -84,7 +84,7 @@ uint halvesOfColumn(const uint column) {
     return column % 2 == 0 ? 0x0000ffffu : 0xffff0000u;
 }
 
-// Makes p_tile from the probabilities in s_tile.
+// Makes p_matrix from the probabilities in s_matrix.
 void turnProbabilities() {
     stageBarrier();
     if (KEY_COLUMNS == 1) {
@@ -99,7 +99,7 @@ void turnProbabilities() {
         UNROLL for (uint key = 0; key < VALUE_KEYS; key++) {
             const uint pair = p_pairs[begin + valueKey(key)] & halvesOfColumn(column);
             UNROLL for (uint i = 0; i < LANE_COLUMNS; i++) {
-                p_tile[key / STEP_KEYS][fragment_row * FRAGMENT_ROW_ELEMENTS + key % STEP_KEYS * LANE_COLUMNS + i] =
+                p_matrix[key / STEP_KEYS][fragment_row * FRAGMENT_ROW_ELEMENTS + key % STEP_KEYS * LANE_COLUMNS + i] =
                     halfOfPair(pair, i);
             }
         }

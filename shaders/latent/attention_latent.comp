@@ -18,8 +18,8 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v
-// is a view of k, k serves as v too. The subgroups share every step of a tile:
+// A workgroup owns ROW_MATRICES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where
+// v is a view of k, k serves as v too. The subgroups share every step of a tile:
 //
 //     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
 //          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
@@ -52,7 +52,7 @@
 #include "matrix/matrix_layout.glsl"
 
 layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
-layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
+layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 
 #include "latent/tile.glsl"
 
@@ -72,25 +72,25 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 
 // Line 8: s = q k^T over the subgroup's depths, without the scale.
 void computeProducts() {
-    ResultMatrix s_tile = ResultMatrix(0.0);
+    ResultMatrix s_matrix = ResultMatrix(0.0);
     uint begin = keyMatrix() * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
-    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
-        RightMatrix k_tile;
-        coopMatLoad(k_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
-        s_tile = coopMatMulAdd(q_tile[i], k_tile, s_tile);
+    UNROLL for (uint i = 0; i < DIM_MATRICES; i++) {
+        RightMatrix k_matrix;
+        coopMatLoad(k_matrix, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
+        s_matrix = coopMatMulAdd(q_matrix[i], k_matrix, s_matrix);
     }
-    coopMatStore(s_tile, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatStore(s_matrix, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
 }
 
 #include "latent/softmax.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         ResultMatrix factors;
         coopMatLoad(factors, s_stage, firstPartial(r), MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
-        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-            o_tile[r * VALUE_TILES + i] *= factors;
+        UNROLL for (uint i = 0; i < VALUE_MATRICES; i++) {
+            o_matrix[r * VALUE_MATRICES + i] *= factors;
         }
     }
 }
@@ -99,17 +99,18 @@ void scaleOutput() {
 void accumulateOutput() {
     scaleOutput();
     UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
-        LeftMatrix p_tile[ROW_TILES];
-        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            coopMatLoad(p_tile[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
+        LeftMatrix p_matrix[ROW_MATRICES];
+        UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+            coopMatLoad(p_matrix[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
-        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_TILES * SIDE_WORDS;
-        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-            RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                o_tile[r * VALUE_TILES + i] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + i]);
+        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_MATRICES * SIDE_WORDS;
+        UNROLL for (uint i = 0; i < VALUE_MATRICES; i++) {
+            RightMatrix v_matrix;
+            coopMatLoad(v_matrix, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+                o_matrix[r * VALUE_MATRICES + i] =
+                    coopMatMulAdd(p_matrix[r], v_matrix, o_matrix[r * VALUE_MATRICES + i]);
             }
         }
     }
@@ -160,7 +161,7 @@ void attend() {
 
 // Line 5, and what the rows of this invocation need in every tile.
 void beginRows() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         uint head = queryHead(item, packedRow(r));
         uint query_row = queryRow(packedRow(r));
         slope[r] = slopeOf(head);
@@ -170,8 +171,8 @@ void beginRows() {
         m[r] = BEFORE_ANY_KEY;
         l[r] = 0.0;
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
-        o_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * VALUE_MATRICES; i++) {
+        o_matrix[i] = ResultMatrix(0.0);
     }
 }
 

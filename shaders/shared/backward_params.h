@@ -104,7 +104,7 @@ struct BackwardTable {
  *                                   matrix into different banks.
  * VKF_BACKWARD_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
  */
-#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups)-1) / (subgroups))
+#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRICES(dim, side) + (subgroups)-1) / (subgroups))
 #define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                            \
     VKF_MATRIX_ROW_WORDS(VKF_BACKWARD_SHARE(dim, unit, subgroups) * (subgroups), unit)
 #define VKF_BACKWARD_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)

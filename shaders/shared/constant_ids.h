@@ -76,8 +76,8 @@
 #define VKF_ID_LOCKSTEP 54              /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* Tiles of several folders. */
-#define VKF_ID_WHOLE_WORDS 57 /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
-#define VKF_ID_ROW_TILES 55   /* matrices of query rows that a subgroup owns */
+#define VKF_ID_WHOLE_WORDS 57  /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
+#define VKF_ID_ROW_MATRICES 55 /* matrices of query rows that a subgroup owns */
 
 /* scalar: the tile of path scalar, and of the kernels that include its files. */
 #define VKF_ID_ROW_LANES 39      /* invocations that share a query row, a power of two */
@@ -89,7 +89,7 @@
 #define VKF_ID_KEY_OUTER 38      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
 /* coopmat. */
-#define VKF_ID_KEY_TILES 56       /* number of matrices side by side in a tile of keys */
+#define VKF_ID_KEY_MATRICES 56    /* number of matrices side by side in a tile of keys */
 #define VKF_ID_OUTPUT_WORDS 58    /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
 #define VKF_ID_SHARED_DEPTHS 111  /* depths of q that lie in shared memory, not in registers */
 #define VKF_ID_PARTS_ARE_BF16 108 /* bool: parts are bf16; else fp16 */
@@ -144,7 +144,7 @@
 #define VKF_ID_CHUNK_VISITED 94  /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
 /* backward_coopmat: the tile on cooperative matrices. */
-#define VKF_ID_OWNED_TILES 95     /* matrices of rows or keys that a subgroup owns */
+#define VKF_ID_OWNED_MATRICES 95  /* matrices of rows or keys that a subgroup owns */
 #define VKF_ID_VISITED_STEPS 96   /* steps of a visited tile; a step fills the depth and the columns of a matrix */
 #define VKF_ID_TWO_STAGES 97      /* bool: shared memory has two visited tiles */
 #define VKF_ID_DEPTH_SUBGROUPS 98 /* subgroups that share owned rows or keys, and divide the columns of all tensors */

@@ -23,17 +23,17 @@
 
 /* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Each row has one word of
  * padding, so that the rows of a matrix start in different banks. */
-#define VKF_MATRIX_TILES(dim, depth) (((dim) + (depth)-1) / (depth))
+#define VKF_MATRICES(dim, depth) (((dim) + (depth)-1) / (depth))
 #define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
 #define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                                 \
-    ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                        \
-               VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, columns), columns)))
+    ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRICES(head_dim, depth), depth) +                                            \
+               VKF_MATRIX_ROW_WORDS(VKF_MATRICES(value_dim, columns), columns)))
 /* The memory of one subgroup before and after the loop over keys. During the loop, k and v use the same memory. The
- * subgroup loads q through it, VKF_MATRIX_STAGED_TILES matrices of a row at a time. It stores o through it, two fp32
+ * subgroup loads q through it, VKF_STAGED_MATRICES matrices of a row at a time. It stores o through it, two fp32
  * matrices at a time. */
-#define VKF_MATRIX_STAGED_TILES 4
+#define VKF_STAGED_MATRICES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                            \
-    VKF_MAX_WORDS((matrix_rows)*VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
+    VKF_MAX_WORDS((matrix_rows)*VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, depth), (matrix_rows) * (columns) / 2)
 /* The depths of q that lie in shared memory during the loop over keys. */
 #define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                            \
     ((depths) == 0 ? 0 : (tile_rows)*VKF_MATRIX_ROW_WORDS(depths, depth))
@@ -102,12 +102,12 @@
 /* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
 #define VKF_MOST_LANE_QUERY_ROWS 4
 /* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
- * VKF_LATENT_TILES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the tile
- * that k and v share, with one word of padding. */
-#define VKF_LATENT_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups)-1) / (subgroups))
+ * VKF_LATENT_MATRICES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the
+ * tile that k and v share, with one word of padding. */
+#define VKF_LATENT_MATRICES(dim, side, subgroups) ((VKF_MATRICES(dim, side) + (subgroups)-1) / (subgroups))
 #define VKF_LATENT_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                    \
-    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),          \
-                                       VKF_LATENT_TILES(value_dim, side, subgroups) * (subgroups)),                    \
+    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_MATRICES(head_dim, side, depth_subgroups) * (depth_subgroups),       \
+                                       VKF_LATENT_MATRICES(value_dim, side, subgroups) * (subgroups)),                 \
                          side)
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words. VKF_PRODUCT_WORDS: a step
  * of a and a step of b, with one word of padding in each row. VKF_PRODUCT_OUTPUT_WORDS: one matrix of each subgroup,

@@ -19,8 +19,8 @@ inline constexpr uint64_t multiprocessors = 132;
 // A tile before matrix shape and head dimensions are known. lab/log-0.4.md has the measurements.
 struct CoopmatCandidate {
     uint32_t subgroups;
-    uint32_t rowTiles;
-    uint32_t keyTiles;
+    uint32_t rowMatrices;        // of a subgroup
+    uint32_t keyUnits;           // as in CoopmatTile
     uint32_t mostDim;            // of q and v, whichever is larger
     uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
 };

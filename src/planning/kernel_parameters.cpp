@@ -166,8 +166,8 @@ Constants tileConstants(const DecodeTile& tile) {
 Constants tileConstants(const CoopmatTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_KEY_TILES] = tile.keyMatrices();
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
+    c[VKF_ID_KEY_MATRICES] = tile.keyMatrices();
     c[VKF_ID_SHARED_DEPTHS] = tile.sharedDepths;
     setLayout(tile.layout, c);
     return c;
@@ -178,7 +178,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
     c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
     c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;
     c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
@@ -190,7 +190,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
 Constants tileConstants(const LatentTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_LATENT_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;
@@ -203,8 +203,8 @@ Constants tileConstants(const ProductTile& tile) {
     c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
+    c[VKF_ID_KEY_MATRICES] = tile.keyMatrices;
     c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = tile.layout.fragmentRowElements();
     c[VKF_ID_STEP_DIM] = tile.step() / 4;
     c[VKF_ID_STEP_KEYS] = tile.step();
@@ -237,7 +237,7 @@ Constants tileConstants(const BackwardMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
-    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_OWNED_MATRICES] = tile.ownedMatrices;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_TWO_STAGES] = tile.twoStages ? 1 : 0;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
@@ -249,7 +249,7 @@ Constants tileConstants(const BackwardSumTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
-    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_OWNED_MATRICES] = tile.ownedMatrices;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
     setLayout(tile.layout, c);

@@ -27,8 +27,8 @@ CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const Ma
     CoopmatTile tile;
     tile.layout = layout;
     tile.subgroups = candidate.subgroups;
-    tile.rowTiles = candidate.rowTiles;
-    tile.keyTiles = candidate.keyTiles;
+    tile.rowMatrices = candidate.rowMatrices;
+    tile.keyUnits = candidate.keyUnits;
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
@@ -65,7 +65,7 @@ Rejection otherProblem(const Coopmat& chip, const CoopmatCandidate& candidate, c
 
 // Small tiles are taken where large ones would leave multiprocessors idle.
 bool isLarge(const Coopmat& chip, const CoopmatTile& tile) {
-    return tile.subgroups > chip.subgroupsOfFewRows || tile.rowTiles > 1;
+    return tile.subgroups > chip.subgroupsOfFewRows || tile.rowMatrices > 1;
 }
 
 // With fewer workgroups than these, another tile or more splits are better.
@@ -74,10 +74,10 @@ uint64_t leastWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const Til
     if (!isLarge(chip, tile) && tile.subgroups == chip.subgroupsOfFewRows && keySplits == KeySplits::none) {
         return chip.fewSmallWorkgroups;
     }
-    if (tile.rowTiles > 1 && tile.subgroups > chip.subgroupsOfFewRows && isUneven(problem)) {
+    if (tile.rowMatrices > 1 && tile.subgroups > chip.subgroupsOfFewRows && isUneven(problem)) {
         return enoughUnderMasks(chip, tile);
     }
-    if (tile.rowTiles > 1 && tile.subgroups == chip.subgroupsOfFewRows && endsEarly(problem)) {
+    if (tile.rowMatrices > 1 && tile.subgroups == chip.subgroupsOfFewRows && endsEarly(problem)) {
         return chip.moreThanOneWave;
     }
     return enoughWorkgroups(chip, tile);
@@ -149,11 +149,11 @@ uint32_t CoopmatTile::sharedBytes() const {
 }
 
 uint32_t CoopmatTile::registers() const {
-    const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
-    const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.columns);
-    const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimTiles / 2;
+    const uint32_t dimMatrices = VKF_MATRICES(headDim, layout.depth);
+    const uint32_t valueMatrices = VKF_MATRICES(valueDim, layout.columns);
+    const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimMatrices / 2;
     const uint32_t ofBias = layout.elements() * keyMatrices() * biasBits / 32;
-    return rowTiles * (ofQ + layout.elements() * (parts() * keyMatrices() + valueTiles) + ofBias);
+    return rowMatrices * (ofQ + layout.elements() * (parts() * keyMatrices() + valueMatrices) + ofBias);
 }
 
 // Under a boolean mask all of q is in registers.
@@ -163,7 +163,7 @@ uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& p
     if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.crowdedRegisters) {
         return 0;
     }
-    const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;
+    const uint32_t ofDepth = tile.rowMatrices * layout.rows * layout.depth / layout.lanes / 2;
     tile.sharedDepths = (chip.freedRegisters + ofDepth - 1) / ofDepth;
     while (tile.sharedDepths > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
         tile.sharedDepths--;
@@ -172,7 +172,7 @@ uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& p
 }
 
 std::string CoopmatTile::text(uint32_t splits) const {
-    return tileText(TunedCoopmatTile{subgroups, rowTiles, keyTiles, splits});
+    return tileText(TunedCoopmatTile{subgroups, rowMatrices, keyUnits, splits});
 }
 
 bool staysBusyUnderMasks(const CoopmatTile& tile, const Caps& caps, const TileProblem& problem) {
@@ -189,7 +189,7 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
         device, problem,
         [&](const TuningEntry& entry) {
             const TunedCoopmatTile& t = entry.coopmat;
-            return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, caps, layout, problem),
+            return CoopmatPlan{tileOf({t.subgroups, t.rowMatrices, t.keyUnits, VKF_MAX_DIM}, caps, layout, problem),
                                t.splits};
         },
         [](const CoopmatTile&) { return Rejection{}; }, search);

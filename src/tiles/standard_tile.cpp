@@ -17,8 +17,8 @@ constexpr uint32_t wordElements = 8; // of 16 bits
 // A tile before matrix shape and head dimensions are known.
 struct ProductCandidate {
     uint32_t subgroups;
-    uint32_t rowTiles;
-    uint32_t keyTiles;
+    uint32_t rowMatrices;
+    uint32_t keyMatrices;
     uint32_t stepDepths;
 };
 
@@ -40,7 +40,7 @@ constexpr uint32_t mostSoftmaxInvocations = 512;
 
 uint32_t ProductTile::sharedBytes() const {
     const uint32_t stepWords = step() / wordElements;
-    const uint32_t valueWords = VKF_MATRIX_TILES(valueDim, layout.columns) * layout.columns / wordElements;
+    const uint32_t valueWords = VKF_MATRICES(valueDim, layout.columns) * layout.columns / wordElements;
     const uint32_t scores = VKF_PRODUCT_WORDS(rows(), stepWords, keys(), stepWords);
     const uint32_t output = VKF_PRODUCT_WORDS(rows(), stepWords, step(), valueWords);
     const uint32_t onTheWayOut = VKF_PRODUCT_OUTPUT_WORDS(subgroups, layout.rows, layout.columns);
@@ -48,12 +48,13 @@ uint32_t ProductTile::sharedBytes() const {
 }
 
 uint32_t ProductTile::registers() const {
-    return layout.elements() * rowTiles * std::max(keyTiles, VKF_MATRIX_TILES(valueDim, layout.columns));
+    return layout.elements() * rowMatrices * std::max(keyMatrices, VKF_MATRICES(valueDim, layout.columns));
 }
 
 // Path standard does not split keys.
 std::string ProductTile::text(uint32_t /*splits*/) const {
-    return tileText({{"subgroups", subgroups}, {"rowTiles", rowTiles}, {"keyTiles", keyTiles}, {"chunkKeys", step()}});
+    return tileText(
+        {{"subgroups", subgroups}, {"rowTiles", rowMatrices}, {"keyTiles", keyMatrices}, {"chunkKeys", step()}});
 }
 
 ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
@@ -61,7 +62,7 @@ ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, cons
     TileSearch<TilePlan<ProductTile>> search;
     for (const ProductCandidate& candidate : productCandidates) {
         const ProductTile tile{
-            layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
+            layout,          candidate.subgroups, candidate.rowMatrices, candidate.keyMatrices, candidate.stepDepths,
             problem.valueDim};
         search.consider(TilePlan<ProductTile>{tile}, problem.workgroups(tile.rows()),
                         firstOf({

@@ -53,13 +53,13 @@ constexpr std::array scalarMembers = {&TunedScalarTile::groups,     &TunedScalar
                                       &TunedScalarTile::splits};
 constexpr std::array coopmatFields = {TuningField{"subgroups", 1, 64}, TuningField{"rowTiles", 1, 4},
                                       TuningField{"keyTiles", 1, 8}, TuningField{"splits", 1, VKF_MAX_SPLITS}};
-constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowTiles,
-                                       &TunedCoopmatTile::keyTiles, &TunedCoopmatTile::splits};
+constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowMatrices,
+                                       &TunedCoopmatTile::keyUnits, &TunedCoopmatTile::splits};
 
 constexpr std::array backwardFields = {TuningField{"subgroups", 1, 64}, TuningField{"ownedTiles", 1, 4},
                                        TuningField{"steps", 1, 8}, TuningField{"stages", 1, 2},
                                        TuningField{"depthSubgroups", 1, 2}};
-constexpr std::array backwardMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedTiles,
+constexpr std::array backwardMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedMatrices,
                                         &TunedBackwardTile::steps, &TunedBackwardTile::stages,
                                         &TunedBackwardTile::depthSubgroups};
 

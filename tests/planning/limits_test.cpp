@@ -97,7 +97,7 @@ uint64_t ownedRows(const vkf::Phase& phase) {
     return phase.variant.kernel == Kernel::backwardScalar
                ? c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_OWNED_LANES] * c[VKF_ID_THREAD_OWNED]
                : c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_SUBGROUP_LANES] / c[VKF_ID_DEPTH_SUBGROUPS] *
-                     c[VKF_ID_OWNED_TILES] * c[VKF_ID_MATRIX_ROWS];
+                     c[VKF_ID_OWNED_MATRICES] * c[VKF_ID_MATRIX_ROWS];
 }
 
 } // namespace

@@ -53,8 +53,8 @@ TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[ti
 TEST_CASE("p and the words on their way count in the loop over tiles of an AMD device", "[tiles]") {
     const vkf::Caps amd = amdCaps();
     const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(64, 16, 16, 16);
-    const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
-        return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowTiles, keyTiles, dim, dim}, amd);
+    const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowMatrices, uint32_t keyUnits, uint32_t dim) {
+        return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowMatrices, keyUnits, dim, dim}, amd);
     };
     const vkf::Rejection manyP = rejectionOf(4, 2, 4, 64);
     CHECK(spills(manyP));
@@ -77,7 +77,7 @@ TEST_CASE("p and the words on their way count in the loop over tiles of an AMD d
     CHECK(vkf::spillsOnAmd(gathering, amd).value == 96);
     CHECK(vkf::spillsOnAmd(gathering, amd).limit == 90);
     const vkf::TileProblem prefill = {64, 64, 4096, 16, false, 4096, true};
-    CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyTiles == 2);
+    CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyUnits == 2);
 }
 
 TEST_CASE("an AMD device has an o of more than 64 registers in memory on path decode", "[tiles]") {

@@ -61,7 +61,7 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
     const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
     if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
-        constants[VKF_ID_ROW_TILES] = masked.rowTiles;
+        constants[VKF_ID_ROW_MATRICES] = masked.rowMatrices;
         constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
         constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
         phase->items = mapItems;
@@ -71,7 +71,7 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
         phase->items = mapItems * tilesOfMapTile;
     }
     if (rowClass != VKF_ROWS_DENSE) { // dense rows do not walk over the map
-        constants[VKF_ID_KEY_TILES] = masked.keyMatrices;
+        constants[VKF_ID_KEY_MATRICES] = masked.keyMatrices;
     }
 }
 

@@ -55,7 +55,7 @@ std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const Coopma
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, device.caps, problem)) {
         return {};
     }
-    return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
+    return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowMatrices,
                         tile.keyMatrices(), sharedDepths, outputWords};
 }
 

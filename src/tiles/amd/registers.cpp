@@ -36,13 +36,13 @@ Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
 
 Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const Chip::Spills& chip = chipOf(caps).spills;
-    const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
-    const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
-    const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
-    const uint32_t ofP = operandRegisters * tile.rowTiles * (tile.keys() / tile.layout.depth);
+    const uint32_t dimMatrices = VKF_MATRICES(tile.headDim, tile.layout.depth);
+    const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimMatrices / 2;
+    const uint32_t held = tile.registers() + tile.rowMatrices * (operandRegisters * dimMatrices - halved);
+    const uint32_t ofP = operandRegisters * tile.rowMatrices * (tile.keys() / tile.layout.depth);
     const uint32_t most = tile.biasBits != 0 ? chip.mostCoopmatLoopWithBias : chip.mostCoopmatLoop;
-    const uint32_t valueTiles = VKF_MATRIX_TILES(tile.valueDim, tile.layout.columns);
-    const uint32_t kept = tile.rowTiles * (operandRegisters * dimTiles + tile.layout.elements() * valueTiles);
+    const uint32_t valueMatrices = VKF_MATRICES(tile.valueDim, tile.layout.columns);
+    const uint32_t kept = tile.rowMatrices * (operandRegisters * dimMatrices + tile.layout.elements() * valueMatrices);
     const bool gathers = tile.gathersPacked && tile.biasBits != 0;
     return firstOf({
         beyond(held, chip.mostCoopmat),
@@ -58,9 +58,9 @@ Rejection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
 
 Rejection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
     const Chip::Spills& chip = chipOf(caps).spills;
-    const uint32_t dimTiles = VKF_LATENT_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
-    const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
-    return beyond(tile.registers() + operandRegisters * dimTiles - halved, chip.mostLatent);
+    const uint32_t dimMatrices = VKF_LATENT_MATRICES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
+    const uint32_t halved = dimMatrices * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
+    return beyond(tile.registers() + operandRegisters * dimMatrices - halved, chip.mostLatent);
 }
 
 } // namespace vkf

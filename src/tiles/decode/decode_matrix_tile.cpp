@@ -41,12 +41,12 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
     const bool fillsHalf = !problem.moreRows && problem.rows <= tile.columns / 2;
     tile.keyColumns = fillsHalf && problem.valueDim >= chip.leastDimOfTwoColumns ? 2 : 1;
     const uint32_t queries = std::max(tile.matrixQueries(), 1U);
-    tile.rowTiles = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
+    tile.rowMatrices = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
     tile.rowSubgroups =
-        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowTiles * queries)), mostRowSubgroups));
+        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowMatrices * queries)), mostRowSubgroups));
     tile.keySubgroups = std::max(subgroups / tile.rowSubgroups, 1U);
     // The first query row of each lane along the depth has the first rows.
-    const uint64_t most = uint64_t{tile.rowTiles} * queries;
+    const uint64_t most = uint64_t{tile.rowMatrices} * queries;
     const uint64_t rows = problem.moreRows ? most : std::min(problem.rows, most);
     const uint32_t queryRowStep = std::max(tile.queryRowStep(), 1U);
     tile.laneQueryRows = std::max(static_cast<uint32_t>((rows + queryRowStep - 1) / queryRowStep), 1U);
@@ -103,7 +103,7 @@ uint32_t DecodeMatrixTile::matrixQueries() const { return VKF_DECODE_MATRIX_QUER
 uint32_t DecodeMatrixTile::queryRowStep() const { return VKF_QUERY_ROW_STEP(layout.columnLanes() + 1, splitsPairs()); }
 
 uint32_t DecodeMatrixTile::stagedWordsOfP() const {
-    return keyColumns == 1 ? rowTiles * layout.rows * columns / 2 : columns / 2 * VKF_DECODE_P_ROW(layout.rows);
+    return keyColumns == 1 ? rowMatrices * layout.rows * columns / 2 : columns / 2 * VKF_DECODE_P_ROW(layout.rows);
 }
 
 uint32_t DecodeMatrixTile::sharedBytes() const {
@@ -112,7 +112,7 @@ uint32_t DecodeMatrixTile::sharedBytes() const {
     const uint32_t rowLanes = layout.lanes / (layout.columnLanes() + 1);
     const uint32_t stagedColumns = VKF_LANE_WORDS(valueDim, VKF_STORED_F16, rowLanes) * 8 * rowLanes;
     const uint32_t pairs = subgroups * queryRowStep() * VKF_DECODE_STAGED_ROW(stagedColumns);
-    const uint32_t statePairs = subgroups * rowTiles * matrixQueries();
+    const uint32_t statePairs = subgroups * rowMatrices * matrixQueries();
     return (pairs + statePairs) * VKF_WORD_BYTES / 2 + subgroups * stagedWordsOfP() * VKF_WORD_BYTES / 4 + flags;
 }
 
@@ -134,12 +134,14 @@ uint32_t DecodeMatrixTile::registers() const {
     // q, o and s of as many query rows as a matrix has rows. The tile's matrices have fewer columns.
     const uint32_t ofOutput = (valuePairs * 2 / keyColumns + fragmentRows - 1) / fragmentRows * layout.elements();
     const uint32_t ofQueries = ofRows + ofOutput + layout.elements();
-    return ofK + ofV + elementRegisters(*this) + ofQueries * rowTiles * columns / layout.rows;
+    return ofK + ofV + elementRegisters(*this) + ofQueries * rowMatrices * columns / layout.rows;
 }
 
 std::string DecodeMatrixTile::text(uint32_t splits) const {
-    return tileText(
-        {{"rowSubgroups", rowSubgroups}, {"rowTiles", rowTiles}, {"keySubgroups", keySubgroups}, {"splits", splits}});
+    return tileText({{"rowSubgroups", rowSubgroups},
+                     {"rowTiles", rowMatrices},
+                     {"keySubgroups", keySubgroups},
+                     {"splits", splits}});
 }
 
 void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,

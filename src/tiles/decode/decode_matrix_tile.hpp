@@ -17,7 +17,7 @@ namespace vkf {
 struct DecodeMatrixTile {
     MatrixLayout layout;
     uint32_t columns = 0;      // of a result
-    uint32_t rowTiles = 0;     // matrices of query rows of a subgroup
+    uint32_t rowMatrices = 0;  // matrices of query rows of a subgroup
     uint32_t rowSubgroups = 0; // 0 = no tile
     uint32_t keySubgroups = 0;
     uint32_t laneQueryRows = 0; // query rows of one invocation that can exist
@@ -30,7 +30,7 @@ struct DecodeMatrixTile {
     uint32_t keyColumns = 1; // columns of v that a matrix has of each key
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
-    uint32_t rows() const { return rowSubgroups * rowTiles * matrixQueries(); }
+    uint32_t rows() const { return rowSubgroups * rowMatrices * matrixQueries(); }
     uint32_t keys() const { return keySubgroups * layout.rows; }
     bool splitsPairs() const { return keyColumns == 2 && !layout.pairsInLane(); }
     uint32_t matrixQueries() const; // query rows that one matrix takes
