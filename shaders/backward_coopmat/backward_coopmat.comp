@@ -33,9 +33,9 @@
 // subgroups own the same rows or keys. Each takes half of the depth of lines 10 and 13, and half of the columns of the
 // sums. They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
-//     k, v or q, dout     OWNED_MATRICES x HEAD_DEPTHS and VALUE_DEPTHS matrices
+//     k, v or q, dout     OWNED_MATRICES x HEAD_SLICES and VALUE_SLICES matrices
 //     s, dp               2 x OWNED_MATRICES x STEP_MATRICES matrices
-//     p, ds               2 x OWNED_MATRICES x STEP_DEPTHS matrices
+//     p, ds               2 x OWNED_MATRICES x STEP_SLICES matrices
 //     dk, dv or dq        OWNED_MATRICES x HEAD_COLUMNS and VALUE_COLUMNS matrices
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -13,7 +13,7 @@ const uint HEAD_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_
 const uint VALUE_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
 const uint HEAD_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint VALUE_WORDS = (VALUE_DIM + 7) / 8;
-const uint DEPTH_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
+const uint SLICE_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
 
 // A stage has the rows of q or k of a visited tile, then those of dout or v.
@@ -39,8 +39,8 @@ uvec2 first_heads, first_values; // addresses of the first head that is visited
 uvec2 visited_states;            // if rows are visited: the address of the state of row 0 of the walk's head
 
 // k and v of the owned keys, or q and dout of the owned rows.
-LeftMatrix head_matrix[OWNED_MATRICES * HEAD_DEPTHS];
-LeftMatrix value_matrix[OWNED_MATRICES * VALUE_DEPTHS];
+LeftMatrix head_matrix[OWNED_MATRICES * HEAD_SLICES];
+LeftMatrix value_matrix[OWNED_MATRICES * VALUE_SLICES];
 
 // The sums: dv of OWNED_MATRICES x VALUE_COLUMNS matrices, then dk or dq of OWNED_MATRICES x HEAD_COLUMNS matrices.
 const uint FIRST_HEAD_SUM = OWNED_MATRICES * VALUE_COLUMNS;
@@ -53,7 +53,7 @@ shared uint overflowed; // not 0: a ds of a full tile did
 
 // Matrices of pairs of one step: scores, then dp. The invocation turns them into p and ds, the operands of the sums.
 ResultMatrix pair_matrix[2 * SCORE_MATRICES];
-LeftMatrix operand_matrix[2 * OWNED_MATRICES * STEP_DEPTHS];
+LeftMatrix operand_matrix[2 * OWNED_MATRICES * STEP_SLICES];
 
 // If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
 vec2 own_state[OWNS_KEYS ? 1 : LANE_QUERY_ROWS];

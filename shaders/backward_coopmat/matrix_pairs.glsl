@@ -40,14 +40,14 @@ const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 // Visited rows or keys of a step. It fills the columns of pairs and the depth of sums.
 const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
 const uint STEP_MATRICES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
-const uint STEP_DEPTHS = STEP / MATRIX_DEPTH;     // operands of sums side by side
+const uint STEP_SLICES = STEP / MATRIX_DEPTH;     // operands of sums side by side
 const uint VISITED = VISITED_STEPS * STEP;
 const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
 const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
 
 // Matrices of the subgroup: operands, and columns of sums.
-const uint HEAD_DEPTHS = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint VALUE_DEPTHS = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint HEAD_SLICES = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint VALUE_SLICES = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
 const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 

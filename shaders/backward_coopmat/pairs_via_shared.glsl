@@ -84,8 +84,8 @@ void makeOperands() {
         stageBarrier();
         stagePairs(r, begin);
         stageBarrier();
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
-            coopMatLoad(operand_matrix[r * STEP_DEPTHS + depth], via_shared, begin + depth * DEPTH_WORDS, OPERAND_ROW,
+        UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {
+            coopMatLoad(operand_matrix[r * STEP_SLICES + slice], via_shared, begin + slice * SLICE_WORDS, OPERAND_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }

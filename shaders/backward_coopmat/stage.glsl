@@ -36,7 +36,7 @@ uvec4 matrixWord(const HalfRows rows, const uint type, const uint row, const uin
 }
 
 // A subgroup loads VKF_STAGED_MATRICES operands at a time through its part of shared memory.
-const uint CHUNK_WORDS = VKF_STAGED_MATRICES * DEPTH_WORDS; // words in a row
+const uint CHUNK_WORDS = VKF_STAGED_MATRICES * SLICE_WORDS; // words in a row
 const uint CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, MATRIX_DEPTH);
 
 const uint LANE_CHUNK_WORDS = MATRIX_ROWS * CHUNK_WORDS / LANES; // of an invocation
@@ -54,19 +54,19 @@ void stageChunk(const HalfRows rows, const uint type, const uint dim, const uint
     }
 }
 
-// Loads the operands of a tensor into `tiles`, which has OWNED_MATRICES rows of `depths` matrices. It is a macro,
+// Loads the operands of a tensor into `matrices`, which has OWNED_MATRICES rows of `slices` of them. It is a macro,
 // because NVIDIA's compiler keeps arrays of matrices in memory if a function that it does not inline uses them.
-#define VKF_LOAD_OWNED(rows, type, dim, first, depths, tiles)                                                          \
+#define VKF_LOAD_OWNED(rows, type, dim, first, slices, matrices)                                                       \
     UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
-        UNROLL for (uint d = 0; d < (depths); d++) {                                                                   \
+        UNROLL for (uint d = 0; d < (slices); d++) {                                                                   \
             if (d % VKF_STAGED_MATRICES == 0) {                                                                        \
                 subgroupBarrier(); /* the readers of the last chunk are done */                                        \
-                stageChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (depths) + d) * DEPTH_WORDS);  \
+                stageChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (slices) + d) * SLICE_WORDS);  \
                 subgroupMemoryBarrierShared();                                                                         \
                 subgroupBarrier();                                                                                     \
             }                                                                                                          \
-            coopMatLoad(tiles[r * (depths) + d], stage,                                                                \
-                        subgroup * SUBGROUP_WORDS + d % VKF_STAGED_MATRICES * DEPTH_WORDS, CHUNK_ROW,                  \
+            coopMatLoad(matrices[r * (slices) + d], stage,                                                             \
+                        subgroup * SUBGROUP_WORDS + d % VKF_STAGED_MATRICES * SLICE_WORDS, CHUNK_ROW,                  \
                         gl_CooperativeMatrixLayoutRowMajor);                                                           \
         }                                                                                                              \
     }
@@ -78,9 +78,9 @@ uint ownedBegin() {
 
 void loadOwned() {
     uint first = ownedBegin() + ownedFirst();
-    VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_DEPTHS, head_matrix)
+    VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_SLICES, head_matrix)
     if (NEEDS_DP) {
-        VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_DEPTHS, value_matrix)
+        VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_SLICES, value_matrix)
     }
 }
 

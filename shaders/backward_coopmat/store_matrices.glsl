@@ -41,9 +41,9 @@ void beginPairs() {
 #define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_matrix[i][e], operand_matrix[i][(e) + 1]))
 #define VKF_STORE_OPERANDS(operands, pairs)                                                                            \
     UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
-            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
-            uint index = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
+        UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {                                                    \
+            const uint i = ((operands) + r) * STEP_SLICES + slice;                                                     \
+            uint index = first + r * STORED_KEY_STEP + slice * STORED_WORDS;                                           \
             if (PAIRS_BY_LANE) {                                                                                       \
                 UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
                     StoredPairs(pairs).word[index + lane * LANE_WORDS + e / 8] =                                       \
@@ -62,7 +62,7 @@ void storePairs(const uint step) {
         return;
     }
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
-        uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
+        uint first = stored_word + step * STEP_SLICES * STORED_WORDS;
         if (STORES_P) {
             VKF_STORE_OPERANDS(0, VKF_BACKWARD_TABLE.p)
         }

@@ -5,8 +5,8 @@
 #ifndef VKF_COOPMAT_BEGIN_GLSL
 #define VKF_COOPMAT_BEGIN_GLSL
 
-// Fetches all rows at once. They pass through shared memory VKF_STAGED_MATRICES matrices at a time. The last depths
-// go back to shared memory.
+// Fetches all rows at once. They pass through shared memory VKF_STAGED_MATRICES matrices at a time. The last slices go
+// back to shared memory.
 void loadHalfQueries() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
@@ -22,8 +22,8 @@ void loadHalfQueries() {
             LeftMatrix matrix;
             coopMatLoad(matrix, stage, begin + d % VKF_STAGED_MATRICES * SLICE_WORDS, Q_CHUNK_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            if (d < HELD_DEPTHS) {
-                q_matrix[r * HELD_DEPTHS + d] = matrix;
+            if (d < HELD_Q_SLICES) {
+                q_matrix[r * HELD_Q_SLICES + d] = matrix;
             } else {
                 coopMatStore(matrix, stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }

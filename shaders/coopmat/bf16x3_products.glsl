@@ -6,8 +6,8 @@
 // the roundings of plain fp32 arithmetic:
 //   - Sums of small products have accumulators of their own. Each step of the depth would truncate them together with
 //     the sum of the largest products.
-//   - o is never an accumulator of the matrix unit. The products of each depth start from zeros, the smallest ones
-//     first, and o takes their sum by one addition, which rounds to nearest.
+//   - o is never an accumulator of the matrix unit. The products of each slice of keys start from zeros, the smallest
+//     ones first, and o takes their sum by one addition, which rounds to nearest.
 #ifndef VKF_BF16X3_PRODUCTS_GLSL
 #define VKF_BF16X3_PRODUCTS_GLSL
 
@@ -56,14 +56,14 @@ Half halfOfPart(const float part) {
     return MATRICES_ARE_BF16 ? UPPER_HALF(floatBitsToUint(part)) : Half(part);
 }
 
-// Line 9 of the algorithm: makes the parts of p for one depth, and adds its probabilities to l_i.
-void makeProbabilityParts(const uint depth, const uint first_matrix) {
+// Line 9 of the algorithm: makes the parts of p for one slice of keys, and adds its probabilities to l_i.
+void makeProbabilityParts(const uint slice, const uint first_matrix) {
     UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             const uint row = r * FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS;
-            const uint key = elementKey(depth, e);
-            const uint part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
-            float x = exponent(SCORE(r * KEY_MATRICES + depth, e), m_row[row], row, key);
+            const uint key = elementKey(slice, e);
+            const uint part = (r * KEY_SLICES + slice) * BF16X3_PARTS;
+            float x = exponent(SCORE(r * KEY_MATRICES + slice, e), m_row[row], row, key);
             float p = takeProbability(x, row, key);
             float high = partOf(p);
             float middle = partOf(p - high);
@@ -74,19 +74,19 @@ void makeProbabilityParts(const uint depth, const uint first_matrix) {
     }
 }
 
-// Line 10: o_i += p v_j. The caller has made the probabilities of the first depth. This loop makes the probabilities of
-// the next depth between the products of this depth, while the matrix unit works.
+// Line 10: o_i += p v_j. The caller has made the probabilities of the first slice of keys. This loop makes the
+// probabilities of the next slice between the products of this slice, while the matrix unit works.
 void accumulateParts(const uint first_matrix) {
-    UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
+    UNROLL for (uint slice = 0; slice < KEY_SLICES; slice++) {
         UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
             RightMatrix v_part[BF16X3_PARTS];
             UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
                 coopMatLoad(v_part[part], stage,
-                            V_STAGE + (part * TILE_KEYS + depth * MATRIX_DEPTH) * V_ROW + c * V_SLICE_WORDS, V_ROW,
+                            V_STAGE + (part * TILE_KEYS + slice * MATRIX_DEPTH) * V_ROW + c * V_SLICE_WORDS, V_ROW,
                             gl_CooperativeMatrixLayoutRowMajor);
             }
             UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
-                const uint p_part = (r * KEY_DEPTHS + depth) * BF16X3_PARTS;
+                const uint p_part = (r * KEY_SLICES + slice) * BF16X3_PARTS;
                 ResultMatrix sum = ResultMatrix(0.0);
                 sum = coopMatMulAdd(p_matrix[p_part + LOW], v_part[HIGH], sum);
                 sum = coopMatMulAdd(p_matrix[p_part + MIDDLE], v_part[MIDDLE], sum);
@@ -96,8 +96,8 @@ void accumulateParts(const uint first_matrix) {
                 sum = coopMatMulAdd(p_matrix[p_part + HIGH], v_part[HIGH], sum);
                 o_matrix[r * VALUE_MATRICES + c] = o_matrix[r * VALUE_MATRICES + c] + sum;
             }
-            if (c == (VALUE_MATRICES - 1) / 2 && depth + 1 < KEY_DEPTHS) {
-                makeProbabilities(depth + 1, first_matrix);
+            if (c == (VALUE_MATRICES - 1) / 2 && slice + 1 < KEY_SLICES) {
+                makeProbabilities(slice + 1, first_matrix);
             }
         }
     }

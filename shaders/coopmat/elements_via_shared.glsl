@@ -68,10 +68,10 @@ void stageProbabilities(const uint r, const uint begin) {
     }
 }
 
-// Line 9 of the algorithm: makes p_matrix for all depths at once, and adds the probabilities to l_i. The probabilities
+// Line 9 of the algorithm: makes p_matrix for all slices at once, and adds the probabilities to l_i. The probabilities
 // overwrite the scores.
-void makeHalfProbabilities(const uint depth, const uint first_matrix) {
-    if (depth != 0) {
+void makeHalfProbabilities(const uint slice, const uint first_matrix) {
+    if (slice != 0) {
         return;
     }
     const uint first_score = first_matrix * KEY_MATRICES * ELEMENTS;
@@ -85,8 +85,8 @@ void makeHalfProbabilities(const uint depth, const uint first_matrix) {
         stageBarrier();
         stageProbabilities(r, begin);
         stageBarrier();
-        UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
-            coopMatLoad(p_matrix[r * KEY_DEPTHS + d], via_shared, begin + d * SLICE_WORDS, P_ROW,
+        UNROLL for (uint d = 0; d < KEY_SLICES; d++) {
+            coopMatLoad(p_matrix[r * KEY_SLICES + d], via_shared, begin + d * SLICE_WORDS, P_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }

@@ -32,7 +32,7 @@ bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane lo
 bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
-LeftMatrix q_matrix[OPERAND_MATRICES(ROW_MATRICES * HELD_DEPTHS)];
+LeftMatrix q_matrix[OPERAND_MATRICES(ROW_MATRICES * HELD_Q_SLICES)];
 ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];
 float m_row[ROW_MATRICES *
             FRAGMENT_ROWS]; // follows the running maximum in whole numbers, at most RESCALE_THRESHOLD behind it
@@ -44,7 +44,7 @@ uint first_key;                  // the lane's first key in it
 ivec2 matrix_keys[ROW_MATRICES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;               // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_matrix[ROW_MATRICES * KEY_MATRICES];
-LeftMatrix p_matrix[OPERAND_MATRICES(ROW_MATRICES * KEY_DEPTHS)];
+LeftMatrix p_matrix[OPERAND_MATRICES(ROW_MATRICES * KEY_SLICES)];
 vec3 deferred;            // factors that are deferred to the exponent (deferred_scores.glsl)
 float slope_step[SLOPES]; // ALiBi: change from key to key of this tile; 0 where scores include ALiBi
 float tile_maximum[ROW_MATRICES * FRAGMENT_ROWS]; // over this invocation's scores, in the unit of scores
@@ -58,14 +58,14 @@ uvec4 fetched_v[V_FETCHES];
 uint fetched_bias[HAS_BIAS ? OWN_ROWS * BIAS_WORDS : 1];
 
 // Shared memory: TILE_KEYS rows of k, then TILE_KEYS rows of v, in the order of tileKey. Before and after the walk over
-// the keys it holds STAGE_WORDS for each subgroup: q when it is loaded, or o when it is stored. The shared depths of q
+// the keys it holds STAGE_WORDS for each subgroup: q when it is loaded, or o when it is stored. The shared slices of q
 // follow, from Q_STAGE on, with SUBGROUP_ROWS rows for each subgroup.
 const uint Q_STAGE = VKF_MAX_WORDS(KV_WORDS, SUBGROUPS * STAGE_WORDS);
-shared uvec4 stage[Q_STAGE + VKF_MATRIX_SHARED_Q_WORDS(TILE_ROWS, SHARED_DEPTHS, MATRIX_DEPTH)];
+shared uvec4 stage[Q_STAGE + VKF_MATRIX_SHARED_Q_WORDS(TILE_ROWS, SHARED_Q_SLICES, MATRIX_DEPTH)];
 shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each bias row; past the last row, its address
-// Where depth d of the subgroup's matrix r lies among the shared depths.
+// Where slice d of the subgroup's matrix r lies among the shared slices.
 #define SHARED_QUERIES(r, d)                                                                                           \
-    (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r)*MATRIX_ROWS) * Q_ROW + ((d)-HELD_DEPTHS) * SLICE_WORDS)
+    (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r)*MATRIX_ROWS) * Q_ROW + ((d)-HELD_Q_SLICES) * SLICE_WORDS)
 
 // Where the rows of a tile of k or v lie in device memory.
 

@@ -139,12 +139,12 @@ void beginScores() {
 // s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
 void multiplyHalves(const uint first_matrix) {
     UNROLL for (uint d = 0; d < DIM_MATRICES; d++) {
-        LeftMatrix q_depth[ROW_MATRICES];
+        LeftMatrix q_slice[ROW_MATRICES];
         UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
-            if (d < HELD_DEPTHS) {
-                q_depth[r] = q_matrix[r * HELD_DEPTHS + d];
+            if (d < HELD_Q_SLICES) {
+                q_slice[r] = q_matrix[r * HELD_Q_SLICES + d];
             } else {
-                coopMatLoad(q_depth[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(q_slice[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
         UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
@@ -153,7 +153,7 @@ void multiplyHalves(const uint first_matrix) {
                         gl_CooperativeMatrixLayoutColumnMajor);
             UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
                 s_matrix[r * KEY_MATRICES + key] =
-                    coopMatMulAdd(q_depth[r], k_matrix, s_matrix[r * KEY_MATRICES + key]);
+                    coopMatMulAdd(q_slice[r], k_matrix, s_matrix[r * KEY_MATRICES + key]);
             }
         }
     }

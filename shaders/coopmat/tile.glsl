@@ -42,16 +42,16 @@ const uint V_SLICE_WORDS = MATRIX_COLUMNS / 8; // words in a row of a matrix of 
 // comparisons: glslang writes wrong SPIR-V for || and && of such constants, which the test spirv_val finds.
 const bool CLEARS_STAGE = K_WORDS != DIM_MATRICES * SLICE_WORDS ? true : V_WORDS != VALUE_MATRICES * V_SLICE_WORDS;
 
-// A chunk: the depths of q that a subgroup stages at once, for one row of matrices.
+// A chunk: the slices of q that a subgroup stages at once, for one row of matrices.
 const uint Q_CHUNKS = (DIM_MATRICES + VKF_STAGED_MATRICES - 1) / VKF_STAGED_MATRICES; // of a row of matrices
 const uint Q_CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, MATRIX_DEPTH);     // words from row to row
 const uint Q_CHUNK_WORDS = VKF_STAGED_MATRICES * SLICE_WORDS;                         // words in a row of a chunk
 const uint Q_LANE_WORDS = MATRIX_ROWS * Q_CHUNK_WORDS / LANES; // words of a chunk that a lane moves
 
-// The last SHARED_DEPTHS depths of q lie in shared memory during the loop over keys, all others in registers.
-layout(constant_id = VKF_ID_SHARED_DEPTHS) const uint SHARED_DEPTHS = 0;
-const uint HELD_DEPTHS = DIM_MATRICES - SHARED_DEPTHS;
-const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_DEPTHS, MATRIX_DEPTH); // words from row to row
+// The last SHARED_Q_SLICES slices of q lie in shared memory during the loop over keys, all others in registers.
+layout(constant_id = VKF_ID_SHARED_Q_SLICES) const uint SHARED_Q_SLICES = 0;
+const uint HELD_Q_SLICES = DIM_MATRICES - SHARED_Q_SLICES;
+const uint Q_ROW = VKF_MATRIX_ROW_WORDS(SHARED_Q_SLICES, MATRIX_DEPTH); // words from row to row
 
 const uint OWN_ROWS = ROW_MATRICES * FRAGMENT_ROWS;        // rows of which an invocation has elements
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;      // slopes of ALiBi: one for each head among these rows

@@ -5,7 +5,7 @@
 #define VKF_COOPMAT_TILE_LOOP_GLSL
 
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
-const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
+const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_Q_SLICES != 0;
 
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 //   - `fetched`: the first tile is in flight to registers already.

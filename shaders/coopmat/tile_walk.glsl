@@ -83,25 +83,25 @@ void computeBoundedScores() {
     }
 }
 
-// The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
+// The column of matrices of v after whose products the probabilities of the next slice are made. Only the compiler's
 // order depends on it (lab/log-0.4.md, "probabilities of the next 16 keys").
-#define LAST_COLUMN_BEFORE (ROW_MATRICES == 1 || SHARED_DEPTHS == 0 ? (VALUE_MATRICES - 1) / 2 : VALUE_MATRICES - 1)
+#define LAST_COLUMN_BEFORE (ROW_MATRICES == 1 || SHARED_Q_SLICES == 0 ? (VALUE_MATRICES - 1) / 2 : VALUE_MATRICES - 1)
 
 // Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the
-// first depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix
-// unit works.
+// first slice of keys. This loop makes the probabilities of the next slice between the products of this slice, while
+// the matrix unit works.
 void accumulateHalves(const uint first_matrix) {
-    UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
+    UNROLL for (uint slice = 0; slice < KEY_SLICES; slice++) {
         UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
             RightMatrix v_matrix;
-            coopMatLoad(v_matrix, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * V_SLICE_WORDS, V_ROW,
+            coopMatLoad(v_matrix, stage, V_STAGE + slice * MATRIX_DEPTH * V_ROW + c * V_SLICE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
             UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
                 o_matrix[r * VALUE_MATRICES + c] =
-                    coopMatMulAdd(p_matrix[r * KEY_DEPTHS + depth], v_matrix, o_matrix[r * VALUE_MATRICES + c]);
+                    coopMatMulAdd(p_matrix[r * KEY_SLICES + slice], v_matrix, o_matrix[r * VALUE_MATRICES + c]);
             }
-            if (c == LAST_COLUMN_BEFORE && depth + 1 < KEY_DEPTHS) {
-                makeProbabilities(depth + 1, first_matrix);
+            if (c == LAST_COLUMN_BEFORE && slice + 1 < KEY_SLICES) {
+                makeProbabilities(slice + 1, first_matrix);
             }
         }
     }

@@ -84,14 +84,15 @@ void computeProducts() {
             k_words[fragment_row] =
                 K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
         }
-        UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
+        UNROLL for (uint i = 0; i < WORD_MATRICES; i++) {
             LeftMatrix k_matrix;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
                 k_matrix[e] =
                     halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
             }
             UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
-                s_matrix[r] = coopMatMulAdd(k_matrix, q_matrix[r * DIM_MATRICES + word * WORD_DEPTHS + i], s_matrix[r]);
+                s_matrix[r] =
+                    coopMatMulAdd(k_matrix, q_matrix[r * DIM_MATRICES + word * WORD_MATRICES + i], s_matrix[r]);
             }
         }
     }

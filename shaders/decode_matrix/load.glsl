@@ -45,7 +45,7 @@ void loadQueries() {
             uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
-                q_matrix[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS]
+                q_matrix[first + word * WORD_MATRICES + e / FRAGMENT_ROW_ELEMENTS]
                         [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
             }
         }

@@ -21,7 +21,7 @@
 // row. An invocation holds:
 //
 //     k     LEFT_FRAGMENT_ROWS keys. DEPTH_LANES neighbouring lanes share a key. Each of their words has
-//           FRAGMENT_ROW_ELEMENTS depths for each of WORD_DEPTHS matrices.
+//           FRAGMENT_ROW_ELEMENTS depths for each of WORD_MATRICES matrices.
 //     v     VALUE_KEYS keys, STEP_KEYS of them in each of STEPS matrices. Lanes that are DEPTH_LANES apart share a key.
 //           Its columns are in VALUE_MATRICES matrices, LEFT_FRAGMENT_ROWS columns or pairs of columns in each.
 //     q     QUERY_FRAGMENT_ROWS rows, spread like k. A right operand has the element layout of a left one, transposed
@@ -66,10 +66,10 @@ const uint QUERY_ROW_FOURS = (LANE_QUERY_ROWS + 3) / 4;
 
 const uint DEPTH_LANES = COLUMN_LANES + 1;
 const uint ROW_LANES = LANES / DEPTH_LANES;
-const uint WORD_DEPTHS = 8 / FRAGMENT_ROW_ELEMENTS; // matrices that a word has elements of
+const uint WORD_MATRICES = 8 / FRAGMENT_ROW_ELEMENTS; // matrices that a word has elements of
 const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, VKF_STORED_F16, DEPTH_LANES);
 const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, VKF_STORED_F16, ROW_LANES);
-const uint DIM_MATRICES = K_LANE_WORDS * WORD_DEPTHS;
+const uint DIM_MATRICES = K_LANE_WORDS * WORD_MATRICES;
 
 const uint STEPS = KEY_COLUMNS; // matrices of p for the keys of a tile
 const uint STEP_MATRIX_KEYS = MATRIX_DEPTH / KEY_COLUMNS;

@@ -22,7 +22,7 @@
 // v is a view of k, k serves as v too. The subgroups share every step of a tile:
 //
 //     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
-//          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
+//          columns of q and k, and keeps these columns of q in registers. Their partial sums meet in shared memory.
 //     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic. An invocation takes part in
 //          one row of each matrix of rows.
 //     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
@@ -70,7 +70,7 @@ layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 #include "latent/globals.glsl"
 #include "latent/stage.glsl"
 
-// Line 8: s = q k^T over the subgroup's depths, without the scale.
+// Line 8: s = q k^T over the subgroup's columns, without the scale.
 void computeProducts() {
     ResultMatrix s_matrix = ResultMatrix(0.0);
     uint begin = keyMatrix() * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
@@ -98,13 +98,13 @@ void scaleOutput() {
 // Line 10: o = exp(m_old - m) o + p v, for the subgroup's columns.
 void accumulateOutput() {
     scaleOutput();
-    UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
+    UNROLL for (uint slice = 0; slice < KEY_MATRICES; slice++) {
         LeftMatrix p_matrix[ROW_MATRICES];
         UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
-            coopMatLoad(p_matrix[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
+            coopMatLoad(p_matrix[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + slice * MATRIX_DEPTH / 2, ROW_THREADS,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
-        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_MATRICES * SIDE_WORDS;
+        uint begin = slice * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_MATRICES * SIDE_WORDS;
         UNROLL for (uint i = 0; i < VALUE_MATRICES; i++) {
             RightMatrix v_matrix;
             coopMatLoad(v_matrix, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);

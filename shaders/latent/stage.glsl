@@ -103,7 +103,7 @@ void clearStage() {
     }
 }
 
-// The subgroup's matrix of rows, its matrix of keys, and the first word of its depths, for line 8.
+// The subgroup's matrix of rows, its matrix of keys, and the first word of its columns of q and k, for line 8.
 uint rowTile() {
     return subgroup / ROW_PARTIALS;
 }

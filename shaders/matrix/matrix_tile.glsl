@@ -15,8 +15,10 @@ const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_ROWS = ROW_MATRICES * MATRIX_ROWS;
 const uint TILE_ROWS = SUBGROUPS * SUBGROUP_ROWS;
 const uint TILE_KEYS = KEY_MATRICES * MATRIX_COLUMNS;
-const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products over the keys of a tile
-const uint DIM_MATRICES = VKF_MATRICES(HEAD_DIM, MATRIX_DEPTH);
+// A slice has MATRIX_DEPTH columns of q and k, or MATRIX_DEPTH keys of p and v. One product of matrices takes one
+// slice.
+const uint KEY_SLICES = TILE_KEYS / MATRIX_DEPTH;
+const uint DIM_MATRICES = VKF_MATRICES(HEAD_DIM, MATRIX_DEPTH); // one for each slice of q and k
 const uint VALUE_MATRICES = VKF_MATRICES(VALUE_DIM, MATRIX_COLUMNS);
 
 // The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A

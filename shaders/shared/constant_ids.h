@@ -89,10 +89,10 @@
 #define VKF_ID_KEY_OUTER 38      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
 /* coopmat. */
-#define VKF_ID_KEY_MATRICES 56    /* number of matrices side by side in a tile of keys */
-#define VKF_ID_OUTPUT_WORDS 58    /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
-#define VKF_ID_SHARED_DEPTHS 111  /* depths of q that lie in shared memory, not in registers */
-#define VKF_ID_PARTS_ARE_BF16 108 /* bool: parts are bf16; else fp16 */
+#define VKF_ID_KEY_MATRICES 56     /* number of matrices side by side in a tile of keys */
+#define VKF_ID_OUTPUT_WORDS 58     /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
+#define VKF_ID_SHARED_Q_SLICES 111 /* slices of q that lie in shared memory, not in registers */
+#define VKF_ID_PARTS_ARE_BF16 108  /* bool: parts are bf16; else fp16 */
 
 /* decode. */
 #define VKF_ID_KEY_LANES 59       /* invocations that share a key, a power of two */

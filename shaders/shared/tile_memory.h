@@ -24,7 +24,7 @@
 /* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Each row has one word of
  * padding, so that the rows of a matrix start in different banks. */
 #define VKF_MATRICES(dim, depth) (((dim) + (depth)-1) / (depth))
-#define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
+#define VKF_MATRIX_ROW_WORDS(matrices, depth) ((matrices) * (depth) / 8 + 1)
 #define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                                 \
     ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRICES(head_dim, depth), depth) +                                            \
                VKF_MATRIX_ROW_WORDS(VKF_MATRICES(value_dim, columns), columns)))
@@ -34,9 +34,9 @@
 #define VKF_STAGED_MATRICES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                            \
     VKF_MAX_WORDS((matrix_rows)*VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, depth), (matrix_rows) * (columns) / 2)
-/* The depths of q that lie in shared memory during the loop over keys. */
-#define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                            \
-    ((depths) == 0 ? 0 : (tile_rows)*VKF_MATRIX_ROW_WORDS(depths, depth))
+/* The slices of q that lie in shared memory during the loop over keys. */
+#define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, slices, depth)                                                            \
+    ((slices) == 0 ? 0 : (tile_rows)*VKF_MATRIX_ROW_WORDS(slices, depth))
 /* The parts of an fp32 number on cooperative matrices (coopmat/bf16x3.glsl). Each part of k and v has rows of its own.
  */
 #define VKF_BF16X3_PARTS 3

@@ -16,9 +16,9 @@
 #include "matrix/half_rows.glsl"
 #include "matrix/query_words.glsl"
 
-const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
+const uint SLICE_WORDS = MATRIX_DEPTH / 8;
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
-const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // matrices in a step, along the depth
+const uint STEP_SLICES = A_WORDS / SLICE_WORDS; // matrices in a step, along the depth
 // Words from row to row in shared memory. One word of padding lets rows start in different banks.
 const uint A_ROW = A_WORDS + 1;
 const uint B_ROW = B_WORDS + 1;
@@ -89,16 +89,16 @@ void stageStep(const uint thread) {
 }
 
 void multiplyStep(const uint subgroup) {
-    UNROLL for (uint d = 0; d < STEP_DEPTHS; d++) {
+    UNROLL for (uint d = 0; d < STEP_SLICES; d++) {
         LeftMatrix a_matrix[ROW_MATRICES];
         UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
-            coopMatLoad(a_matrix[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * DEPTH_WORDS,
+            coopMatLoad(a_matrix[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * SLICE_WORDS,
                         A_ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
         UNROLL for (uint c = 0; c < COLUMN_MATRICES; c++) {
             RightMatrix b_matrix;
             if (B_IN_COLUMNS) {
-                coopMatLoad(b_matrix, stage, B_STAGE + c * MATRIX_COLUMNS * B_ROW + d * DEPTH_WORDS, B_ROW,
+                coopMatLoad(b_matrix, stage, B_STAGE + c * MATRIX_COLUMNS * B_ROW + d * SLICE_WORDS, B_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
             } else {
                 coopMatLoad(b_matrix, stage, B_STAGE + d * MATRIX_DEPTH * B_ROW + c * COLUMN_WORDS, B_ROW,

@@ -59,12 +59,12 @@ struct Chip {
         // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9
         // with 32.
         uint32_t mostRegisters = 232;
-        // Tiles that need more registers keep the last depths of q in shared memory. D = 128 with 32 rows a subgroup
+        // Tiles that need more registers keep the last slices of q in shared memory. D = 128 with 32 rows a subgroup
         // needs 224, D = 256 with 16 rows needs 208.
         uint32_t crowdedRegisters = 200;
-        // As many depths as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
+        // As many slices as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
         // 775 and 2880 us with 512, 2048 and 8192 keys, and 264, 817 and 3010 with all of q in registers. With one
-        // depth they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
+        // slice they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
         // 3750 instead of 313, 1030 and 3890.
         uint32_t freedRegisters = 12;
         // Smaller workgroups load too little at a time, however few the rows are.

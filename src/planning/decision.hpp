@@ -44,9 +44,9 @@ struct BiasMaskTile {
     uint32_t rows = 0;
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;
-    uint32_t rowMatrices = 0;  // matrices of rows that a subgroup owns
-    uint32_t keyMatrices = 0;  // in the keys of the tile
-    uint32_t sharedDepths = 0; // depths of q in shared memory
+    uint32_t rowMatrices = 0;   // matrices of rows that a subgroup owns
+    uint32_t keyMatrices = 0;   // in the keys of the tile
+    uint32_t sharedQSlices = 0; // slices of q in shared memory
     bool outputWords = false;
 };
 

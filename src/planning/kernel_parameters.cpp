@@ -168,7 +168,7 @@ Constants tileConstants(const CoopmatTile& tile) {
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_KEY_MATRICES] = tile.keyMatrices();
-    c[VKF_ID_SHARED_DEPTHS] = tile.sharedDepths;
+    c[VKF_ID_SHARED_Q_SLICES] = tile.sharedQSlices;
     setLayout(tile.layout, c);
     return c;
 }

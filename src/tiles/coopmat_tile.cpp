@@ -34,7 +34,7 @@ CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const Ma
     tile.biasBits = problem.biasBits;
     tile.bf16x3 = problem.bf16x3;
     tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
-    tile.sharedDepths = sharedDepthsOf(tile, caps, problem);
+    tile.sharedQSlices = sharedQSlicesOf(tile, caps, problem);
     return tile;
 }
 
@@ -144,7 +144,7 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
-    const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
+    const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedQSlices, depth);
     return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * VKF_WORD_BYTES + biasBytes;
 }
 
@@ -157,18 +157,18 @@ uint32_t CoopmatTile::registers() const {
 }
 
 // Under a boolean mask all of q is in registers.
-uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
+uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const Coopmat& chip = chipOf(caps).coopmat;
     const MatrixLayout& layout = tile.layout;
     if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.crowdedRegisters) {
         return 0;
     }
     const uint32_t ofDepth = tile.rowMatrices * layout.rows * layout.depth / layout.lanes / 2;
-    tile.sharedDepths = (chip.freedRegisters + ofDepth - 1) / ofDepth;
-    while (tile.sharedDepths > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-        tile.sharedDepths--;
+    tile.sharedQSlices = (chip.freedRegisters + ofDepth - 1) / ofDepth;
+    while (tile.sharedQSlices > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        tile.sharedQSlices--;
     }
-    return tile.sharedDepths;
+    return tile.sharedQSlices;
 }
 
 std::string CoopmatTile::text(uint32_t splits) const {

@@ -26,7 +26,7 @@ struct CoopmatTile {
     uint32_t valueDim = 0;
     uint32_t biasBits = 0;      // of one element; 0 = no bias
     bool bf16x3 = false;        // three matrices hold the parts of fp32 numbers
-    uint32_t sharedDepths = 0;  // depths of q that lie in shared memory instead of registers
+    uint32_t sharedQSlices = 0; // slices of q that lie in shared memory instead of registers
     bool gathersPacked = false; // elements are loaded one by one, and rows of several heads share the tile
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
@@ -41,8 +41,8 @@ struct CoopmatTile {
     std::string text(uint32_t splits) const;
 };
 
-// Depths of q that the tile has in shared memory on this device: none where registers are not short.
-uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem);
+// Slices of q that the tile has in shared memory on this device: none where registers are not short.
+uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem);
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 

@@ -19,7 +19,7 @@ struct ProductCandidate {
     uint32_t subgroups;
     uint32_t rowMatrices;
     uint32_t keyMatrices;
-    uint32_t stepDepths;
+    uint32_t stepSlices;
 };
 
 // Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB. Two such workgroups share the 48
@@ -62,7 +62,7 @@ ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, cons
     TileSearch<TilePlan<ProductTile>> search;
     for (const ProductCandidate& candidate : productCandidates) {
         const ProductTile tile{
-            layout,          candidate.subgroups, candidate.rowMatrices, candidate.keyMatrices, candidate.stepDepths,
+            layout,          candidate.subgroups, candidate.rowMatrices, candidate.keyMatrices, candidate.stepSlices,
             problem.valueDim};
         search.consider(TilePlan<ProductTile>{tile}, problem.workgroups(tile.rows()),
                         firstOf({

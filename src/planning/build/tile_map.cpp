@@ -62,7 +62,7 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
     if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
         constants[VKF_ID_ROW_MATRICES] = masked.rowMatrices;
-        constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
+        constants[VKF_ID_SHARED_Q_SLICES] = masked.sharedQSlices;
         constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
         phase->items = mapItems;
         phase->itemsPerStep = std::max(phase->itemsPerStep / tilesOfMapTile, 1U);

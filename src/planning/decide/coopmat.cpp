@@ -50,13 +50,13 @@ std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const Coopma
     const CoopmatTile& tile = plan.tile;
     CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
     withBias.biasBits = biased.tile.biasBits;
-    const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps, problem);
+    const uint32_t sharedQSlices = sharedQSlicesOf(withBias, device.caps, problem);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, device.caps, problem)) {
         return {};
     }
-    return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowMatrices,
-                        tile.keyMatrices(), sharedDepths, outputWords};
+    return BiasMaskTile{tile.rows(),        tile.keys(),   tile.workgroupSize(), tile.rowMatrices,
+                        tile.keyMatrices(), sharedQSlices, outputWords};
 }
 
 } // namespace

@@ -129,8 +129,8 @@ uint32_t BackwardMatrixTile::registers() const {
     const uint32_t elements = layout.elements();
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const auto share = [this](uint32_t dim, uint32_t side) { return VKF_BACKWARD_SHARE(dim, side, depthSubgroups); };
-    const uint32_t headDepths = share(headDim, layout.depth);
-    const uint32_t valueDepths = needsDp() ? share(valueDim, layout.depth) : 0;
+    const uint32_t headSlices = share(headDim, layout.depth);
+    const uint32_t valueSlices = needsDp() ? share(valueDim, layout.depth) : 0;
     const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
     const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
     const uint32_t pairs = ownedMatrices * elements * (needsDp() ? 2 : 1) * stepOf(layout) / layout.columns;
@@ -139,7 +139,7 @@ uint32_t BackwardMatrixTile::registers() const {
     };
     const uint32_t fetched = fetches(headDim) + fetches(valueDim);
     const bool fetchesAhead = twoStages || steps == 1; // while there are pairs
-    return ownedMatrices * (operand * (headDepths + valueDepths) + elements * (headColumns + valueColumns)) +
+    return ownedMatrices * (operand * (headSlices + valueSlices) + elements * (headColumns + valueColumns)) +
            (fetchesAhead ? pairs + fetched : std::max(pairs, fetched));
 }
 
