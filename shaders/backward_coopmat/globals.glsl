@@ -56,8 +56,8 @@ ResultMatrix pair_matrix[2 * SCORE_MATRICES];
 LeftMatrix operand_matrix[2 * OWNED_MATRICES * STEP_SLICES];
 
 // If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
-vec2 own_state[OWNS_KEYS ? 1 : LANE_QUERY_ROWS];
-RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LANE_QUERY_ROWS : 1];
+vec2 own_state[OWNS_KEYS ? 1 : LANE_ROWS];
+RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LANE_ROWS : 1];
 
 // Words of a visited tile, and the states of its rows, in flight from device memory to shared memory.
 const uint HEAD_FETCHES = (STEP * HEAD_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;

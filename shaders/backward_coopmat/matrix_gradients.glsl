@@ -23,7 +23,7 @@ void computeGradients(const uint step, const bool full) {
     uint owned = ownedFirst() + position.x;
     uint visited = step * STEP + position.y;
     uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
-    UNROLL for (uint lane_row = 0; lane_row < LANE_QUERY_ROWS; lane_row++) {
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
         uint row_index = OWNS_KEYS ? visited + visitedStep(lane_row) : owned + ownedStep(lane_row);
         uint i = present.row_begin + row_index;
         vec2 state = own_state[OWNS_KEYS ? 0 : lane_row];

@@ -58,7 +58,7 @@ const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_MATRICES : OWNED_MATRICES; // rows o
 // ones, in columns. In other words, query rows times pairs of each.
 const uint LANE_VISITED = STEP_MATRICES * FRAGMENT_ROW_ELEMENTS;
 const uint LANE_OWNED = OWNED_MATRICES * FRAGMENT_ROWS;
-const uint LANE_QUERY_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;
+const uint LANE_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;
 const uint LANE_ROW_PAIRS = OWNS_KEYS ? LANE_OWNED : LANE_VISITED;
 
 // The matrix of scores of a pair, and the element of that matrix.

@@ -88,7 +88,7 @@ void loadOwned() {
 void loadOwnedRows() {
     uvec2 states = VKF_BACKWARD_TABLE.row_state;
     uint first = item.row_begin + ownedFirst() + lanePosition(lane).x;
-    UNROLL for (uint lane_row = 0; lane_row < (OWNS_KEYS ? 0 : LANE_QUERY_ROWS); lane_row++) {
+    UNROLL for (uint lane_row = 0; lane_row < (OWNS_KEYS ? 0 : LANE_ROWS); lane_row++) {
         uint row = first + ownedStep(lane_row);
         vec2 state = loadRowState(states, item, min(row, SEQUENCE_ROWS(item) - 1));
         own_state[lane_row] = row < SEQUENCE_ROWS(item) ? state : vec2(PLUS_INFINITY, 0.0);

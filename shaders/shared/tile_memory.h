@@ -64,13 +64,14 @@
  * invocations load a row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load
  * equally many.
  *
- * VKF_DEALS_BLOCKS                    whether that is possible
- * VKF_VALUE_SHARES, VKF_KEY_SHARES    chunks of a block of v or k
- * VKF_LANE_CHUNKS                     chunks of a row that an invocation loads */
-#define VKF_DEALS_BLOCKS(dim, lanes) ((dim) / 8 % (lanes) == 0)
-#define VKF_VALUE_SHARES(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
-#define VKF_KEY_SHARES(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_SHARES(dim, lanes))
-#define VKF_LANE_CHUNKS(dim, lanes, shares) ((dim) / VKF_BLOCK_ELEMENTS * (shares) / (lanes))
+ * VKF_SPLITS_BLOCKS_EVENLY      whether that is possible
+ * VKF_VALUE_CHUNKS_PER_BLOCK    chunks of a block of v
+ * VKF_KEY_CHUNKS_PER_BLOCK      chunks of a block of k
+ * VKF_LANE_CHUNKS               chunks of a row that an invocation loads */
+#define VKF_SPLITS_BLOCKS_EVENLY(dim, lanes) ((dim) / 8 % (lanes) == 0)
+#define VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
+#define VKF_KEY_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
+#define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) / VKF_BLOCK_ELEMENTS * (chunks_per_block) / (lanes))
 /* In words of 4 bytes:
  * VKF_CHUNK_WORDS      codes of a chunk
  * VKF_CHUNK_UNIT       one load
@@ -80,27 +81,28 @@
  *
  * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
-#define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
-#define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
+#define VKF_CHUNK_WORDS(type, chunks_per_block) (VKF_BLOCK_CODE_BYTES(type) / 4 / (chunks_per_block))
+#define VKF_CHUNK_UNIT(type, chunks_per_block, unit) (VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
-#define VKF_CHUNK_HEADER_WORDS(type, shares)                                                                           \
-    ((shares) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
-#define VKF_FETCHED_WORDS(type, shares, unit)                                                                          \
-    (VKF_CHUNK_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+#define VKF_CHUNK_HEADER_WORDS(type, chunks_per_block)                                                                 \
+    ((chunks_per_block) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
+#define VKF_FETCHED_WORDS(type, chunks_per_block, unit)                                                                \
+    (VKF_CHUNK_HEADER_WORDS(type, chunks_per_block) + VKF_CHUNK_WORDS(type, chunks_per_block) +                        \
+     VKF_CHUNK_UNIT(type, chunks_per_block, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
- * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with this many columns. VKF_QUERY_ROW_STEP: query rows of one
- * state, where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the
- * next. With matrices of 16 keys, rows then are in different banks. */
-#define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
-#define VKF_QUERY_ROW_STEP(lanes, split) ((split) ? (lanes) / 2 : (lanes))
+ * VKF_DECODE_MATRIX_PACKED_ROWS: packed rows of a matrix with this many columns. VKF_LANE_ROW_STRIDE: packed rows from
+ * one row of an invocation to its next one, where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row
+ * of staged probabilities to the next. With matrices of 16 keys, rows then are in different banks. */
+#define VKF_DECODE_MATRIX_PACKED_ROWS(columns, split) ((split) ? (columns) / 2 : (columns))
+#define VKF_LANE_ROW_STRIDE(lanes, split) ((split) ? (lanes) / 2 : (lanes))
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)
-/* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
-#define VKF_MOST_LANE_QUERY_ROWS 4
+/* The largest number of rows whose state an invocation of that kernel keeps. Each row adds code. */
+#define VKF_MAX_LANE_ROWS 4
 /* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
  * VKF_LATENT_MATRICES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the
  * tile that k and v share, with one word of padding. */

@@ -177,7 +177,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
-    c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
+    c[VKF_ID_LANE_ROWS] = tile.laneRows;
     c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
     c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;

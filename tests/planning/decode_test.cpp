@@ -61,7 +61,7 @@ TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence ma
         };
         const auto attention = std::find_if(made.phases.begin(), made.phases.end(), isAttention);
         REQUIRE(attention != made.phases.end());
-        return attention->variant.constants[VKF_ID_LANE_QUERY_ROWS];
+        return attention->variant.constants[VKF_ID_LANE_ROWS];
     };
     CHECK(states(2) == 1);
     CHECK(states(0) == 2);
