@@ -45,16 +45,16 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
     /* Rules of AUTO, in the order in which it follows them: */
-    VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads over 256 columns */
-    VKF_RULE_FEW_ROWS = 3,     /* decode, which is the fastest for few query rows */
-    VKF_RULE_CROWDED = 4,      /* coopmat instead of decode: many packed rows meet many keys */
-    VKF_RULE_MANY_ROWS = 5,    /* not decode: too many query rows */
-    VKF_RULE_CHIP = 6,         /* not coopmat: the table of chips says so */
-    VKF_RULE_WHOLE_WORDS = 7,  /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
-    VKF_RULE_SPILLS = 8,       /* not coopmat: its tile spills registers on this device */
-    VKF_RULE_MATRIX_UNITS = 9, /* coopmat: matrix units multiply faster than plain arithmetic */
-    VKF_RULE_OTHERWISE = 10,   /* scalar, where AUTO takes neither decode nor coopmat */
-    VKF_RULE_COMPARISON = 11,  /* not standard or key_outer: they are for comparisons */
+    VKF_RULE_WIDE_HEADS = 2,         /* decode, because no other path takes heads over 256 columns */
+    VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
+    VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* coopmat instead of decode: many packed rows and many keys */
+    VKF_RULE_MANY_ROWS = 5,          /* not decode: too many query rows */
+    VKF_RULE_CHIP = 6,               /* not coopmat: the table of chips says so */
+    VKF_RULE_WHOLE_WORDS = 7,        /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
+    VKF_RULE_SPILLS = 8,             /* not coopmat: its tile spills registers on this device */
+    VKF_RULE_MATRIX_UNITS = 9,       /* coopmat: matrix units multiply faster than plain arithmetic */
+    VKF_RULE_OTHERWISE = 10,         /* scalar, where AUTO takes neither decode nor coopmat */
+    VKF_RULE_COMPARISON = 11,        /* not standard or key_outer: they are for comparisons */
     VKF_RULE_FORCE_INT32 = 0x7fffffff
 } VkfPathRule;
 

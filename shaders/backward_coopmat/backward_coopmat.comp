@@ -104,7 +104,7 @@ void beginTensors() {
 }
 
 // Sets what depends on the head of the walk's tile.
-void turnToHead() {
+void selectHead() {
     turned = false;
     if (OWNS_KEYS) {
         uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
@@ -132,7 +132,7 @@ void computeStep(const uint step, const bool full) {
 }
 
 // The tile of the walk becomes the current one, in stage number `number`.
-void turnToTile(const uint number) {
+void selectTile(const uint number) {
     present = item;
     present_key_begin = key_begin;
     present_stage = number * STAGE_WORDS;
@@ -155,7 +155,7 @@ void turnToTile(const uint number) {
         }                                                                                                              \
     }                                                                                                                  \
     if (turned) {                                                                                                      \
-        turnToHead();                                                                                                  \
+        selectHead();                                                                                                  \
     }
 
 // Whether the next tile is fetched while this tile is computed.
@@ -197,7 +197,7 @@ const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
     }
 
 // Lines 8 to 16 for the full or the partial tiles of the walk. The loop has a single exit: with a second exit,
-// NVIDIA's compiler stores sums to memory in every turn.
+// NVIDIA's compiler stores sums to memory in every iteration.
 void visitTiles(const bool full) {
     bool more;
     VKF_SEEK(more, full)
@@ -211,7 +211,7 @@ void visitTiles(const bool full) {
     uint number = 0; // of the stage
     VKF_STOP_AT_EMPTY(more, number, full)
     KEEP_LOOP while (more) {
-        turnToTile(number);
+        selectTile(number);
         if (!full && OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
             zeroEmptyRows(number);
             barrier();

@@ -43,7 +43,7 @@ void beginPairs() {
     UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
         UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {                                                    \
             const uint i = ((operands) + r) * STEP_SLICES + slice;                                                     \
-            uint index = first + r * STORED_KEY_STEP + slice * STORED_WORDS;                                           \
+            uint index = first + r * STORED_KEY_STRIDE + slice * STORED_WORDS;                                         \
             if (PAIRS_BY_LANE) {                                                                                       \
                 UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
                     StoredPairs(pairs).word[index + lane * LANE_WORDS + e / 8] =                                       \

@@ -40,11 +40,11 @@ const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SI
 const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
 const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
 
-uint largest_size; // bits of the largest size of a number that the invocation staged; a NaN counts as the largest
+uint largest_magnitude; // bits of the largest size of a number that the invocation staged; a NaN counts as the largest
 
 void noticeSizes(const uvec4 numbers) {
-    uvec4 sizes = numbers & 0x7fffffffu;
-    largest_size = max(largest_size, max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)));
+    uvec4 magnitudes = numbers & 0x7fffffffu;
+    largest_magnitude = max(largest_magnitude, max(max(magnitudes.x, magnitudes.y), max(magnitudes.z, magnitudes.w)));
 }
 
 // The next part of a number.

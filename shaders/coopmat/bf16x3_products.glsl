@@ -109,7 +109,7 @@ void accumulateParts(const uint first_matrix) {
 // Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One
 // test at the end of the kernel is cheaper than one for each tile.
 void endSpecialValues() {
-    bool unfit = largest_size >= TOO_LARGE;
+    bool unfit = largest_magnitude >= TOO_LARGE;
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
         unfit = unfit || (abs(m_row[i]) > LARGE_MAXIMUM && m_row[i] != BEFORE_ANY_KEY);
     }

@@ -13,7 +13,7 @@
 #include "coopmat/globals.glsl"
 
 // Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
-#define watchSpecialValues() largest_size = 0u
+#define watchSpecialValues() largest_magnitude = 0u
 #define SAW_SPECIAL_VALUES false
 #define addSpecialValues(packed_row, column, x, special)
 
@@ -47,7 +47,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint index = i % Q_LANE_WORDS * LANES + lane;
-        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS);
+        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STRIDE + index / Q_CHUNK_WORDS);
         uint column = (chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS) * 8;
         fetched_q[2 * i] = fourElements(row, column, HEAD_DIM);
         fetched_q[2 * i + 1] = fourElements(row, column + 4, HEAD_DIM);

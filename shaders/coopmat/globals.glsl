@@ -28,8 +28,8 @@ uint first_row;                                  // the first packed row of the 
 float slope_row[SLOPES];                         // ALiBi: slopes of the rows' heads, in the unit of scores
 float factor_row[HAS_BIAS_FACTORS ? SLOPES : 1]; // bias factors of the rows' heads
 RowDropout dropout_row[HAS_DROPOUT ? ROW_MATRICES * FRAGMENT_ROWS : 1];
-bool bias_in_words;  // bias rows are aligned to words of 4 bytes, and a lane loads complete words
-bool bias_in_pieces; // bias rows are aligned to pieces, and a lane loads complete pieces
+bool bias_in_words;   // bias rows are aligned to words of 4 bytes, and a lane loads complete words
+bool bias_in_vectors; // bias rows are aligned to vectors, and a lane loads complete vectors
 
 // The state of the algorithm: o_i, m_i and l_i of the paper, in registers from the first tile of keys to the last.
 LeftMatrix q_matrix[OPERAND_MATRICES(ROW_MATRICES * HELD_Q_SLICES)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Operands of 16 bits: a matrix for each tile of q and p, and a load for each word of eight elements, or for each piece
-// of a block type. bf16x3.glsl has the same for fp32 numbers.
+// Operands of 16 bits: a matrix for each tile of q and p, and a load for each word of eight elements, or for each
+// piece of a block type. bf16x3.glsl has the same for fp32 numbers.
 #ifndef VKF_COOPMAT_HALVES_GLSL
 #define VKF_COOPMAT_HALVES_GLSL
 

@@ -42,7 +42,7 @@ void normalize() {
     UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             uint i = r * FRAGMENT_ROWS + fragment_row;
-            uint row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
             float l = finished_row[i].l;
             row_factor[fragment_row] = scaledByDropout(inverseOfSum(l));
@@ -153,7 +153,7 @@ void storeMatricesAsWords(const uvec2 head, const uint begin) {
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STEP,
+        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STRIDE,
                    chunk % O_CHUNKS * O_STAGED_MATRICES * O_MATRIX_WORDS);
         subgroupBarrier();
     }
@@ -174,7 +174,8 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
         UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
             uint index = i * LANES + lane;
             uint matrix = first + index / MATRIX_WORDS;
-            uint row = first_row + matrix / VALUE_MATRICES * MATRIX_STEP + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint row =
+                first_row + matrix / VALUE_MATRICES * MATRIX_STRIDE + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column = matrix % VALUE_MATRICES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + index]);

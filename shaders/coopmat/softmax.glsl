@@ -15,7 +15,7 @@ void dropMasked() {
     uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
-            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
             UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
@@ -48,7 +48,7 @@ const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_MATRICES == 
 // Sets matrix_keys: from the first key in the window of a matrix's first row to the last key that its last row sees.
 void setMatrixKeys() {
     UNROLL for (uint r = 0; r < SKIPPING_MATRICES; r++) {
-        uint row = first_row + r * MATRIX_STEP;
+        uint row = first_row + r * MATRIX_STRIDE;
         matrix_keys[r] = ivec2(windowKeys(item, queryRow(row)).x, visibleKeys(item, queryRow(row + MATRIX_ROWS - 1)).y);
     }
 }
@@ -73,10 +73,10 @@ uint visibleBits(const ivec2 visible) {
 void dropInvisible() {
     uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
-        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
+        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STRIDE, tile_begin) : 0;
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
             UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
@@ -112,7 +112,7 @@ void findTileMaximum() {
 }
 
 // Whether a score of any invocation of the subgroup exceeds its m by more than the threshold.
-bool hasOutgrown() {
+bool exceedsThreshold() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         grown = grown || tile_maximum[row] > m_row[row] + rescaleThreshold();

@@ -158,7 +158,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
     UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint index = i % Q_LANE_WORDS * LANES + lane;
-        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STRIDE + index / Q_CHUNK_WORDS;
         uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS;
         fetched_q[i] = queryWord(q, row, word * 8);
     }

@@ -21,13 +21,14 @@
 #define MAY_SPREAD_ROWS (HAS_WINDOW && !HAS_ALIBI && ROW_MATRICES == 2)
 const bool SPREADS_ROWS = VKF_SPREADS_ROWS;
 // Packed rows from the first row of a subgroup to that of the next one.
-const uint SUBGROUP_STEP = SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS;
+const uint SUBGROUP_STRIDE = SPREADS_ROWS ? MATRIX_ROWS : SUBGROUP_ROWS;
 // Packed rows from one matrix of a subgroup to its next one.
-const uint MATRIX_STEP = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
+const uint MATRIX_STRIDE = SPREADS_ROWS ? SUBGROUPS * MATRIX_ROWS : MATRIX_ROWS;
 
 // Packed rows between the lane's first row and its row number `row`, which indexes m_row.
 uint laneRow(const uint row) {
-    return row / FRAGMENT_ROWS * MATRIX_STEP + positionOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
+    return row / FRAGMENT_ROWS * MATRIX_STRIDE +
+           positionOf(row % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS, ELEMENT_BASIS).x;
 }
 
 // A word has 16 bytes, which are eight elements.

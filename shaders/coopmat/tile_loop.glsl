@@ -32,7 +32,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
             computeScores(full);
         }
         uint next = nextTile(walk, tile, full);
-        bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
+        bool more = SKIPS_BY_MAP ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         bool fetches = more || (FETCHES_AHEAD && following != NO_TILE);
         tile = FETCHES_AHEAD && !more ? following : next;
         if (SHORT_OF_REGISTERS) {

@@ -41,8 +41,8 @@
 #define VKF_ID_MASK 22              /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
 #define VKF_ID_DOCUMENTS 23         /* bool */
 #define VKF_ID_MASK_BLOCK 24        /* rows and keys of a block of the block mask; 0 = no block mask */
-#define VKF_ID_MASK_BATCH_STRIDE 25 /* words from the block mask of one sequence to the next */
-#define VKF_ID_MASK_HEAD_STRIDE 26  /* words from the block mask of one head to the next */
+#define VKF_ID_MASK_BATCH_STRIDE 25 /* uint32 words from the block mask of one sequence to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 26  /* uint32 words from the block mask of one head to the next */
 #define VKF_ID_TILE_MAP 27          /* whether there is a map of empty and full tiles: VKF_MAP_* */
 #define VKF_ID_ROW_CLASS 78         /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 
@@ -58,10 +58,10 @@
 #define VKF_ID_WINDOW_RIGHT 34 /* right reach of the window, if the slot has an address */
 
 /* All kernels of attention: work items. */
-#define VKF_ID_PACKED_HEADS 35  /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_HEADS_IN_TURN 36 /* heads, of all sequences and splits, whose row tiles take turns */
-#define VKF_ID_KEY_SPLITS 37    /* workgroups that share the keys of a row tile */
-#define VKF_ID_MAP_ROW_TILES 80 /* tiles of rows of the attention kernel in a tile of rows of the map */
+#define VKF_ID_PACKED_HEADS 35      /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
+#define VKF_ID_INTERLEAVED_HEADS 36 /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_KEY_SPLITS 37        /* workgroups that share the keys of a row tile */
+#define VKF_ID_MAP_ROW_TILES 80     /* tiles of rows of the attention kernel in a tile of rows of the map */
 
 /* All kernels on cooperative matrices: sizes, and the element layout of the device. */
 #define VKF_ID_SUBGROUP_LANES 45        /* invocations of a subgroup */
@@ -150,14 +150,14 @@
 #define VKF_ID_DEPTH_SUBGROUPS 98 /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
 /* backward_coopmat: bands of keys, whose ds or p and ds lie in scratch memory (backward/bands.glsl). */
-#define VKF_ID_BAND_TILES 99      /* tiles of keys in a band; 0 = ds is not stored */
-#define VKF_ID_BAND_HEADS 100     /* KV heads whose bands are computed at the same time; a divisor of all of them */
-#define VKF_ID_BAND_TILE_ROWS 101 /* rows of a tile of the kernel that stores ds */
-#define VKF_ID_BAND_TILE_KEYS 102 /* keys of such a tile */
-#define VKF_ID_BAND_PAIR_ROWS 106 /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
-#define VKF_ID_STORES_P 103       /* bool: p is stored too, and other kernels make all sums */
-#define VKF_ID_PAIRS_BY_LANE 104  /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
-#define VKF_ID_FALLBACK 105       /* bool: the kernel does nothing unless the table asks for a fallback */
+#define VKF_ID_BAND_TILES 99        /* tiles of keys in a band; 0 = ds is not stored */
+#define VKF_ID_BAND_HEADS 100       /* KV heads whose bands are computed at the same time; a divisor of all of them */
+#define VKF_ID_BAND_TILE_ROWS 101   /* rows of a tile of the kernel that stores ds */
+#define VKF_ID_BAND_TILE_KEYS 102   /* keys of such a tile */
+#define VKF_ID_BAND_SHARED_ROWS 106 /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
+#define VKF_ID_STORES_P 103         /* bool: p is stored too, and other kernels make all sums */
+#define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
+#define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
 #define VKF_ID_COUNT 112
 

@@ -59,8 +59,8 @@ public:
     // Records the phase that writes a call table. No barrier comes before it.
     void table(size_t index, std::span<const uint32_t> words, uint64_t tableAddress) const {
         bind(index);
-        for (uint32_t i = 0; i < tablePieces(words); i++) {
-            dispatch(tablePiece(words, tableAddress, i), 1);
+        for (uint32_t i = 0; i < tableBatches(words); i++) {
+            dispatch(tableBatch(words, tableAddress, i), 1);
         }
     }
 
@@ -72,25 +72,25 @@ public:
     }
 
     // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases,
-    // and for each pass of interleaved phases. Steps [first, last) are counted from the phase's first step.
+    // and for each round of interleaved phases. Steps [first, last) are counted from the phase's first step.
     template <typename Visit> void forEachPhase(uint32_t firstStep, uint32_t stepCount, const Visit& visit) const {
         const uint64_t end = uint64_t{firstStep} + stepCount;
-        uint64_t begin = 0; // of the steps of this turn of the phase
+        uint64_t begin = 0; // of the steps of this round of the phase
         size_t next = 0;
         for (size_t i = 0; i < phases_.size(); i = next) {
             next = i + 1;
             while (next < phases_.size() && phases_[next].interleaved) {
                 next++;
             }
-            const uint32_t turns = next - i > 1 ? phases_[i].passes : 1;
-            for (uint32_t turn = 0; turn < turns; turn++) {
+            const uint32_t rounds = next - i > 1 ? phases_[i].passes : 1;
+            for (uint32_t round = 0; round < rounds; round++) {
                 for (size_t index = i; index < next; index++) {
-                    const uint64_t steps = phases_[index].steps() / turns;
+                    const uint64_t steps = phases_[index].steps() / rounds;
                     const uint64_t first = std::max<uint64_t>(firstStep, begin);
                     const uint64_t last = std::min(end, begin + steps);
                     if (first < last) {
-                        visit(index, static_cast<uint32_t>(turn * steps + first - begin),
-                              static_cast<uint32_t>(turn * steps + last - begin));
+                        visit(index, static_cast<uint32_t>(round * steps + first - begin),
+                              static_cast<uint32_t>(round * steps + last - begin));
                     }
                     begin += steps;
                 }

@@ -32,8 +32,8 @@ struct Chip {
         bool avoidsBf16x3 = false;           // for fp32 numbers as bf16x3
         bool avoidsBackwardMatrices = false; // in the backward pass
         // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes
-        // problems with more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path
-        // decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
+        // problems with more than mostPackedDecodeRows packed rows and at least minCoopmatKeys keys in all KV heads.
+        // Path decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
         // heads in us:
         //
         //     packed rows   keys   decode   coopmat
@@ -42,7 +42,7 @@ struct Chip {
         //              32    any   about the same
         uint32_t mostDecodeRows = 16;
         uint64_t mostPackedDecodeRows = 32;
-        uint64_t fewKeys = 16384;
+        uint64_t minCoopmatKeys = 16384;
     };
 
     // Path coopmat.
@@ -51,17 +51,17 @@ struct Chip {
         std::span<const CoopmatCandidate> viaSharedCandidates; // elements pass through shared memory
         std::span<const CoopmatCandidate> bf16x3Candidates;    // fp32 numbers as bf16x3
         // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
-        uint32_t fewSubgroups = 960;
+        uint32_t minSubgroups = 960;
         // Enough workgroups of four subgroups with 16 rows each where keys are not split. One sequence of 512 rows, 16
         // heads, D = 128, takes 20.8 us in 128 of them, causal 22.3. In two splits of larger tiles it takes 22.3 us. In
         // smaller tiles, causal, it takes 38.5 us.
-        uint64_t fewSmallWorkgroups = 120;
+        uint64_t enoughSmallWorkgroups = 120;
         // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9
         // with 32.
         uint32_t mostRegisters = 232;
         // Tiles that need more registers keep the last slices of q in shared memory. D = 128 with 32 rows a subgroup
         // needs 224, D = 256 with 16 rows needs 208.
-        uint32_t crowdedRegisters = 200;
+        uint32_t registersBeforeSharingQ = 200;
         // As many slices as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
         // 775 and 2880 us with 512, 2048 and 8192 keys, and 264, 817 and 3010 with all of q in registers. With one
         // slice they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
@@ -79,7 +79,7 @@ struct Chip {
         uint64_t moreThanOneWave = manyWorkgroups + 1;
         // Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more.
         // 16384 rows in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
-        uint32_t fewKeysOfTriangle = 768;
+        uint32_t maxKeysOfSmallCausalTiles = 768;
         // Splits of fewer keys cost more in beginning, end and merge than they gain.
         uint32_t leastSplitKeys = 256;
         // A cache has at least this many keys for each row. Large tiles of split keys are faster there. 512 rows of 32
@@ -165,7 +165,7 @@ struct Chip {
         double savedShare = 0.5;    // of the time of attention, by a causal mask
     };
 
-    struct HeadsInTurn {
+    struct InterleavedHeads {
         // Heads that take turns read their k and v at the same time. More than 16 heads gain nothing. With 16 heads and
         // tiles of 256 rows, the multiprocessors of an H200 are equally busy within 3 %, for any N from 1024.
         uint64_t mostHeads = 16;
@@ -192,7 +192,7 @@ struct Chip {
     DecodeMatrix decodeMatrix;
     Merge merge;
     TileMap tileMap;
-    HeadsInTurn headsInTurn;
+    InterleavedHeads interleavedHeads;
     Spills spills;
 };
 

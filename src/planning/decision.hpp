@@ -83,7 +83,7 @@ struct Decision {
     std::optional<ScalarTile> fallback;      // of the kernel that repeats a call whose numbers have no parts
     uint32_t splits = 1;                     // key splits
     uint32_t packedHeads = 1;                // query heads whose rows share tiles
-    uint32_t headsInTurn = 1;                // heads whose workgroups take turns with their tiles
+    uint32_t interleavedHeads = 1;           // heads whose workgroups take turns with their tiles
     MatrixLayout matrix;                     // empty without cooperative matrices
     VkfType matrixElements = VKF_TYPE_F32;   // the 16-bit type of cooperative matrices; f32 = none
     VkfType productType = VKF_TYPE_F32;      // the type of products: of p, and of an fp32 q

@@ -276,7 +276,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
-    c[VKF_ID_HEADS_IN_TURN] = 1;
+    c[VKF_ID_INTERLEAVED_HEADS] = 1;
     c[VKF_ID_MAP_ROW_TILES] = 1;
     if (has(p, VKF_USE_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;

@@ -38,7 +38,7 @@ CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const Ma
     return tile;
 }
 
-uint64_t enoughWorkgroups(const Coopmat& chip, const CoopmatTile& tile) { return chip.fewSubgroups / tile.subgroups; }
+uint64_t enoughWorkgroups(const Coopmat& chip, const CoopmatTile& tile) { return chip.minSubgroups / tile.subgroups; }
 
 // Under a causal mask the longest workgroup takes twice the mean.
 uint64_t enoughUnderMasks(const Coopmat& chip, const CoopmatTile& tile) { return 2 * enoughWorkgroups(chip, tile); }
@@ -54,8 +54,8 @@ bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem
 
 // Why the candidate is not for this problem.
 Rejection otherProblem(const Coopmat& chip, const CoopmatCandidate& candidate, const TileProblem& problem) {
-    const uint32_t mostKeys =
-        endsEarly(problem) ? std::min(candidate.mostMaskedKeys, chip.fewKeysOfTriangle) : candidate.mostMaskedKeys;
+    const uint32_t mostKeys = endsEarly(problem) ? std::min(candidate.mostMaskedKeys, chip.maxKeysOfSmallCausalTiles)
+                                                 : candidate.mostMaskedKeys;
     const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
     return firstOf({
         otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
@@ -72,7 +72,7 @@ bool isLarge(const Coopmat& chip, const CoopmatTile& tile) {
 uint64_t leastWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const TileProblem& problem,
                          KeySplits keySplits) {
     if (!isLarge(chip, tile) && tile.subgroups == chip.subgroupsOfFewRows && keySplits == KeySplits::none) {
-        return chip.fewSmallWorkgroups;
+        return chip.enoughSmallWorkgroups;
     }
     if (tile.rowMatrices > 1 && tile.subgroups > chip.subgroupsOfFewRows && isUneven(problem)) {
         return enoughUnderMasks(chip, tile);
@@ -160,7 +160,7 @@ uint32_t CoopmatTile::registers() const {
 uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const Coopmat& chip = chipOf(caps).coopmat;
     const MatrixLayout& layout = tile.layout;
-    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.crowdedRegisters) {
+    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.registersBeforeSharingQ) {
         return 0;
     }
     const uint32_t ofDepth = tile.rowMatrices * layout.rows * layout.depth / layout.lanes / 2;

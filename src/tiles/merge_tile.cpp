@@ -23,8 +23,8 @@ MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, const Caps& c
     tile.lanes = lanes;
     tile.groups =
         static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(tilesOf(partialResults, chip.usualAtOnce)), mostGroups));
-    const auto turns = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * chip.mostAtOnce));
-    tile.atOnce = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * turns));
+    const auto rounds = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * chip.mostAtOnce));
+    tile.atOnce = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * rounds));
     tile.rows = std::max(chip.usualInvocations / (lanes * tile.groups), 1U);
     return tile;
 }

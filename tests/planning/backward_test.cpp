@@ -252,18 +252,18 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     vkf::BackwardPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
     CHECK(ofMasked.phases[2].passes == 4);
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 16384 + 128);
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 16384 + 128);
     masked.window = {1023, 0, 0};
     masked.use |= VKF_USE_WINDOW;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * (1024 + 128));
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 2 * (1024 + 128));
     vkf::enable(masked, VKF_USE_CAUSAL, false);
     masked.window = {INT64_MAX, INT64_MAX, 0};
     masked.use |= VKF_USE_WINDOW;
     masked.queryRows = masked.keys = 2048;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * 2048);
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 2 * 2048);
     // The shapes of backward_bands_test.cpp have several bands on an H200 too.
     for (const vkf::test::Shape& shape : {vkf::test::Shape{3, 4, 2, 20, 4500, 16, 24, VKF_TYPE_F16},
                                           vkf::test::Shape{3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16}}) {

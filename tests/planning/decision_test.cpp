@@ -57,7 +57,7 @@ TEST_CASE("a decision says what a plan has, without a phase", "[planning]") {
     REQUIRE(vkf::decide({caps}, checked, &decision, nullptr) == VKF_SUCCESS);
     CHECK(decision.path == VKF_PATH_COOPMAT);
     CHECK(decision.packedHeads == 4);
-    CHECK(decision.headsInTurn > 1); // causal tiles differ in their keys
+    CHECK(decision.interleavedHeads > 1); // causal tiles differ in their keys
     CHECK(decision.probabilities);
     CHECK(decision.lse == vkf::Operand::scratchLse);
     const vkf::AttentionPlan plan = vkf::test::planOf(caps, problem);

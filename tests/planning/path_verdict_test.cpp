@@ -113,10 +113,10 @@ TEST_CASE("AUTO says which rule took path coopmat, with its thresholds", "[plann
                   {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"},
                    {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "up to 16 query rows only (here 17)"},
                    {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
-    const char* crowded = "over 32 packed rows (here 64) and at least 16384 keys in all KV heads (here 32768)";
+    const char* manyRowsAndKeys = "over 32 packed rows (here 64) and at least 16384 keys in all KV heads (here 32768)";
     checkVerdicts(matrixCaps(), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_CROWDED, crowded},
-                   {VKF_PATH_DECODE, VKF_RULE_CROWDED, crowded},
+                  {{VKF_PATH_COOPMAT, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys},
+                   {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys},
                    {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
 }
 

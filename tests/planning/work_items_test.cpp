@@ -66,7 +66,7 @@ Sizes drawnSizes(Dice& dice) {
     return s;
 }
 
-// Heads that take turns divide all heads (planning/decide/heads_in_turn.cpp).
+// Heads that take turns divide all heads (planning/decide/interleaved_heads.cpp).
 uint64_t drawnGroup(Dice& dice, uint64_t heads) {
     uint64_t group = 1 + below(dice, 16);
     while (heads % group != 0) {
@@ -80,15 +80,15 @@ struct Item {
     Count tile, head, partial_result, row_begin, last_row;
 };
 
-Item itemOf(const Sizes& s, Count number, Count group_heads, bool backwards) {
+Item itemOf(const Sizes& s, Count number, Count set_heads, bool backwards) {
     const Count tile_rows = s.tileRows;
     const Count together = tile_rows * s.mapRowTiles;
     const Count packed_rows = VKF_PACKED_ROWS(Count(s.rows), Count(s.packed));
     const Count row_tiles = VKF_TILES(packed_rows, together) * s.mapRowTiles;
-    const Count group = VKF_ITEM_GROUP(number, row_tiles, group_heads);
-    const Count in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, group_heads);
-    const Count tile = VKF_ITEM_TILE(in_group, group_heads);
-    const Count head = VKF_ITEM_HEAD(group, in_group, group_heads);
+    const Count headSet = VKF_ITEM_HEAD_SET(number, row_tiles, set_heads);
+    const Count in_set = VKF_ITEM_IN_SET(number, headSet, row_tiles, set_heads);
+    const Count tile = VKF_ITEM_TILE(in_set, set_heads);
+    const Count head = VKF_ITEM_HEAD(headSet, in_set, set_heads);
     const Count partial_result = head / s.groups;
     const Count row_begin = VKF_ROW_BEGIN(backwards, row_tiles, tile, tile_rows);
     return {tile, head, partial_result, row_begin, VKF_LAST_ROW(row_begin, tile_rows, packed_rows)};

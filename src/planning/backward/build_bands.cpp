@@ -19,7 +19,7 @@ void setBands(const BandChoice& chosen, Phase& phase) {
     phase.passes = bands.passes;
     constants[VKF_ID_BAND_TILES] = bands.tiles;
     constants[VKF_ID_BAND_HEADS] = bands.heads;
-    constants[VKF_ID_BAND_PAIR_ROWS] = bands.pairRows;
+    constants[VKF_ID_BAND_SHARED_ROWS] = bands.pairRows;
     constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.viaShared && store.layout.elements() % wordElements == 0 ? 1 : 0;
     if (phase.variant.kernel == Kernel::backwardSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();

@@ -55,7 +55,7 @@ VkfResult makeAttention(const AttentionPhaseBuilder& builder, Operand output, Ph
     const VkfResult result = builder.make(
         decision.kernel, decision.constants, builder.attentionOperands(output), builder.rowTiles() * decision.splits,
         tileOperations(builder.problem(), decision.tile.rows) / decision.splits, attention, message);
-    attention->variant.constants[VKF_ID_HEADS_IN_TURN] = decision.headsInTurn;
+    attention->variant.constants[VKF_ID_INTERLEAVED_HEADS] = decision.interleavedHeads;
     return result;
 }
 

@@ -30,10 +30,10 @@ bool isSupportedByDecode(const Caps& caps, const VkfProblem& p) {
 bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.mostDecodeRows; }
 
 // Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
-bool isCrowded(const Chip::Path& chip, const CheckedProblem& problem) {
+bool hasManyRowsAndKeys(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     const bool manyRows = !problem.empty && packedRows(p) > chip.mostPackedDecodeRows;
-    return manyRows && keysOfAllHeads(p) >= chip.fewKeys && !usesBf16x3(p);
+    return manyRows && keysOfAllHeads(p) >= chip.minCoopmatKeys && !usesBf16x3(p);
 }
 
 std::string wideHeads(const VkfProblem& p) {
@@ -48,21 +48,21 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     if (usesBf16x3(p) || problem.empty) {
         return rows;
     }
-    if (isCrowded(chip, problem)) {
+    if (hasManyRowsAndKeys(chip, problem)) {
         return rows + " where coopmat cannot be taken";
     }
     return rows +
            inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
                    static_cast<unsigned long long>(chip.mostPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
-std::string crowded(const Chip::Path& chip, const VkfProblem& p) {
+std::string manyRowsAndKeys(const Chip::Path& chip, const VkfProblem& p) {
     return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
                    "KV heads (here %llu)",
                    static_cast<unsigned long long>(chip.mostPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
@@ -75,7 +75,7 @@ PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
                 caps.storage16() ? "path decode has no block mask" : "path decode needs 16-bit storage"};
     }
     if (hasFewRows(chip, p)) {
-        return {VKF_PATH_DECODE, VKF_RULE_CROWDED, crowded(chip, p)};
+        return {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys(chip, p)};
     }
     return {
         VKF_PATH_DECODE, VKF_RULE_MANY_ROWS,
@@ -156,7 +156,7 @@ PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional
 }
 
 PathChoice takeCoopmat(CoopmatVerdict coopmat, PathVerdict decode) {
-    if (decode.rule == VKF_RULE_CROWDED) {
+    if (decode.rule == VKF_RULE_MANY_ROWS_AND_KEYS) {
         coopmat.verdict.rule = decode.rule;
         coopmat.verdict.reason = decode.reason;
     }
@@ -184,7 +184,7 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
         return takeDecode(VKF_RULE_WIDE_HEADS, wideHeads(p));
     }
     const bool few = isSupportedByDecode(device.caps, p) && hasFewRows(chip, p);
-    if (few && !isCrowded(chip, problem)) {
+    if (few && !hasManyRowsAndKeys(chip, problem)) {
         return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem));
     }
     CoopmatVerdict coopmat = judgeCoopmat(device, problem);

@@ -86,8 +86,9 @@ template <typename Plan> void addCommon(Text& text, const Plan& plan, const Tile
 std::string textOf(const AttentionPlan& plan) {
     Text text;
     const auto& [path, pathVerdicts, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits,
-                 packedHeads, headsInTurn, matrix, matrixElements, productType, bf16x3, inputAlignment, outputAlignment,
-                 map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
+                 packedHeads, interleavedHeads, matrix, matrixElements, productType, bf16x3, inputAlignment,
+                 outputAlignment, map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] =
+        static_cast<const Decision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", bf16x3).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
