@@ -28,8 +28,8 @@ typedef struct VkfMatrixInfo {
     uint32_t depth;       /* columns of the left matrix, rows of the right matrix */
     uint32_t layoutKnown; /* 1 = scores stay in registers; 0 = scores pass through shared memory, because the library
                              does not know which invocation of this driver holds which element, or a quirk says so */
-    uint32_t layoutGiven; /* 1 = layoutKnown because of VkfContextCreateInfo::matrixLayouts; 0 = not */
-    uint32_t reserved;    /* 0 */
+    uint32_t layoutFromApplication; /* 1 = layoutKnown because of VkfContextCreateInfo::matrixLayouts; 0 = not */
+    uint32_t reserved;              /* 0 */
 } VkfMatrixInfo;
 
 /* Fills *info for VKF_TYPE_F16 or VKF_TYPE_BF16. The caller sets structSize.
@@ -40,12 +40,12 @@ VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixIn
 
 /* ---- The choice of a path -------------------------------------------------------------------- */
 
-/* The rule that decided about a path. Its thresholds depend on the chip; VkfPathVerdict::reason has them. */
+/* The rule that decided about a path. Its thresholds depend on the chip; VkfPathDecision::reason has them. */
 typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
     /* Rules of AUTO, in the order in which it follows them: */
-    VKF_RULE_WIDE_HEADS = 2,         /* decode, because no other path takes heads over 256 columns */
+    VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path takes heads over 256 columns */
     VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
     VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* coopmat instead of decode: many packed rows and many keys */
     VKF_RULE_MANY_ROWS = 5,          /* not decode: too many query rows */
@@ -62,25 +62,26 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
 VKF_API const char* vkfPathRuleString(VkfPathRule rule);
 
 /* Why a plan or a backward pass has a path, or why it does not. */
-typedef struct VkfPathVerdict {
+typedef struct VkfPathDecision {
     size_t structSize;
     VkfPathRule rule; /* the rule that decided */
     uint32_t taken;   /* 1 = the path of the plan or of the backward pass */
     /* The rule in words, with its thresholds and the numbers of the problem. With VKF_RULE_UNSUPPORTED, the message of
      * a problem that asks for the path. English, ends with a zero byte; cut off if longer. */
     char reason[VKF_MESSAGE_CAPACITY];
-} VkfPathVerdict;
+} VkfPathDecision;
 
-/* Fills *verdict for a path of VkfPath other than VKF_PATH_AUTO. A path that cannot compute the problem has
+/* Fills *decision for a path of VkfPath other than VKF_PATH_AUTO. A path that cannot compute the problem has
  * VKF_RULE_UNSUPPORTED, also where AUTO took another path before it looked at this one. The caller sets structSize.
  * Allocates host memory. The context of the plan must still exist.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, VKF_PATH_AUTO, or a value that is not a VkfPath), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */
-VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
+VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathDecision* decision, VkfMessage* message);
 
 /* As vkfGetPlanPath, for a backward pass. It has two paths; all others have VKF_RULE_UNSUPPORTED. */
-VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
+VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathDecision* decision,
+                                     VkfMessage* message);
 
 /* ---- The choice of a tile -------------------------------------------------------------------- */
 

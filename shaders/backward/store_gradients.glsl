@@ -31,7 +31,7 @@ void addBias() {
     float factor = HAS_BIAS_FACTORS ? biasFactorOf(item.head) : 1.0;
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
         UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
-            float ds = pairs[FIRST_DP + owned * THREAD_VISITED + visited];
+            float ds = scores_dp[FIRST_DP + owned * THREAD_VISITED + visited];
             if (ds != DROPPED_PAIR) {
                 sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4] += ds * factor;
             }

@@ -4,8 +4,8 @@
 // rows. An invocation has elements of OWN_ROWS of them (matrix/matrix_tile.glsl).
 //
 // Four includes keep state of their own:
-//   - masks/tile_map.glsl: map_row, map_first, held_map, held_open, held_unmasked
-//   - masks/block_mask.glsl: mask_head, ..., held_word, held_bits
+//   - masks/tile_map.glsl: map_row, map_first, cached_map, cached_left, cached_unmasked
+//   - masks/block_mask.glsl: mask_head, ..., cached_block_word, cached_block_bits
 //   - cache/paging.glsl: block_table
 //   - matrix/special_values.glsl: special_values, in shared memory
 #ifndef VKF_COOPMAT_GLOBALS_GLSL

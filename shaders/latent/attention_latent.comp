@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fused attention of few query rows against many keys, for heads that are too wide for the registers of one subgroup.
-// Wide heads occur in latent attention: one KV head of 576 columns serves all query heads, and v is the first 512
+// Latent attention has heads of this width: one KV head of 576 columns serves all query heads, and v is the first 512
 // columns of k. The kernel works on cooperative matrices, with fp16 or bf16 products and fp32 sums. It is the split
 // form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits. Numbers in comments are
 // lines of algorithm 1 (Dao 2023, arXiv 2307.08691):

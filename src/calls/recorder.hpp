@@ -43,16 +43,16 @@ public:
             barrier();
         }
         bind(index);
-        const uint32_t stepsPerPass = phase.stepsPerPass();
+        const uint32_t stepsPerRound = phase.stepsPerRound();
         for (uint32_t step = first; step < last; step++) {
-            const uint32_t pass = step / stepsPerPass;
-            const uint32_t stepOfPass = step % stepsPerPass;
-            if (stepOfPass == 0 && pass > 0 && (phase.barrierBefore || !phase.interleaved)) {
+            const uint32_t round = step / stepsPerRound;
+            const uint32_t stepOfRound = step % stepsPerRound;
+            if (stepOfRound == 0 && round > 0 && (phase.barrierBefore || !phase.interleaved)) {
                 barrier();
             }
-            const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
-            params.first_item = pass * phase.itemsPerPass() + firstOfPass;
-            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass));
+            const uint32_t firstOfRound = stepOfRound * phase.itemsPerStep;
+            params.first_item = round * phase.itemsPerRound() + firstOfRound;
+            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerRound() - firstOfRound));
         }
     }
 
@@ -82,7 +82,7 @@ public:
             while (next < phases_.size() && phases_[next].interleaved) {
                 next++;
             }
-            const uint32_t rounds = next - i > 1 ? phases_[i].passes : 1;
+            const uint32_t rounds = next - i > 1 ? phases_[i].rounds : 1;
             for (uint32_t round = 0; round < rounds; round++) {
                 for (size_t index = i; index < next; index++) {
                     const uint64_t steps = phases_[index].steps() / rounds;

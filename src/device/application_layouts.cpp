@@ -194,7 +194,7 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUs
         const bool narrow = full != nullptr && one.type == type && one.rows == full->rows && one.depth == full->depth &&
                             one.columns < best.fewestColumns();
         if (narrow && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isNarrowed(*full, one)) {
-            best.narrowColumns = one.columns;
+            best.smallShapeColumns = one.columns;
         }
     }
     if (use->fromApplication) {

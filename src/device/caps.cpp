@@ -175,10 +175,10 @@ MatrixUse matrixUseOf(VkfType type, const Caps& caps) {
     }
     const MatrixLayout& known = use.known;
     const bool narrow = std::any_of(caps.matrixShapes.begin(), caps.matrixShapes.end(), [&](const MatrixShape& shape) {
-        return shape.type == type && shape.rows == known.rows && shape.columns == known.narrowColumns &&
+        return shape.type == type && shape.rows == known.rows && shape.columns == known.smallShapeColumns &&
                shape.depth == known.depth;
     });
-    use.known.narrowColumns = narrow ? known.narrowColumns : 0;
+    use.known.smallShapeColumns = narrow ? known.smallShapeColumns : 0;
     return use;
 }
 

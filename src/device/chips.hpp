@@ -80,7 +80,7 @@ struct Chip {
         // Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more.
         // 16384 rows in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
         uint32_t maxKeysOfSmallCausalTiles = 768;
-        // Splits of fewer keys cost more in beginning, end and merge than they gain.
+        // Splits of fewer keys cost more in prologue, epilogue and merge than they gain.
         uint32_t leastSplitKeys = 256;
         // A cache has at least this many keys for each row. Large tiles of split keys are faster there. 512 rows of 32
         // query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096 keys: 126 and 120. With
@@ -102,8 +102,8 @@ struct Chip {
         // 2048 rows (lab/log-0.4.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and
         // 20 us next to another workgroup.
         double operationsOfMultiprocessor = 2.1e5; // in one microsecond
-        double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
-        double beginningAndEnd = 5;                // of a workgroup
+        double aloneFactor = 1.4;                  // times a workgroup's share of a full multiprocessor
+        double prologueAndEpilogue = 5;            // of a workgroup
         double merge = 5;
         double partialResultBytes = 3e6; // written or read in one microsecond
         double worthIt = 0.9;            // of the time with fewer splits
@@ -162,7 +162,7 @@ struct Chip {
         double operations = 300e12; // of attention, a second
         double bytes = 4e12;        // of a bias that the map reads, a second
         double fixed = 35e-6;       // seconds of any map: dispatches, and workgroups that wait for memory
-        double savedShare = 0.5;    // of the time of attention, by a causal mask
+        double savedFraction = 0.5; // of the time of attention, by a causal mask
     };
 
     struct InterleavedHeads {

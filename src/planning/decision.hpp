@@ -11,7 +11,7 @@
 
 #include "device/matrix_layout.hpp"
 #include "pipelines/variant.hpp"
-#include "planning/path_verdict.hpp"
+#include "planning/path_decision.hpp"
 #include "planning/phase.hpp"
 #include "problem/problem.hpp"
 #include "tiles/scalar_tile.hpp"
@@ -71,7 +71,7 @@ struct StandardKernels {
 
 struct Decision {
     VkfPath path{};
-    PathVerdicts pathVerdicts; // on every path
+    PathDecisions pathDecisions; // on every path
     TileShape tile;
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits

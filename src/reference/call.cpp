@@ -30,7 +30,7 @@ const void* memoryOf(const VkfReferenceInputs& inputs, VkfArray array) {
     case VKF_ARRAY_##NAME:                                                                                             \
         return inputs.member;
     switch (array) {
-        VKF_ATTENTION_INPUTS(VKF_MEMBER_CASE)
+        VKF_FOR_EACH_OPTIONAL_INPUT(VKF_MEMBER_CASE)
     default: // outputs, and arrays of other calls
         return nullptr;
     }

@@ -33,7 +33,7 @@ CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const Ma
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
     tile.bf16x3 = problem.bf16x3;
-    tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
+    tile.loadsScalars = problem.gathers && problem.packedHeads > 1;
     tile.sharedQSlices = sharedQSlicesOf(tile, caps, problem);
     return tile;
 }

@@ -27,7 +27,7 @@ struct CoopmatTile {
     uint32_t biasBits = 0;      // of one element; 0 = no bias
     bool bf16x3 = false;        // three matrices hold the parts of fp32 numbers
     uint32_t sharedQSlices = 0; // slices of q that lie in shared memory instead of registers
-    bool gathersPacked = false; // elements are loaded one by one, and rows of several heads share the tile
+    bool loadsScalars = false;  // elements are loaded one by one, and rows of several heads share the tile
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t rows() const { return subgroups * rowMatrices * layout.rows; }

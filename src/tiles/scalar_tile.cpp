@@ -71,13 +71,13 @@ double timeOf(const Chip::Scalar& chip, const ScalarTile& tile, const TileProble
     const uint64_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
     const uint64_t ofMultiprocessor = divideUp(problem.workgroups(tile.rows()) * splits, multiprocessors);
     const uint64_t rest = ofMultiprocessor % resident;
-    const double alone = rest == 1 ? chip.aloneTakes : static_cast<double>(rest);
+    const double alone = rest == 1 ? chip.aloneFactor : static_cast<double>(rest);
     const double inTurn = static_cast<double>(ofMultiprocessor - rest) + alone;
     const double columns = static_cast<double>(problem.headDim) + problem.valueDim;
     const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / chip.operationsOfMultiprocessor;
     const auto tiles = static_cast<double>(divideUp(divideUp(problem.keys, tile.keys()), splits));
     const double time =
-        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * chip.beginningAndEnd;
+        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * chip.prologueAndEpilogue;
     const double scratch =
         2.0 * sizeof(float) * static_cast<double>(problem.heads * problem.queryRows * splits) * problem.valueDim;
     return splits == 1 ? time : time + chip.merge + scratch / chip.partialResultBytes;

@@ -216,7 +216,7 @@ TEST_CASE("passes wait for each other, and no step reaches over the end of one",
     CHECK(fixture.record(0, passes.steps()) == expected);
     // Only the first step of the second pass.
     CHECK(
-        fixture.record(passes.stepsPerPass(), 1) ==
+        fixture.record(passes.stepsPerRound(), 1) ==
         std::vector<Recorded>{{Command::bind}, {Command::barrier}, {Command::dispatch, rowTiles, passes.itemsPerStep}});
 }
 

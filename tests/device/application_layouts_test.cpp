@@ -59,7 +59,7 @@ TEST_CASE("element layouts of the table are accepted and come back as they are",
         CHECK(result == VKF_SUCCESS);
         CHECK(vkfCheckMatrixLayout(&given, nullptr) == VKF_SUCCESS);
         vkf::MatrixLayout expected = known;
-        expected.narrowColumns = 0; // a shape of its own
+        expected.smallShapeColumns = 0; // a shape of its own
         CHECK(read == expected);
     }
 }
@@ -166,7 +166,7 @@ TEST_CASE("a layout of the application serves where the library has none, and na
     const VkfMatrixLayout narrow = narrowLayout(VKF_TYPE_F16);
     CHECK(vkfCheckMatrixLayout(&narrow, nullptr) == VKF_SUCCESS);
     vkf::MatrixLayout withoutNarrow = nvidia;
-    withoutNarrow.narrowColumns = 0;
+    withoutNarrow.smallShapeColumns = 0;
 
     vkf::Caps caps = unknownDriver();
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);

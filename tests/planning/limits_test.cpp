@@ -50,7 +50,7 @@ VkfProblem largeProblem(VkfPath path, uint32_t batch, uint32_t heads, uint32_t k
 template <typename Made> uint64_t stepsOf(const Made& made) {
     uint64_t steps = 0;
     for (const vkf::Phase& phase : made.phases) {
-        steps += phase.passes * divided(phase.items / phase.passes, phase.itemsPerStep);
+        steps += phase.rounds * divided(phase.items / phase.rounds, phase.itemsPerStep);
     }
     return steps;
 }

@@ -73,7 +73,7 @@ TEST_CASE("p and the words on their way count in the loop over tiles of an AMD d
     vkf::CoopmatTile gathering = {layout, 8, 1, 2, 122, 122};
     gathering.biasBits = 32;
     CHECK(!spills(vkf::spillsOnAmd(gathering, amd)));
-    gathering.gathersPacked = true;
+    gathering.loadsScalars = true;
     CHECK(vkf::spillsOnAmd(gathering, amd).value == 96);
     CHECK(vkf::spillsOnAmd(gathering, amd).limit == 90);
     const vkf::TileProblem prefill = {64, 64, 4096, 16, false, 4096, true};

@@ -36,7 +36,7 @@ struct BandChoice {
 
 struct BackwardDecision {
     VkfPath path{};
-    PathVerdicts pathVerdicts;             // on scalar and coopmat
+    PathDecisions pathDecisions;           // on scalar and coopmat
     TileShape tile;                        // the largest workgroup and the most shared memory of all kernels
     std::string rowTileText;               // tile of the kernel that writes dq; empty without it
     std::string keyTileText;               // tile of the kernel that writes dk and dv, or of one each; empty without it

@@ -54,7 +54,8 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& sto
 }
 
 // Rows that the two tiles of each pair share, in bands of `tiles` tiles.
-uint64_t pairRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
+uint64_t sharedRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles,
+                      uint64_t tiles) {
     constexpr uint64_t mostTiles = 1 << 16; // that are looked at
     if (!forward.windowed() || allTiles > mostTiles) {
         return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.fields.queryRows}, store.rows()) * store.rows();
@@ -109,20 +110,20 @@ BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& s
     const uint64_t heads = headsOfPass(sizes, workgroups);
     const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
-    const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
-    const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head
+    const uint64_t sharedRows = sharedRowsOf(forward, store, sizes.tiles, tiles);
+    const uint64_t storedBytes = (tiles + 1) / 2 * sharedRows * sizes.rowBytes; // of a KV head
     const uint64_t margin = uint64_t{BackwardSumTile::mostRows} * store.layout.rows * sizeof(uint16_t);
     const uint64_t stored = store.storesP ? 2 : 1;
-    const uint64_t ofHead = stored * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    const uint64_t ofHead = stored * storedBytes + (bands == 1 ? 0 : sizes.sumBytes);
     const uint64_t left = allowedBytes - std::min(allowedBytes, stored * 2 * margin);
-    if (heads > left / ofHead || sizes.heads * bands * tiles > mostCount || pairRows > VKF_MOST_COUNT) {
+    if (heads > left / ofHead || sizes.heads * bands * tiles > mostCount || sharedRows > VKF_MOST_COUNT) {
         return {};
     }
     return {static_cast<uint32_t>(heads),
             static_cast<uint32_t>(tiles),
             static_cast<uint32_t>(sizes.heads / heads * bands),
-            static_cast<uint32_t>(pairRows),
-            heads * pairBytes + 2 * margin,
+            static_cast<uint32_t>(sharedRows),
+            heads * storedBytes + 2 * margin,
             margin,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }

@@ -46,7 +46,7 @@ VkfResult makeSoftmax(const AttentionPhaseBuilder& builder, Phase* softmax, VkfM
 VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
     const double rows = builder.decision().tile.rows;
-    const double keys = widestRow(builder.problem(), builder.decision().tile.rows);
+    const double keys = maxVisibleKeys(builder.problem(), builder.decision().tile.rows);
     const VkfResult result = builder.make(builder.decision().standard->output, builder.decision().constants,
                                           {Operand::scratch, Operand::scratchState, Operand::v, Operand::o},
                                           builder.rowTiles(), 2.0 * rows * keys * p.valueDim, output, message);

@@ -54,7 +54,7 @@ VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decis
     const PathChoice chosen = choosePath(device, problem);
     Decision made;
     made.path = chosen.path;
-    made.pathVerdicts = chosen.verdicts;
+    made.pathDecisions = chosen.decisions;
     made.packedHeads = packedHeads(made.path, problem);
     if (const VkfResult result = checkStorage16(caps, problem, made.path, message); result != VKF_SUCCESS) {
         return result;

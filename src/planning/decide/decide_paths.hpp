@@ -26,7 +26,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
 struct PathChoice {
     VkfPath path{};
     std::optional<CoopmatChoice> coopmat;
-    PathVerdicts verdicts;
+    PathDecisions decisions;
 };
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem);
 

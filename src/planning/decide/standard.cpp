@@ -53,7 +53,7 @@ VkfResult decideStandard(const TunedDevice& device, const CheckedProblem& proble
     const VkfResult result = decideProducts(device, problem, decision, &kernels, message);
     if (result == VKF_SUCCESS && !problem.empty) {
         kernels.softmax =
-            chooseSoftmaxTile(device.caps, static_cast<uint32_t>(widestRow(problem, decision->tile.rows)));
+            chooseSoftmaxTile(device.caps, static_cast<uint32_t>(maxVisibleKeys(problem, decision->tile.rows)));
         decision->tileText += " softmaxKeys=" + std::to_string(kernels.softmax.keys());
         decision->standard = kernels;
     }

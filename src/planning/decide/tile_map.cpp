@@ -65,7 +65,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const double attention = 2.0 * columns * pairs * p.queryHeads / chip.operations;
     const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
     const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / chip.bytes;
-    return chip.savedShare * attention > reading + chip.fixed;
+    return chip.savedFraction * attention > reading + chip.fixed;
 }
 
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {

@@ -43,7 +43,7 @@ Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const uint32_t most = tile.biasBits != 0 ? chip.mostCoopmatLoopWithBias : chip.mostCoopmatLoop;
     const uint32_t valueMatrices = VKF_MATRICES(tile.valueDim, tile.layout.columns);
     const uint32_t kept = tile.rowMatrices * (operandRegisters * dimMatrices + tile.layout.elements() * valueMatrices);
-    const bool gathers = tile.gathersPacked && tile.biasBits != 0;
+    const bool gathers = tile.loadsScalars && tile.biasBits != 0;
     return firstOf({
         beyond(held, chip.mostCoopmat),
         beyond(held + ofP + fetchedRegisters(tile), most),
