@@ -17,15 +17,15 @@ bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYP
 
 VkfResult checkRepeats(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
     const struct {
-        uint32_t given;
+        uint32_t requested;
         uint32_t count;
         const char* field;
         const char* limit;
     } counts[] = {{array.heads, p.queryHeads, "heads", "queryHeads"}, {array.sequences, p.batch, "sequences", "batch"}};
     for (const auto& count : counts) {
-        if (count.given > std::max(count.count, 1U)) {
+        if (count.requested > std::max(count.count, 1U)) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %u; it must be at most %s, which is %u", name,
-                        count.field, count.given, count.limit, count.count);
+                        count.field, count.requested, count.limit, count.count);
         }
     }
     return VKF_SUCCESS;

@@ -21,8 +21,8 @@ constexpr uint32_t stateWorkgroupSize = 128; // Vulkan guarantees this many invo
 constexpr uint32_t mostStateLanes = 32;
 
 // Number of sequences, heads or rows of dbias that differ.
-uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
-    return stride == 0 ? 1 : repeatedCount(given, count);
+uint32_t differing(uint64_t stride, uint32_t requested, uint32_t count) {
+    return stride == 0 ? 1 : repeatedCount(requested, count);
 }
 
 shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {

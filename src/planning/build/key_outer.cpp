@@ -30,9 +30,9 @@ VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, A
 
 } // namespace
 
-VkfResult buildKeyOuter(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildKeyOuter(const AttentionPhaseBuilder& base, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
-    AttentionPhaseBuilder builder = given;
+    AttentionPhaseBuilder builder = base;
     const VkfProblem& p = builder.problem().fields;
     const VkfTensorLayout outputs = scratchLayout(p, p.batch, p.valueDim);
     builder.setScratchLayout(outputs);

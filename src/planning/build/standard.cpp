@@ -58,9 +58,9 @@ VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMes
 
 } // namespace
 
-VkfResult buildStandard(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildStandard(const AttentionPhaseBuilder& base, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
-    AttentionPhaseBuilder builder = given;
+    AttentionPhaseBuilder builder = base;
     const VkfProblem& p = builder.problem().fields;
     const StandardKernels& kernels = *builder.decision().standard;
     if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *

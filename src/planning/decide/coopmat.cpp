@@ -73,7 +73,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
     return chosen;
 }
 
-VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, const CoopmatChoice& chosen,
+VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& original, const CoopmatChoice& chosen,
                         Decision* decision, VkfMessage* message) {
     const Caps& caps = device.caps;
     const CheckedProblem& problem = chosen.problem;
@@ -108,7 +108,7 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
         decision->biasMaskTile = biasMaskTile(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
     }
     if (chosen.dequantizesKeys) {
-        decision->dequantizedKeys = dequantizedKeys(given, problem, *decision);
+        decision->dequantizedKeys = dequantizedKeys(original, problem, *decision);
     }
     return VKF_SUCCESS;
 }

@@ -86,11 +86,11 @@ CheckedProblem dequantizedProblem(const CheckedProblem& problem) {
     return dequantized;
 }
 
-DequantizedKeys dequantizedKeys(const CheckedProblem& given, const CheckedProblem& dequantized,
+DequantizedKeys dequantizedKeys(const CheckedProblem& original, const CheckedProblem& dequantized,
                                 const Decision& decision) {
     const uint32_t tileKeys = decision.tile.keys;
-    const bool wholeWords = decision.inputAlignment % blockWordBytes == 0 && inWholeWords(given.layout(VKF_TENSOR_K)) &&
-                            inWholeWords(given.layout(VKF_TENSOR_V));
+    const bool wholeWords = decision.inputAlignment % blockWordBytes == 0 &&
+                            inWholeWords(original.layout(VKF_TENSOR_K)) && inWholeWords(original.layout(VKF_TENSOR_V));
     return {dequantized.layout(VKF_TENSOR_K), dequantized.layout(VKF_TENSOR_V),
             std::max(leastWorkgroupKeys / tileKeys, 1U) * tileKeys, wholeWords};
 }

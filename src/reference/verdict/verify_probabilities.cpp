@@ -145,10 +145,10 @@ void compareMissing(const Call& call, const std::vector<uint32_t>& indices, cons
     }
 }
 
-VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
+VkfProbabilitiesVerdict judge(const Call& ofAllRows, const float* probabilities) {
     Comparison comparison;
-    const ChosenRows chosen(given);
-    const Call call = chosen.callOf(given);
+    const ChosenRows chosen(ofAllRows);
+    const Call call = chosen.callOf(ofAllRows);
     compareMissing(call, chosen.missing, probabilities, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);
