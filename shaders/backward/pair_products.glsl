@@ -78,21 +78,21 @@ void stagePairs(const uint base, const uint chunk) {
 // owned row or key. `partial`: some pairs may be DROPPED_PAIR.
 void addSums(const uint base, const uint columns4, const bool partial) {
     for (uint first = 0; first < CHUNK_VISITED; first += 4) {
-        vec4 y[4 * MOST_COLUMNS4];
+        vec4 y[4 * MAX_COLUMNS4];
         UNROLL for (uint i = 0; i < 4; i++) {
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
-                    y[i * MOST_COLUMNS4 + c] = visited_stage[(first + i) * (LANES * columns4) + lane + c * LANES];
+                    y[i * MAX_COLUMNS4 + c] = visited_stage[(first + i) * (LANES * columns4) + lane + c * LANES];
                 }
             }
         }
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
             vec4 x = pair_stage[ownedIndex(owned) * PAIR_ROW_WORDS + first / 4];
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
                     vec4 old = sums[base + owned * columns4 + c];
                     UNROLL for (uint i = 0; i < 4; i++) {
-                        vec4 sum = fma(vec4(x[i]), y[i * MOST_COLUMNS4 + c], old);
+                        vec4 sum = fma(vec4(x[i]), y[i * MAX_COLUMNS4 + c], old);
                         old = partial && x[i] == DROPPED_PAIR ? old : sum;
                     }
                     sums[base + owned * columns4 + c] = old;

@@ -16,7 +16,7 @@ void storeSums(const BackwardTensor tensor, const uint type, const uint dim, con
         if (row < count) {
             uvec2 address = backwardRow(rows, row);
             bool aligned4 = isAligned4(address, 0, type);
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
                     storeRow4(address, (lane + c * LANES) * 4, dim, type, aligned4,
                               sums[base + owned * columns4 + c] * factor);

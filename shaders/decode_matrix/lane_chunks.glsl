@@ -51,7 +51,7 @@ const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_CHUNKS_PER_BLOCK)
 const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_CHUNKS_PER_BLOCK);
 const uint V_FETCH_BEGIN = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
 const uint FETCHED_END = V_FETCH_BEGIN + VALUE_KEYS * V_CHUNKS * V_FETCHED;
-const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
+const uint MAX_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
     uvec2 pair[];
@@ -111,7 +111,7 @@ void fetchChunk(const uint index, const uvec2 address, const uint row, const uin
     }
     const uint first = index + chunks.header_words;
     const uint unit = row + firstUnit(chunk, chunks);
-    UNROLL for (uint i = 0; i < MOST_CODE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < MAX_CODE_WORDS; i++) {
         if (i >= chunks.words + chunks.unit) {
             continue;
         }

@@ -96,7 +96,7 @@ void addRows(const uint run, const uint key, const uint lane, const bool documen
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;
 const uint BIAS_SAMPLES = 8; // of a tile
 // The most rows that a tile has: packed heads that share a map have the same query rows.
-const uint MOST_ROWS = MAPS_HEADS || PACKED_HEADS == 1 ? TILE_ROWS : TILE_ROWS / PACKED_HEADS + 2;
+const uint MAX_ROWS = MAPS_HEADS || PACKED_HEADS == 1 ? TILE_ROWS : TILE_ROWS / PACKED_HEADS + 2;
 const uint PIECE_KEYS = 128 / BIAS_BITS;
 const uint PIECES = (TILE_KEYS + PIECE_KEYS - 1) / PIECE_KEYS; // of a row of a tile
 const uint PIECES_AT_ONCE = 8;
@@ -115,9 +115,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
     uvec4 words;
 };
 
-shared uvec2 bias_rows[HAS_BIAS ? MOST_ROWS : 1]; // address of key 0 of each row
-shared ivec2 bias_keys[HAS_BIAS ? MOST_ROWS : 1]; // visible keys of each row
-shared uint listed_tiles[32];                     // the tiles that the workgroup reads completely
+shared uvec2 bias_rows[HAS_BIAS ? MAX_ROWS : 1]; // address of key 0 of each row
+shared ivec2 bias_keys[HAS_BIAS ? MAX_ROWS : 1]; // visible keys of each row
+shared uint listed_tiles[32];                    // the tiles that the workgroup reads completely
 shared uint open_tiles;
 shared uint biased_tiles;
 shared uint added_tiles;
@@ -235,8 +235,8 @@ uint tilesInRange() {
 
 BiasPosition biasPositionOf(const uint index) {
     uint piece = index % PIECES;
-    uint row = index / PIECES % MOST_ROWS;
-    uint tile = listed_tiles[index / PIECES / MOST_ROWS];
+    uint row = index / PIECES % MAX_ROWS;
+    uint tile = listed_tiles[index / PIECES / MAX_ROWS];
     return BiasPosition(tile, min(row, rows - 1), first_key + tile * TILE_KEYS + piece * PIECE_KEYS);
 }
 
@@ -249,7 +249,7 @@ bool areAligned() {
 
 // Reads `count` listed tiles completely, with several loads in flight.
 void readTiles(const uint thread, const uint count) {
-    uint pieces = count * MOST_ROWS * PIECES;
+    uint pieces = count * MAX_ROWS * PIECES;
     uint last_key =
         item.keys / PIECE_KEYS * PIECE_KEYS - PIECE_KEYS; // where the last piece begins that lies in the row
     bool aligned = areAligned();

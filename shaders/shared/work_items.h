@@ -29,14 +29,14 @@ using Float = float;
 #endif
 
 /* Rows or keys of a tile, and rows of a workgroup: no tile has more. */
-#define VKF_MOST_TILE 32768
+#define VKF_MAX_TILE 32768
 /* Rows of a head, keys, sequences, entries of a block table: 2^30 - 65536. The position of a row plus a reach of
  * the window then fits an int, even for a row past the last one. Four times each number fits 32 bits. */
 #define VKF_MAX_ROWS 0x3fff0000
 /* Rows of all heads of all sequences, also times key splits; work items; tiles of packed sequences: 2^32 - 65536. */
-#define VKF_MOST_COUNT 0xffff0000u
+#define VKF_MAX_COUNT 0xffff0000u
 /* Rows of a tile that has all packed rows of a sequence (coopmat/dequantize_keys.comp). */
-#define VKF_ALL_ROWS VKF_MOST_COUNT
+#define VKF_ALL_ROWS VKF_MAX_COUNT
 /* The reach of a window that is unlimited. */
 #define VKF_UNLIMITED_LEFT 0x40000000
 #define VKF_UNLIMITED_RIGHT 0x3fffffff

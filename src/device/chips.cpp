@@ -88,14 +88,14 @@ constexpr Chip llvmpipe = {.path = {.avoidsMatrices = true, .avoidsBackwardMatri
 // matrices in registers (docs/portability.md).
 constexpr Chip amd = {.path = {.avoidsBf16x3 = true, .avoidsBackwardMatrices = true},
                       .coopmat = coopmatWith(amdCandidates),
-                      .spills = {.mostScalar = 190,
-                                 .mostCoopmat = 152,
-                                 .mostCoopmatLoop = 188,
-                                 .mostCoopmatLoopWithBias = 172,
-                                 .mostCoopmatGathering = 90,
-                                 .mostDecode = 136,
-                                 .mostDecodeOutput = 64,
-                                 .mostLatent = 180}};
+                      .spills = {.maxScalar = 190,
+                                 .maxCoopmat = 152,
+                                 .maxCoopmatLoop = 188,
+                                 .maxCoopmatLoopWithBias = 172,
+                                 .maxCoopmatGathering = 90,
+                                 .maxDecode = 136,
+                                 .maxDecodeOutput = 64,
+                                 .maxLatent = 180}};
 
 } // namespace
 

@@ -19,10 +19,10 @@ inline constexpr uint64_t multiprocessors = 132;
 // A tile before matrix shape and head dimensions are known. lab/log-0.4.md has the measurements.
 struct CoopmatCandidate {
     uint32_t subgroups;
-    uint32_t rowMatrices;        // of a subgroup
-    uint32_t keyUnits;           // as in CoopmatTile
-    uint32_t mostDim;            // of q and v, whichever is larger
-    uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
+    uint32_t rowMatrices;       // of a subgroup
+    uint32_t keyUnits;          // as in CoopmatTile
+    uint32_t maxDim;            // of q and v, whichever is larger
+    uint32_t maxMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
 };
 
 struct Chip {
@@ -31,8 +31,8 @@ struct Chip {
         bool avoidsMatrices = false;         // path coopmat is slower than path scalar
         bool avoidsBf16x3 = false;           // for fp32 numbers as bf16x3
         bool avoidsBackwardMatrices = false; // in the backward pass
-        // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes
-        // problems with more than mostPackedDecodeRows packed rows and at least minCoopmatKeys keys in all KV heads.
+        // The default path is decode up to maxDecodeRows query rows. But path coopmat, where it can run, takes
+        // problems with more than maxPackedDecodeRows packed rows and at least minCoopmatKeys keys in all KV heads.
         // Path decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
         // heads in us:
         //
@@ -40,8 +40,8 @@ struct Chip {
         //              64   1024     15.6      18.4
         //              64   4096       71        50
         //              32    any   about the same
-        uint32_t mostDecodeRows = 16;
-        uint64_t mostPackedDecodeRows = 32;
+        uint32_t maxDecodeRows = 16;
+        uint64_t maxPackedDecodeRows = 32;
         uint64_t minCoopmatKeys = 16384;
     };
 
@@ -58,7 +58,7 @@ struct Chip {
         uint64_t enoughSmallWorkgroups = 120;
         // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9
         // with 32.
-        uint32_t mostRegisters = 232;
+        uint32_t maxRegisters = 232;
         // Tiles that need more registers keep the last slices of q in shared memory. D = 128 with 32 rows a subgroup
         // needs 224, D = 256 with 16 rows needs 208.
         uint32_t registersBeforeSharingQ = 200;
@@ -81,19 +81,19 @@ struct Chip {
         // 16384 rows in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
         uint32_t maxKeysOfSmallCausalTiles = 768;
         // Splits of fewer keys cost more in prologue, epilogue and merge than they gain.
-        uint32_t leastSplitKeys = 256;
+        uint32_t minSplitKeys = 256;
         // A cache has at least this many keys for each row. Large tiles of split keys are faster there. 512 rows of 32
         // query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096 keys: 126 and 120. With
         // 4096 keys where k and v are q4_0: 159 and 172, because each tile of rows decodes their elements again.
         uint32_t cacheKeys = 8;
-        uint32_t leastSplitKeysOfLargeHeads = 128;
+        uint32_t minSplitKeysOfLargeHeads = 128;
         // Under a causal mask, large heads are split until there are this many workgroups, because the longest takes
         // twice the mean. 2048 rows of 8 heads, D = 256: 138 us in 128 workgroups, 104 in 256. 12 heads: 141 us in 192,
         // 161 in 384.
         uint64_t balancedWorkgroups = 160;
         // Each of these splits has this many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
-        uint32_t leastBalancedSplitKeys = 640;
-        uint32_t mostSmallDim = 128;
+        uint32_t minBalancedSplitKeys = 640;
+        uint32_t maxSmallDim = 128;
     };
 
     // Key splits of path scalar.
@@ -107,7 +107,7 @@ struct Chip {
         double merge = 5;
         double partialResultBytes = 3e6; // written or read in one microsecond
         double worthIt = 0.9;            // of the time with fewer splits
-        uint32_t leastSplitKeys = 64;
+        uint32_t minSplitKeys = 64;
         uint64_t enoughWaves = 8; // limits the scratch memory
     };
 
@@ -129,7 +129,7 @@ struct Chip {
     struct DecodeMatrix {
         // A matrix costs the same for one row as for sixteen. Plain arithmetic takes an instruction for each row and
         // element, so that it is best for one row.
-        uint64_t mostPlainRows = 1;
+        uint64_t maxPlainRows = 1;
         uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need more
         // With many keys for each multiprocessor, one workgroup of eight subgroups has half as many partial results to
         // merge as two of four. 65536 keys take 66.3 us instead of 66.9, eight sequences of 65536 keys 480 instead of
@@ -139,7 +139,7 @@ struct Chip {
         uint64_t manyKeys = 2048; // of all KV heads, for each multiprocessor
         // Two columns of each key pay from here on. With 64 columns, 65536 keys of q8_0 take 35.4 us instead of 37.3,
         // but 4096 keys take 10.6 instead of 9.9.
-        uint32_t leastDimOfTwoColumns = 128;
+        uint32_t minDimOfTwoColumns = 128;
     };
 
     // Merges of partial results.
@@ -149,9 +149,9 @@ struct Chip {
         // less with 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128.
         // See lab/log-0.4.md, "The merge".
         uint32_t usualAtOnce = 4;
-        uint32_t mostAtOnce = 8;
+        uint32_t maxAtOnce = 8;
         uint32_t usualInvocations = 128;
-        uint32_t mostInvocations = 256;
+        uint32_t maxInvocations = 256;
     };
 
     // What a map of a bias costs and saves (planning/decide/tile_map.cpp). For instance, 8192 rows and keys of 16 heads
@@ -168,21 +168,21 @@ struct Chip {
     struct InterleavedHeads {
         // Heads that take turns read their k and v at the same time. More than 16 heads gain nothing. With 16 heads and
         // tiles of 256 rows, the multiprocessors of an H200 are equally busy within 3 %, for any N from 1024.
-        uint64_t mostHeads = 16;
+        uint64_t maxHeads = 16;
         uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
     };
 
     // The most registers of a tile that the compiler holds without spills, as tiles/amd/registers.hpp counts them.
     // Compilers without an entry follow the counts of the tiles themselves.
     struct Spills {
-        uint32_t mostScalar = UINT32_MAX;
-        uint32_t mostCoopmat = UINT32_MAX;
-        uint32_t mostCoopmatLoop = UINT32_MAX;
-        uint32_t mostCoopmatLoopWithBias = UINT32_MAX;
-        uint32_t mostCoopmatGathering = UINT32_MAX;
-        uint32_t mostDecode = UINT32_MAX;
-        uint32_t mostDecodeOutput = UINT32_MAX;
-        uint32_t mostLatent = UINT32_MAX;
+        uint32_t maxScalar = UINT32_MAX;
+        uint32_t maxCoopmat = UINT32_MAX;
+        uint32_t maxCoopmatLoop = UINT32_MAX;
+        uint32_t maxCoopmatLoopWithBias = UINT32_MAX;
+        uint32_t maxCoopmatGathering = UINT32_MAX;
+        uint32_t maxDecode = UINT32_MAX;
+        uint32_t maxDecodeOutput = UINT32_MAX;
+        uint32_t maxLatent = UINT32_MAX;
     };
 
     Path path;

@@ -90,11 +90,11 @@ const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b) {
 // A row or column number has four bits.
 bool suitsKernels(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
     constexpr uint32_t wordElements = 8;
-    constexpr uint32_t mostLanes = 64;
-    constexpr uint32_t mostRows = 16;
+    constexpr uint32_t maxLanes = 64;
+    constexpr uint32_t maxRows = 16;
     const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
                              std::has_single_bit(depth);
-    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
+    return powersOfTwo && lanes <= maxLanes && rows <= maxRows && columns >= wordElements && columns <= maxRows &&
            depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
            rows * depth >= 2 * lanes;
 }

@@ -11,7 +11,7 @@
 namespace vkf {
 namespace {
 
-constexpr double mostElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
+constexpr double maxElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
 
 bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYPE_BOOL1; }
 
@@ -40,7 +40,7 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const 
                    {array.headStride, p.queryHeads, "headStride"},
                    {array.rowStride, longestRowsOf(p), "rowStride"}};
     for (const auto& stride : strides) {
-        if (static_cast<double>(stride.stride) * stride.count > mostElements) {
+        if (static_cast<double>(stride.stride) * stride.count > maxElements) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %llu; times %u it must be at most 2^56 elements",
                         name, stride.field, static_cast<unsigned long long>(stride.stride), stride.count);
         }

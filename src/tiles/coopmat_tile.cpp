@@ -54,12 +54,12 @@ bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem
 
 // Why the candidate is not for this problem.
 Rejection otherProblem(const Coopmat& chip, const CoopmatCandidate& candidate, const TileProblem& problem) {
-    const uint32_t mostKeys = endsEarly(problem) ? std::min(candidate.mostMaskedKeys, chip.maxKeysOfSmallCausalTiles)
-                                                 : candidate.mostMaskedKeys;
-    const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
+    const uint32_t maxKeys = endsEarly(problem) ? std::min(candidate.maxMaskedKeys, chip.maxKeysOfSmallCausalTiles)
+                                                : candidate.maxMaskedKeys;
+    const bool otherMask = maxKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > maxKeys);
     return firstOf({
-        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
-        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
+        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.maxDim),
+        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, maxKeys}),
     });
 }
 
@@ -69,8 +69,7 @@ bool isLarge(const Coopmat& chip, const CoopmatTile& tile) {
 }
 
 // With fewer workgroups than these, another tile or more splits are better.
-uint64_t leastWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const TileProblem& problem,
-                         KeySplits keySplits) {
+uint64_t minWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits) {
     if (!isLarge(chip, tile) && tile.subgroups == chip.subgroupsOfFewRows && keySplits == KeySplits::none) {
         return chip.enoughSmallWorkgroups;
     }
@@ -88,24 +87,24 @@ Rejection weakness(const Coopmat& chip, const CoopmatTile& tile, const TileProbl
                    uint64_t workgroups) {
     return firstOf({
         isLarge(chip, tile) ? halfEmpty(tile.rows(), problem.rows()) : Rejection{},
-        spillsRegisters(tile.registers(), chip.mostRegisters),
-        fewWorkgroups(workgroups, leastWorkgroups(chip, tile, problem, keySplits)),
+        spillsRegisters(tile.registers(), chip.maxRegisters),
+        fewWorkgroups(workgroups, minWorkgroups(chip, tile, problem, keySplits)),
     });
 }
 
 // In a masked problem with about as many rows as keys, most splits would be empty. Smaller tiles are faster than splits
 // there, but not where heads are large.
-uint64_t mostSplits(const Coopmat& chip, const TileProblem& problem) {
-    if (std::max(problem.headDim, problem.valueDim) > chip.mostSmallDim) {
-        return std::max(problem.keys / chip.leastSplitKeysOfLargeHeads, 1U);
+uint64_t maxSplits(const Coopmat& chip, const TileProblem& problem) {
+    if (std::max(problem.headDim, problem.valueDim) > chip.maxSmallDim) {
+        return std::max(problem.keys / chip.minSplitKeysOfLargeHeads, 1U);
     }
-    return isUneven(problem) ? 1 : std::max(problem.keys / chip.leastSplitKeys, 1U);
+    return isUneven(problem) ? 1 : std::max(problem.keys / chip.minSplitKeys, 1U);
 }
 
 // Splits of long rows that make the workgroups of a problem that ends early end at about the same time. 0 for others.
 uint64_t balancedSplits(const Coopmat& chip, const TileProblem& problem, uint64_t workgroups) {
     const uint64_t wanted = (chip.balancedWorkgroups + workgroups - 1) / workgroups;
-    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / chip.leastBalancedSplitKeys) : 0;
+    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / chip.minBalancedSplitKeys) : 0;
 }
 
 // Splits until there are enough workgroups. Where keys are very many, until the workgroups fill an H200 twice.
@@ -122,7 +121,7 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
     for (const CoopmatCandidate& candidate : candidatesFor(chip, layout, problem.bf16x3)) {
         const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t wanted = std::min(mostSplits(chip, problem), wantedSplits(chip, tile, problem, count));
+        const uint64_t wanted = std::min(maxSplits(chip, problem), wantedSplits(chip, tile, problem, count));
         const uint64_t splits = keySplits == KeySplits::wanted ? wanted : 1;
         const CoopmatPlan plan = {tile, static_cast<uint32_t>(splits)};
         search.consider(plan, problem.workgroups(tile.rows()),
@@ -194,7 +193,7 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
         },
         [](const CoopmatTile&) { return Rejection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
-    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.mostSmallDim &&
+    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.maxSmallDim &&
                        problem.keys < uint64_t{chip.cacheKeys} * problem.queryRows;
     considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {

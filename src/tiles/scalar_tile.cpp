@@ -23,11 +23,11 @@ struct ScalarCandidate {
     uint32_t threadKeys;
     uint32_t chunkDim4; // at most
     uint32_t chunkKeys; // at most; lanes times a power of two
-    uint32_t leastValueDim;
-    uint32_t mostValueDim;
-    bool outputF32;                 // the tile is for fp32 outputs alone
-    uint32_t leastWorkgroups;       // with fewer workgroups a later tile is faster
-    uint32_t leastScalarWorkgroups; // the same limit on path scalar, for the workgroups of all splits
+    uint32_t minValueDim;
+    uint32_t maxValueDim;
+    bool outputF32;               // the tile is for fp32 outputs alone
+    uint32_t minWorkgroups;       // with fewer workgroups a later tile is faster
+    uint32_t minScalarWorkgroups; // the same limit on path scalar, for the workgroups of all splits
 };
 
 // Best first. The kernel stages 32 columns of q and k at a time, because these are a cache line in fp32. 16 columns
@@ -52,15 +52,15 @@ constexpr std::array scalarCandidates = {
 
 // A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
 // and takes long to compile.
-constexpr uint32_t mostTunedScalarRegisters = 255;
+constexpr uint32_t maxTunedScalarRegisters = 255;
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
-constexpr uint32_t mostScalarRegisters = 224;
+constexpr uint32_t maxScalarRegisters = 224;
 
 // Why the candidate is not for this problem.
 Rejection otherProblem(const ScalarCandidate& candidate, const TileProblem& problem) {
     return firstOf({
-        otherDimension(problem.valueDim, candidate.leastValueDim, candidate.mostValueDim),
+        otherDimension(problem.valueDim, candidate.minValueDim, candidate.maxValueDim),
         rejectIf(candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}),
     });
 }
@@ -89,7 +89,7 @@ uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const Ti
     const uint64_t workgroups = problem.workgroups(tile.rows());
     const uint64_t slots =
         multiprocessors * residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    const uint64_t most = std::min<uint64_t>(problem.keys / chip.leastSplitKeys, VKF_MAX_SPLITS);
+    const uint64_t most = std::min<uint64_t>(problem.keys / chip.minSplitKeys, VKF_MAX_SPLITS);
     uint32_t best = 1;
     double least = timeOf(chip, tile, problem, 1);
     for (uint32_t splits = 2; splits <= most && splits * workgroups <= chip.enoughWaves * slots; splits++) {
@@ -105,10 +105,9 @@ uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const Ti
 // Why a tile that fits is not a good one for the problem.
 Rejection weakness(const ScalarCandidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
     constexpr uint32_t fewRows = 8; // a tile of 8 rows serves as well for fewer
-    const uint32_t least =
-        problem.path == VKF_PATH_SCALAR ? candidate.leastScalarWorkgroups : candidate.leastWorkgroups;
+    const uint32_t least = problem.path == VKF_PATH_SCALAR ? candidate.minScalarWorkgroups : candidate.minWorkgroups;
     return firstOf({
-        spillsRegisters(plan.tile.registers(), mostScalarRegisters),
+        spillsRegisters(plan.tile.registers(), maxScalarRegisters),
         halfEmpty(plan.tile.rows(), std::max(problem.queryRows, fewRows)),
         fewWorkgroups(problem.workgroups(plan.tile.rows()) * plan.splits, least),
     });
@@ -190,7 +189,7 @@ ScalarPlan chooseScalarTile(const TunedDevice& device, const TileProblem& proble
         [&](const ScalarTile& tile) {
             return firstOf({
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
-                spillsRegisters(tile.registers(), mostTunedScalarRegisters),
+                spillsRegisters(tile.registers(), maxTunedScalarRegisters),
             });
         },
         search);

@@ -30,11 +30,11 @@ constexpr std::array productCandidates = {
 };
 
 // An invocation of the softmax keeps 32 scores in registers. The other half of its 64 registers stays free.
-constexpr uint32_t mostRowWords = 8;
+constexpr uint32_t maxRowWords = 8;
 // Each invocation has this many loads in flight before a row gets a larger workgroup.
 constexpr uint32_t wantedRowWords = 4;
-constexpr uint32_t leastSoftmaxInvocations = 32;
-constexpr uint32_t mostSoftmaxInvocations = 512;
+constexpr uint32_t minSoftmaxInvocations = 32;
+constexpr uint32_t maxSoftmaxInvocations = 512;
 
 } // namespace
 
@@ -75,10 +75,10 @@ ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, cons
 
 SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys) {
     const uint32_t words = std::max((keys + 3) / 4, 1U);
-    const uint32_t most = std::min(std::bit_floor(caps.maxInvocations), mostSoftmaxInvocations);
+    const uint32_t most = std::min(std::bit_floor(caps.maxInvocations), maxSoftmaxInvocations);
     const uint32_t size = std::clamp(std::bit_ceil((words + wantedRowWords - 1) / wantedRowWords),
-                                     std::min(leastSoftmaxInvocations, most), most);
-    return {size, std::min((words + size - 1) / size, mostRowWords)};
+                                     std::min(minSoftmaxInvocations, most), most);
+    return {size, std::min((words + size - 1) / size, maxRowWords)};
 }
 
 } // namespace vkf

@@ -38,7 +38,7 @@ TEST_CASE("a device without a row in the table of chips counts as an H200", "[pl
     vkf::Caps amd = h200;
     amd.vendorId = 0x1002;
     CHECK(vkf::chipOf(amd).path.avoidsBackwardMatrices);
-    CHECK(vkf::chipOf(amd).spills.mostScalar < vkf::chipOf(h200).spills.mostScalar);
+    CHECK(vkf::chipOf(amd).spills.maxScalar < vkf::chipOf(h200).spills.maxScalar);
     vkf::Caps llvmpipe = h200;
     llvmpipe.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
     CHECK(vkf::chipOf(llvmpipe).path.avoidsMatrices);

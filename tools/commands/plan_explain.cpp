@@ -203,7 +203,7 @@ std::string backwardTrafficText(const host::Device& device, const VkfProblem& pr
     return "\nBytes that a backward pass of this shape moves, without caches and masks\n" +
            trafficLines(backwardTrafficOf(device, problem)) +
            fmt::format("  {:<48}{:>12}\n", "least: inputs read once, gradients written once",
-                       bytesText(leastBackwardBytes(trafficShape(problem))));
+                       bytesText(minBackwardBytes(trafficShape(problem))));
 }
 
 std::string trafficText(const host::Device& device, const host::Plan& plan) {

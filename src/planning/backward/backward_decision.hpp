@@ -68,7 +68,7 @@ bool needsStorage16(const CheckedBackward& backward);
 template <KernelTile Tile> bool hasWholeWords(const CheckedBackward& backward, const Tile& tile) {
     const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
     return hasWholeWords(backward.forward, tile) && inWholeWords(dout) &&
-           byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
+           byteStrides(dout).row <= max32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
 }
 
 } // namespace vkf

@@ -10,7 +10,7 @@ namespace vkf {
 namespace {
 
 // No memory is larger, and offsets of more bytes of scores might not fit into 64 bits.
-constexpr double mostScoreBytes = 0x1p62;
+constexpr double maxScoreBytes = 0x1p62;
 
 VkfResult makeScores(const AttentionPhaseBuilder& builder, Phase* scores, VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
@@ -65,7 +65,7 @@ VkfResult buildStandard(const AttentionPhaseBuilder& base, AttentionPhases* phas
     const StandardKernels& kernels = *builder.decision().standard;
     if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *
             static_cast<double>(roundUp(p.keys, kernels.columnMultiple)) * sizeof(float) >
-        mostScoreBytes) {
+        maxScoreBytes) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path standard: the scores of all heads are over 2^62 bytes");
     }
     const VkfTensorLayout scores = scratchLayout(p, p.batch, p.keys, kernels.rowMultiple, kernels.columnMultiple);

@@ -32,9 +32,9 @@ bool loadsWords(const CheckedProblem& problem) {
 // numbers of bytes of such an index.
 bool hasNearKeys(const CheckedProblem& problem) {
     const auto isNear = [&problem](VkfTensorRole role) {
-        constexpr uint64_t mostBytes = uint64_t{1} << 32;
+        constexpr uint64_t maxBytes = uint64_t{1} << 32;
         const VkfTensorLayout& layout = problem.layout(role);
-        return byteStrides(layout).row * layout.rows <= mostBytes;
+        return byteStrides(layout).row * layout.rows <= maxBytes;
     };
     return loadsWords(problem) && !has(problem.fields, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
            isNear(VKF_TENSOR_V);

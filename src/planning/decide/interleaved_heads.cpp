@@ -31,7 +31,7 @@ uint32_t interleavedHeads(const Caps& caps, const CheckedProblem& problem, const
     const Chip::InterleavedHeads& chip = chipOf(caps).interleavedHeads;
     const uint64_t heads = uint64_t{tensorSequences(p)} * p.queryHeads / decision.packedHeads * decision.splits;
     uint64_t count =
-        std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.mostHeads);
+        std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.maxHeads);
     while (heads % count != 0) {
         count--;
     }

@@ -27,12 +27,12 @@ bool isSupportedByDecode(const Caps& caps, const VkfProblem& p) {
     return caps.storage16() && !has(p, VKF_USE_BLOCK_MASK);
 }
 
-bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.mostDecodeRows; }
+bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.maxDecodeRows; }
 
 // Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
 bool hasManyRowsAndKeys(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const bool manyRows = !problem.empty && packedRows(p) > chip.mostPackedDecodeRows;
+    const bool manyRows = !problem.empty && packedRows(p) > chip.maxPackedDecodeRows;
     return manyRows && keysOfAllHeads(p) >= chip.minCoopmatKeys && !usesBf16x3(p);
 }
 
@@ -44,7 +44,7 @@ std::string latentHeads(const VkfProblem& p) {
 std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     const std::string rows =
-        inWords("decode is the fastest for up to %u query rows (here %u)", chip.mostDecodeRows, typicalRows(p));
+        inWords("decode is the fastest for up to %u query rows (here %u)", chip.maxDecodeRows, typicalRows(p));
     if (usesBf16x3(p) || problem.empty) {
         return rows;
     }
@@ -53,7 +53,7 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     }
     return rows +
            inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
-                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
+                   static_cast<unsigned long long>(chip.maxPackedDecodeRows),
                    static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
@@ -61,7 +61,7 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
 std::string manyRowsAndKeys(const Chip::Path& chip, const VkfProblem& p) {
     return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
                    "KV heads (here %llu)",
-                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
+                   static_cast<unsigned long long>(chip.maxPackedDecodeRows),
                    static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
@@ -79,7 +79,7 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
     }
     return {
         VKF_PATH_DECODE, VKF_RULE_MANY_ROWS,
-        inWords("decode is the fastest for up to %u query rows only (here %u)", chip.mostDecodeRows, typicalRows(p))};
+        inWords("decode is the fastest for up to %u query rows only (here %u)", chip.maxDecodeRows, typicalRows(p))};
 }
 
 // ---- Path coopmat ----------------------------------------------------------------------------------------------

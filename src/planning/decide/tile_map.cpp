@@ -81,8 +81,8 @@ std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProble
     if (bias) {
         map.rowClasses = rowClasses(problem, decision.path);
     }
-    const bool counts = tileMapSizes(problem, map, decision.packedHeads).words <= mostCount &&
-                        itemsOfClasses(problem, decision, bias) <= mostCount;
+    const bool counts = tileMapSizes(problem, map, decision.packedHeads).words <= maxCount &&
+                        itemsOfClasses(problem, decision, bias) <= maxCount;
     return counts ? std::optional(map) : std::nullopt; // without a map, the kernel asks per-key masks about every key
 }
 

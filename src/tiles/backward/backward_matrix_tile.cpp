@@ -14,9 +14,9 @@ namespace vkf {
 namespace {
 
 // More registers than this spill where an invocation has 255, because operands, addresses and counters need some too.
-constexpr uint32_t mostBackwardMatrixRegisters = 232;
+constexpr uint32_t maxBackwardMatrixRegisters = 232;
 // A limit for tuning data, as in scalar_tile.cpp.
-constexpr uint32_t mostTunedBackwardRegisters = 255;
+constexpr uint32_t maxTunedBackwardRegisters = 255;
 // Fewer workgroups than this leave multiprocessors of an H200 idle.
 constexpr uint64_t manyWorkgroups = 128;
 constexpr uint32_t smallSubgroups = 4;
@@ -28,7 +28,7 @@ struct BackwardMatrixCandidate {
     uint32_t steps;
     bool twoStages;
     uint32_t depthSubgroups;
-    uint32_t mostDim; // of q and v, whichever is larger
+    uint32_t maxDim; // of q and v, whichever is larger
 };
 
 // Best first, for 16 x 16 matrices. lab/log-0.4.md, "The backward pass", has the measurements.
@@ -98,7 +98,7 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
         search.consider(TilePlan<BackwardMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
                         firstOf({
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostTunedBackwardRegisters),
+                            spillsRegisters(tile.registers(), maxTunedBackwardRegisters),
                         }));
     }
 }
@@ -159,9 +159,9 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
         const uint32_t dim = std::max(problem.headDim, problem.valueDim);
         search.consider(TilePlan<BackwardMatrixTile>{tile}, workgroups,
                         firstOf({
-                            otherDimension(dim, 0, candidate.mostDim),
+                            otherDimension(dim, 0, candidate.maxDim),
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostBackwardMatrixRegisters),
+                            spillsRegisters(tile.registers(), maxBackwardMatrixRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, layout.rows)),
                             fewWorkgroups(workgroups, large ? manyWorkgroups : 0),
                         }));
@@ -181,8 +181,8 @@ std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, 
     one.sumsHeads = false;
     one.sumsValues = true;
     BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
-    const bool spillsLess = both.registers() > mostBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
-                            heads.registers() <= mostBackwardMatrixRegisters;
+    const bool spillsLess = both.registers() > maxBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
+                            heads.registers() <= maxBackwardMatrixRegisters;
     if (!spillsLess && !(heads.tuned && values.tuned)) {
         return {both};
     }

@@ -14,14 +14,14 @@ namespace vkf {
 namespace {
 
 // More registers than this spill where an invocation has 255, as in backward_matrix_tile.cpp.
-constexpr uint32_t mostBackwardSumRegisters = 232;
+constexpr uint32_t maxBackwardSumRegisters = 232;
 
 struct BackwardSumCandidate {
     uint32_t subgroups;
     uint32_t ownedMatrices;
     uint32_t steps;
     uint32_t depthSubgroups;
-    uint32_t mostDim;
+    uint32_t maxDim;
 };
 
 // Best first, for 16 x 16 matrices. The sums of a subgroup fill 128 registers. Two workgroups of four subgroups wait at
@@ -65,10 +65,10 @@ BackwardSumTile chooseBackwardSumTile(const Caps& caps, const MatrixLayout& layo
     static_assert(KernelTile<BackwardSumTile>);
     for (const BackwardSumCandidate& c : backwardSumCandidates) {
         const BackwardSumTile tile{layout, owner, c.subgroups, c.ownedMatrices, c.steps, c.depthSubgroups, dim};
-        const Rejection rejection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
-                                             spillsRegisters(tile.registers(), mostBackwardSumRegisters)});
+        const Rejection rejection = firstOf({otherDimension(dim, 0, c.maxDim), exceedsDevice(tile, caps),
+                                             spillsRegisters(tile.registers(), maxBackwardSumRegisters)});
         if (rejection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
-            tile.rows() <= BackwardSumTile::mostRows) {
+            tile.rows() <= BackwardSumTile::maxRows) {
             return tile;
         }
     }

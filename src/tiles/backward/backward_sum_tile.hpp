@@ -15,7 +15,7 @@ namespace vkf {
 
 // shaders/backward_coopmat/backward_sums.comp explains the numbers.
 struct BackwardSumTile {
-    static constexpr uint32_t mostRows = 256; // no tile has more
+    static constexpr uint32_t maxRows = 256; // no tile has more
 
     MatrixLayout layout;
     BackwardOwner owner{};       // rows: dq; keys: dk or dv

@@ -13,9 +13,9 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mostRowSubgroups = 8;
-constexpr uint32_t mostSubgroupRows = 16; // a subgroup holds o and q of its rows in registers
-constexpr uint32_t mostDecodeMatrixRegisters = 180;
+constexpr uint32_t maxRowSubgroups = 8;
+constexpr uint32_t maxSubgroupRows = 16; // a subgroup holds o and q of its rows in registers
+constexpr uint32_t maxDecodeMatrixRegisters = 180;
 
 // Words of 4 bytes of one row of a block type in one invocation.
 uint32_t fetchedBlockWords(uint32_t dim, VkfType type, uint32_t lanes, uint32_t chunksPerBlock, uint32_t unit) {
@@ -30,7 +30,7 @@ bool dividesBlocks(const DecodeMatrixTile& tile) {
            (!isBlockType(tile.valueType) || VKF_SPLITS_BLOCKS_EVENLY(tile.valueDim, tile.layout.lanes / depthLanes));
 }
 
-// A subgroup takes as many matrices of rows as needed, up to mostSubgroupRows. More rows go to more subgroups. The
+// A subgroup takes as many matrices of rows as needed, up to maxSubgroupRows. More rows go to more subgroups. The
 // other subgroups, of `subgroups` in all, share the keys.
 DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layout, const DecodeProblem& problem,
                         uint32_t subgroups) {
@@ -39,11 +39,11 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
     tile.columns = layout.fewestColumns();
     const auto ofRows = [&problem](uint32_t rows) { return std::max<uint64_t>((problem.rows + rows - 1) / rows, 1); };
     const bool fillsHalf = !problem.moreRows && problem.rows <= tile.columns / 2;
-    tile.keyColumns = fillsHalf && problem.valueDim >= chip.leastDimOfTwoColumns ? 2 : 1;
+    tile.keyColumns = fillsHalf && problem.valueDim >= chip.minDimOfTwoColumns ? 2 : 1;
     const uint32_t queries = std::max(tile.matrixPackedRows(), 1U);
-    tile.rowMatrices = problem.rows > queries ? std::max(mostSubgroupRows / queries, 1U) : 1;
+    tile.rowMatrices = problem.rows > queries ? std::max(maxSubgroupRows / queries, 1U) : 1;
     tile.rowSubgroups =
-        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowMatrices * queries)), mostRowSubgroups));
+        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(ofRows(tile.rowMatrices * queries)), maxRowSubgroups));
     tile.keySubgroups = std::max(subgroups / tile.rowSubgroups, 1U);
     // The first rows are lane row 0 of the lanes along the depth.
     const uint64_t most = uint64_t{tile.rowMatrices} * queries;
@@ -72,7 +72,7 @@ uint32_t elementRegisters(const DecodeMatrixTile& tile) {
 
 // Whether a workgroup of as many subgroups as for many keys is faster, if it fits the device.
 bool hasManyKeys(const Chip::DecodeMatrix& chip, const DecodeProblem& problem, const DecodeMatrixTile& tile) {
-    return problem.keys * problem.kvHeads >= chip.manyKeys * multiprocessors && problem.rows > chip.mostPlainRows &&
+    return problem.keys * problem.kvHeads >= chip.manyKeys * multiprocessors && problem.rows > chip.maxPlainRows &&
            !problem.hasBlocks() && tile.keyColumns == 2;
 }
 
@@ -88,9 +88,9 @@ void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMa
         caps, tile, problem,
         firstOf({
             rejectIf(!fills, {VKF_TILE_LAYOUT, 0, 0}),
-            rejectIf(problem.rows <= chip.mostPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, chip.mostPlainRows}),
+            rejectIf(problem.rows <= chip.maxPlainRows, {VKF_TILE_FEW_ROWS, problem.rows, chip.maxPlainRows}),
             exceedsDevice(tile, caps),
-            inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), mostDecodeMatrixRegisters),
+            inMemory ? Rejection{} : spillsRegisters(oneColumn.registers(), maxDecodeMatrixRegisters),
         }),
         search);
 }
