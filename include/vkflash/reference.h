@@ -42,8 +42,8 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* FlashAttention's tiled online softmax (Dao 2023, arXiv 2307.08691, algorithm 1): outer loop over query tiles,
      * inner loop over K/V tiles, state (m, l, o). */
     VKF_REFERENCE_TILED = 1,
-    /* VKF_REFERENCE_TILED with the roundings of the portable kernel, in fp32. Its error is the yardstick for the errors
-     * of kernels.
+    /* VKF_REFERENCE_TILED with the roundings of the kernel of path scalar, in fp32. Its error is the yardstick for the
+     * errors of kernels.
      * - Dot products and weighted sums use fused multiply-add, in the order of the index.
      * - Exponentials have base 2.
      * - o is rounded to its storage type.

@@ -31,18 +31,18 @@ void storeMatrices(const uint r, const uint first) {
     UNROLL for (uint i = 0; i < STAGED_MATRICES; i++) {
         if (first + i < VALUE_MATRICES) {
             coopMatStore(o_matrix[r * VALUE_MATRICES + first + i], stage,
-                         (subgroup * STAGED_MATRICES + i) * MATRIX_FOURS, MATRIX_COLUMNS / 4,
+                         (subgroup * STAGED_MATRICES + i) * MATRIX_VEC4S, MATRIX_COLUMNS / 4,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
     }
     barrier();
-    const uint fours = MATRIX_COLUMNS / 4;
+    const uint row_vec4s = MATRIX_COLUMNS / 4;
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_MATRICES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
-        uint matrix = i / MATRIX_FOURS; // number among the staged matrices
+    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_MATRICES * MATRIX_VEC4S; i += WORKGROUP_SIZE) {
+        uint matrix = i / MATRIX_VEC4S; // number among the staged matrices
         uint of_subgroup = first + matrix % STAGED_MATRICES;
-        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / fours % MATRIX_ROWS;
-        uint column = (matrix / STAGED_MATRICES * VALUE_MATRICES + of_subgroup) * MATRIX_COLUMNS + i % fours * 4;
+        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / row_vec4s % MATRIX_ROWS;
+        uint column = (matrix / STAGED_MATRICES * VALUE_MATRICES + of_subgroup) * MATRIX_COLUMNS + i % row_vec4s * 4;
         if (of_subgroup >= VALUE_MATRICES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
             continue;
         }

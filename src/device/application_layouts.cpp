@@ -151,23 +151,23 @@ void copyPositions(const VkfMatrixPosition (&from)[VKF_MATRIX_POSITION_BITS], st
     });
 }
 
-// Whether the narrow shape is laid out like the full shape without the columns that it lacks.
-bool isNarrowed(const VkfMatrixLayout& full, const VkfMatrixLayout& narrow) {
-    const auto wideMatrices = matricesOf(full);
-    const auto narrowMatrices = matricesOf(narrow);
+// Whether the small shape is laid out like the full shape without the columns that it lacks.
+bool isSmallShapeOf(const VkfMatrixLayout& full, const VkfMatrixLayout& small) {
+    const auto fullMatrices = matricesOf(full);
+    const auto smallMatrices = matricesOf(small);
     for (const size_t i : {0U, 2U}) { // result, right operand
-        const Matrix& wide = wideMatrices[i];
+        const Matrix& fullMatrix = fullMatrices[i];
         for (uint32_t lane = 0; lane < full.lanes; lane++) {
             uint32_t next = 0;
-            for (uint32_t element = 0; element < wide.elements(); element++) {
-                const Position position = wide.positionOf(element, lane);
-                if (position.column < narrow.columns && narrowMatrices[i].positionOf(next++, lane) != position) {
+            for (uint32_t element = 0; element < fullMatrix.elements(); element++) {
+                const Position position = fullMatrix.positionOf(element, lane);
+                if (position.column < small.columns && smallMatrices[i].positionOf(next++, lane) != position) {
                     return false;
                 }
             }
         }
     }
-    return isAlike(full.left, narrow.left, false);
+    return isAlike(full.left, small.left, false);
 }
 
 bool isOfShape(const VkfMatrixLayout& layout, const MatrixShape& shape) {
@@ -175,8 +175,8 @@ bool isOfShape(const VkfMatrixLayout& layout, const MatrixShape& shape) {
            shape.depth == layout.depth;
 }
 
-// Chooses among the application's layouts of a type: the largest one that kernels can use, and the narrowest shape
-// beside it. Changes nothing if no layout is about the type.
+// Chooses among the application's layouts of a type: the largest one that kernels can use, and the shape with the
+// fewest columns beside it. Changes nothing if no layout is about the type.
 void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> layouts, MatrixUse* use) {
     MatrixLayout best;
     const VkfMatrixLayout* full = nullptr;
@@ -192,9 +192,9 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> layouts, Matrix
         }
     }
     for (const VkfMatrixLayout& one : layouts) {
-        const bool narrow = full != nullptr && one.type == type && one.rows == full->rows && one.depth == full->depth &&
-                            one.columns < best.fewestColumns();
-        if (narrow && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isNarrowed(*full, one)) {
+        const bool isSmall = full != nullptr && one.type == type && one.rows == full->rows &&
+                             one.depth == full->depth && one.columns < best.fewestColumns();
+        if (isSmall && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isSmallShapeOf(*full, one)) {
             best.smallShapeColumns = one.columns;
         }
     }

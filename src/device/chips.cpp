@@ -65,8 +65,8 @@ constexpr Chip::Coopmat coopmatWith(std::span<const CoopmatCandidate> viaShared)
 
 constexpr Chip h200 = {.path = {}, .coopmat = coopmatWith(viaSharedCandidates)};
 
-// The software driver llvmpipe has no matrix units, so that the portable kernels are faster there. The map's numbers
-// are those of a few cores.
+// The software driver llvmpipe has no matrix units, so that kernels of plain arithmetic are faster there. The map's
+// numbers are those of a few cores.
 constexpr Chip llvmpipe = {.path = {.avoidsMatrices = true, .avoidsBackwardMatrices = true},
                            .coopmat = coopmatWith(viaSharedCandidates),
                            .tileMap = {20e9, 10e9, 12e-6}};

@@ -65,16 +65,16 @@ bool MatrixLayout::fillsFromRegisters() const {
         return false;
     }
     const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
-    const uint32_t narrowElements = fragmentRowElements() * fewestColumns() / columns;
-    if (!inPairs || narrowElements == 0) {
+    const uint32_t smallShapeElements = fragmentRowElements() * fewestColumns() / columns;
+    if (!inPairs || smallShapeElements == 0) {
         return false;
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements(); element++) {
             const Position position = positionOf(element, lane);
-            const bool narrow = element % fragmentRowElements() < narrowElements;
+            const bool inSmallShape = element % fragmentRowElements() < smallShapeElements;
             if (position.row != lane / depthLanes + element / fragmentRowElements() * (lanes / depthLanes) ||
-                (narrow && position.column >= fewestColumns())) {
+                (inSmallShape && position.column >= fewestColumns())) {
                 return false;
             }
         }

@@ -32,8 +32,8 @@ struct MatrixLayout {
     bool viaShared = false;       // the layout of the library: elements pass through shared memory
     bool rightTransposed = false; // right operands are laid out like left operands with rows and columns exchanged
     // The device also has a shape with fewer columns: this many. Its results and right operands are laid out like those
-    // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no
-    // narrow shape.
+    // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no such
+    // shape.
     uint32_t smallShapeColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }
@@ -45,9 +45,9 @@ struct MatrixLayout {
     // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
     bool pairsInLane() const { return elementBits[0] == Position{0, 1}; }
     uint32_t fewestColumns() const { return smallShapeColumns != 0 ? smallShapeColumns : columns; }
-    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn narrow results into
-    // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
-    // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
+    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn results with fewer columns
+    // into operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose
+    // the column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
 
     bool operator==(const MatrixLayout&) const = default;

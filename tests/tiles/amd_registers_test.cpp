@@ -20,7 +20,7 @@ bool spills(const vkf::Rejection& rejection) { return rejection.reason == VKF_TI
 
 } // namespace
 
-TEST_CASE("an AMD device gets a portable tile that its registers hold, for every head dimension", "[tiles]") {
+TEST_CASE("an AMD device gets a tile of path scalar that its registers hold, for every head dimension", "[tiles]") {
     const vkf::Caps amd = amdCaps();
     for (uint32_t dim = 1; dim <= 256; dim++) {
         for (const uint32_t rows : {1U, 16U, 512U, 8192U}) {

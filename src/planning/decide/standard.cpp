@@ -39,7 +39,7 @@ VkfResult onMatrices(const TunedDevice& device, const CheckedProblem& problem, D
 VkfResult inFp32(const TunedDevice& device, const CheckedProblem& problem, Decision* decision, StandardKernels* kernels,
                  VkfMessage* message) {
     ScalarPlan plan;
-    const VkfResult result = decidePortableTile(device, problem, &plan, decision, message);
+    const VkfResult result = decideScalarTile(device, problem, &plan, decision, message);
     *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, plan.tile.chunkKeys, 1, 4};
     return result;
 }
