@@ -2,8 +2,8 @@
 //
 // Lines 8 to 10 of the algorithm (attention_coopmat.comp) for fp32 numbers as bf16x3 (bf16x3.glsl).
 //
-// NVIDIA's matrix unit truncates each sum, relative to the size of the sum. Two rules keep what that loses as small as
-// the roundings of plain fp32 arithmetic:
+// NVIDIA's matrix unit truncates each sum, relative to the magnitude of the sum. Two rules keep what that loses as
+// small as the roundings of plain fp32 arithmetic:
 //   - Sums of small products have accumulators of their own. Each step of the depth would truncate them together with
 //     the sum of the largest products.
 //   - o is never an accumulator of the matrix unit. The products of each slice of keys start from zeros, the smallest
@@ -18,8 +18,8 @@
 #define MIDDLE 1
 #define LOW 2
 
-// Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one size have an accumulator, so that
-// fewer of them wait for each other.
+// Sets s to q k^T, without the scale. beginScores has set s to 0. The products of one magnitude have an accumulator, so
+// that fewer of them wait for each other.
 void multiplyParts(const uint first_matrix) {
     ResultMatrix s_middle[ROW_MATRICES * KEY_MATRICES];
     ResultMatrix s_low[ROW_MATRICES * KEY_MATRICES];
@@ -103,7 +103,7 @@ void accumulateParts(const uint first_matrix) {
     }
 }
 
-// An m past this size leaves exponents with too few bits (exponent): 2^26, in units of log2.
+// An m past this magnitude leaves exponents with too few bits (exponent): 2^26, in units of log2.
 #define LARGE_MAXIMUM 67108864.0
 
 // Makes plain arithmetic compute all again, if a number did not fit into parts or a row's scores are too large. One

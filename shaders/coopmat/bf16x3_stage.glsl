@@ -59,7 +59,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
 void signQueries() {
     uint sign = floatBitsToUint(params.score_scale) & 0x80000000u;
     UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
-        noticeSizes(fetched_q[i]);
+        noticeMagnitudes(fetched_q[i]);
         fetched_q[i] ^= sign;
     }
 }
@@ -122,8 +122,8 @@ void forgetTile() {
 void stageParts(const uvec4 first, const uvec4 second, const uint to, const uint area) {
     uvec4 low = first;
     uvec4 high = second;
-    noticeSizes(low);
-    noticeSizes(high);
+    noticeMagnitudes(low);
+    noticeMagnitudes(high);
     UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
         stage[to + part * area] = takeParts(low, high);
     }

@@ -77,10 +77,10 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #else
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
-// Matrices of a row tile that are staged side by side as words of o.
+// Matrices of a row of matrices that are staged side by side as words of o.
 const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_STAGED_MATRICES / 2 : VKF_STAGED_MATRICES;
 const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;         // words in a row of a matrix
-const uint O_CHUNKS = (VALUE_MATRICES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row tile
+const uint O_CHUNKS = (VALUE_MATRICES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row of matrices
 const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8;                      // words in a row
 
 // Converts an element of o, with the rounding of packF16 or packBf16. An fp16 must not be past the largest one
