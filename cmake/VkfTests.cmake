@@ -31,7 +31,7 @@ endfunction()
 # WITHOUT_MATRICES: no test of the group needs cooperative matrices. llvmpipe has them only with vectors of eight numbers.
 # With vectors of four it compiles a kernel in about 60 % of the time.
 # UNROLLED: the group runs kernels of plain arithmetic on the software driver as applications get them. In other groups
-# they keep their loops, and compile faster. Whole sweeps run them as applications get them.
+# they are not unrolled, and compile faster. Whole sweeps run them as applications get them.
 function(vkf_add_test_group name tags label)
   if(label STREQUAL "sweep")
     vkf_add_test_run(all_${name} "${tags}" CONFIGURATIONS All)

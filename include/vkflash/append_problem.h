@@ -67,7 +67,7 @@ typedef struct VkfRotary {
     uint64_t reserved[4];
 } VkfRotary;
 
-/* One append. VkfTensor (problem.h) describes strides and their limits.
+/* One append. VkfTensor (problem_types.h) describes strides and their limits.
  *
  *     tensors                  types
  *     newK, newV, q, rotatedQ  F32, F16, BF16

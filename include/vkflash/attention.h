@@ -15,9 +15,9 @@ extern "C" {
 
 typedef struct VkfPlan_T* VkfPlan; /* one problem, ready to be recorded */
 
-/* Checks whether the context's device, features and tiles can do a problem. vkfCreatePlan gives the same results, but
- * can also fail because the driver fails, or because this build lacks a shader (inspect.h). Creates nothing, does not
- * block, and frees the host memory that it allocates. Thread-safe.
+/* Checks whether the context can run a problem. vkfCreatePlan gives the same results, but can also fail because the
+ * driver fails, or because this build lacks a shader (inspect.h). Creates nothing, does not block, and frees the host
+ * memory that it allocates. Thread-safe.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_UNSUPPORTED (this version, path or device cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
@@ -39,7 +39,7 @@ VKF_API VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfPr
  *
  * Blocks while the driver compiles new pipelines, which can take seconds. It also waits while another thread compiles
  * one of the same pipelines. It never waits for other pipelines. Call it from a worker thread where that matters. A
- * plan whose pipelines exist already takes no compilation.
+ * plan whose pipelines exist already compiles nothing.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a field that no device could accept), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_UNSUPPORTED (this version, path, device or build cannot do the problem), VKF_ERROR_OUT_OF_HOST_MEMORY,
@@ -92,7 +92,7 @@ typedef struct VkfPlanInfo {
      * contents of arrays are not known: all other masks and keyLengths count as if they dropped nothing, and packed
      * sequences as if all had the same length. */
     double operations;
-    /* Least bytes of memory traffic: q, k and v read once; o, lse and probabilities written once. */
+    /* Minimum memory traffic in bytes: q, k and v read once; o, lse and probabilities written once. */
     double minimumBytes;
     /* The plan in one line, for people and bug reports: the path, then the problem (shape, types, masks, arrays, pages,
      * tensors that are not dense; "empty" if there is nothing to do), then what was chosen. Ends in a zero byte; cut

@@ -64,7 +64,7 @@ typedef struct VkfBackwardInfo {
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */
     double operations;
-    /* Least bytes of memory traffic: q, k, v, o, dout, lse and dlse read once; dq, dk and dv that are wanted written
+    /* Minimum memory traffic in bytes: q, k, v, o, dout, lse and dlse read once; dq, dk and dv that are wanted written
      * once. */
     double minimumBytes;
     /* The backward pass in one line, as VkfPlanInfo::description. */

@@ -26,8 +26,8 @@
  * o is o as stored, lse is lse as stored: the outputs of the forward call.
  *
  * - dk and dv of a KV head are summed over its query heads, in the order of their numbers.
- * - A row with lse = -infinity, or +infinity, which some libraries write for an empty row, gives and takes nothing. Its
- *   dq is 0 exactly, and nothing of its dout, o and dlse reaches a result, NaN included.
+ * - A row with lse = -infinity, or +infinity, which some libraries write for an empty row, contributes nothing and gets
+ *   no gradient. Its dq is 0 exactly, and nothing of its dout, o and dlse reaches a result, NaN included.
  * - A row that sees no key, and has a sink, has a dq of 0 exactly. Its lse is the sink, so it adds its dlse to dsinks.
  * - The bytes of dropped keys and values never reach a result. dk and dv are 0 exactly where no row sees the key.
  *   Every element of dq, dk and dv is written, those past keyLengths included.
@@ -114,8 +114,9 @@ typedef struct VkfBackwardProblem {
      * - A band needs 2 bytes for each pair of a key and a row, 4 with p. It has at least as many keys, counted over
      *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
      *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
-     *   of a head, and a window makes them smaller. Less than a band needs changes nothing, and so do packed sequences,
-     *   block masks and first keys. A band has at most 32 GiB. VkfBackwardInfo::bandKeys says what was chosen.
+     *   of a head, and a window makes them smaller. Less than one band has no effect, nor has any value with packed
+     *   sequences, block masks or first keys. A band has at most 32 GiB. VkfBackwardInfo::bandKeys says what was
+     *   chosen.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */

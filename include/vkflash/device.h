@@ -34,7 +34,7 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
      * together with VKF_FEATURE_FULL_SUBGROUPS. Paths decode and standard use it if it is there. The device must also
      * have votes in compute shaders. */
     VKF_FEATURE_COOPERATIVE_MATRIX = 1 << 3,
-    /* VK_KHR_shader_bfloat16 with shaderBFloat16Type and shaderBFloat16CooperativeMatrix, beside
+    /* VK_KHR_shader_bfloat16 with shaderBFloat16Type and shaderBFloat16CooperativeMatrix, in addition to
      * VKF_FEATURE_COOPERATIVE_MATRIX. Needed for path coopmat with bf16. */
     VKF_FEATURE_BFLOAT16_MATRIX = 1 << 4,
     VKF_FEATURE_FORCE_INT32 = 0x7fffffff
@@ -98,7 +98,8 @@ VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
  *     VKF_FEATURE_BFLOAT16_MATRIX          shaderBFloat16Type               -                     ShaderBfloat16
  *                                          shaderBFloat16CooperativeMatrix  -                     ShaderBfloat16
  *
- * The names of structs stand between VkPhysicalDevice and Features. Does not block. Thread-safe for different chains.
+ * Names of structs omit VkPhysicalDevice at their front and Features at their end. Does not block. Thread-safe for
+ * different chains.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (an unknown bit, or no struct of the chain has a member; the message names both).
  * Nothing is set then. */
@@ -109,16 +110,16 @@ VKF_API const char* vkfFeatureString(VkfFeatureBits bit);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
-/* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application
- * can add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16X3 give right
+/* Driver trouble to work around. The library sets the bits that it knows from the driver's identity. An application can
+ * add bits, but cannot remove any. All quirks but VKF_QUIRK_LOCKSTEP_SUBGROUPS and VKF_QUIRK_FP16X3 give correct
  * results on any device. */
 typedef enum VkfQuirkBits VKF_INT32_ENUM {
     /* Subgroup shuffles give wrong results. Kernels reduce in shared memory and use no cooperative matrices, so that
      * path coopmat is not available. Set for MoltenVK. */
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,
-    /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Kernels with many
-     * unrolled loops (those of path decode, those on cooperative matrices, and merges) keep their loops. Set for
-     * llvmpipe and SwiftShader. */
+    /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Loops that
+     * kernels unroll elsewhere (on path decode, on cooperative matrices, in merges) are not unrolled. Set for llvmpipe
+     * and SwiftShader. */
     VKF_QUIRK_ROLLED_LOOPS = 1 << 1,
     /* The library must not rely on any element layout of cooperative matrices, neither on one that it knows for this
      * driver nor on one of matrixLayouts. Scores of path coopmat pass through shared memory. */
@@ -136,8 +137,8 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.
      */
     VKF_QUIRK_WRONG_MATRIX_LOADS = 1 << 5,
-    /* For tests and programs whose first call matters most; no driver needs it. Kernels of plain arithmetic, which
-     * VKF_QUIRK_ROLLED_LOOPS leaves as they are, keep their loops as well, but for loops that load from tensors.
+    /* For tests, and where the latency of the first call matters most; no driver needs it. Kernels of plain arithmetic,
+     * which VKF_QUIRK_ROLLED_LOOPS leaves as they are, are not unrolled either, but for loops that load from tensors.
      * Drivers that compile for a CPU then compile such a kernel in less time, and the kernel is several times slower.
      */
     VKF_QUIRK_ROLLED_SCALAR_LOOPS = 1 << 6,
@@ -148,7 +149,7 @@ typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */
 /* Returns a static string, the name of the constant. Never NULL; "unknown bit" for other values. */
 VKF_API const char* vkfQuirkString(VkfQuirkBits bit);
 
-/* Help for finding mistakes of the application. All bits cost time and are off by default. */
+/* Debugging aids for the application. All bits cost time and are off by default. */
 typedef enum VkfDebugBits VKF_INT32_ENUM {
     /* Every call that records commands records a full barrier before and after them: all commands, all memory accesses.
      *
@@ -243,7 +244,7 @@ VKF_API void vkfDestroyContext(VkfContext context);
  * alignment it needs. Alignment is that of address + offset.
  *
  * - VKF_ERROR_INVALID_ARGUMENT: an address or a buffer is given for an optional array without its bit in the problem's
- *   `use`. The result would be another than the caller expects.
+ *   `use`. The result would not be what the caller expects.
  * - Otherwise a binding of which the call touches no bytes is ignored. For other bindings:
  * - VKF_ERROR_INVALID_ARGUMENT: neither address nor buffer is given, the alignment is wrong, or `reserved` is not 0.
  * - VKF_ERROR_BINDING_TOO_SMALL: `size` is not 0, and less than the bytes that the call touches. With a size the

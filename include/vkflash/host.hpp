@@ -44,7 +44,7 @@
 
 namespace vkf::host {
 
-// What this layer throws. what() is one sentence for people.
+// What this layer throws. what() is one readable sentence.
 class Error : public std::runtime_error {
 public:
     // An error with this result(), and with `text` as what().
@@ -217,17 +217,17 @@ public:
     // failed its test. A context of the program's own on this device should get them too.
     VkfQuirks quirks() const noexcept;
     // Measures the element layouts of all shapes of cooperative matrices that kernels may use. Returns the layouts that
-    // kernels can use, each after a test. Returns none if the device loads matrices wrong (quirks()). Blocks. The
+    // kernels can use, each after a test. Returns none if the device loads matrices incorrectly (quirks()). Blocks. The
     // result is for VkfContextCreateInfo::matrixLayouts, in this process.
     std::vector<VkfMatrixLayout> measureMatrixLayouts();
     // Multiplies known matrices on the device, with elements placed as the layout says, and compares all elements of
-    // the products. Returns if they are right: the layout is that of the device. Blocks.
+    // the products. Returns if they are correct: the layout is that of the device. Blocks.
     //
     // Throws Error:
     // - VKF_ERROR_INVALID_ARGUMENT: the layout is not that of the device, or vkfCheckMatrixLayout returns this code
     // - VKF_ERROR_INVALID_ARGUMENT: the device does not have the shape
     // - VKF_ERROR_UNSUPPORTED: kernels cannot use the layout, or this build lacks the shader of the test
-    // - VKF_ERROR_UNSUPPORTED: the device loads matrices wrong from shared memory
+    // - VKF_ERROR_UNSUPPORTED: the device loads matrices incorrectly from shared memory
     void testMatrixLayout(const VkfMatrixLayout& layout);
 
     // Creates a buffer. Its contents are undefined. A buffer of 0 bytes has a handle and an address too.
@@ -255,7 +255,7 @@ public:
     // Throws Error: VKF_ERROR_DEVICE_LOST (the device is lost, or submitTimeoutSeconds have passed, or waiting failed
     // several times, so that it is not known when the submission ends).
     double submit(const std::function<void(VkCommandBuffer)>& record);
-    // Submits two parts in one submission, the second behind a barrier. Returns the GPU seconds of each part, which are
+    // Submits two parts in one submission, the second after a barrier. Returns the GPU seconds of each part, which are
     // measured separately: the first number does not contain the second part. Otherwise like the other submit.
     std::array<double, 2> submit(const std::function<void(VkCommandBuffer)>& record,
                                  const std::function<void(VkCommandBuffer)>& recordBehind);
@@ -342,7 +342,7 @@ public:
     // the lengths of packed sequences).
     void upload(const HostTensors& tensors);
     // Runs every step in a submission of its own, and returns the GPU seconds of all steps. Blocks. Calls progress
-    // after each step with the share that is done; the last share is 1. Returns 0 for a plan without steps.
+    // after each step with the fraction that is done; the last one is 1. Returns 0 for a plan without steps.
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});

@@ -28,8 +28,8 @@ typedef struct VkfMatrixInfo {
     uint32_t depth;       /* columns of the left matrix, rows of the right matrix */
     uint32_t layoutKnown; /* 1 = scores stay in registers; 0 = scores pass through shared memory, because the library
                              does not know which invocation of this driver holds which element, or a quirk says so */
-    uint32_t layoutGiven; /* 1 = layoutKnown because of VkfContextCreateInfo::matrixLayouts; 0 = not */
-    uint32_t reserved;    /* 0 */
+    uint32_t layoutFromApplication; /* 1 = layoutKnown because of VkfContextCreateInfo::matrixLayouts; 0 = not */
+    uint32_t reserved;              /* 0 */
 } VkfMatrixInfo;
 
 /* Fills *info for VKF_TYPE_F16 or VKF_TYPE_BF16. The caller sets structSize.
@@ -40,21 +40,21 @@ VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixIn
 
 /* ---- The choice of a path -------------------------------------------------------------------- */
 
-/* The rule that decided about a path. Its thresholds depend on the chip; VkfPathVerdict::reason has them. */
+/* The rule that decided about a path. Its thresholds depend on the chip; VkfPathDecision::reason has them. */
 typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
     /* Rules of AUTO, in the order in which it follows them: */
-    VKF_RULE_WIDE_HEADS = 2,   /* decode, because no other path takes heads over 256 columns */
-    VKF_RULE_FEW_ROWS = 3,     /* decode, which is the fastest for few query rows */
-    VKF_RULE_CROWDED = 4,      /* coopmat instead of decode: many packed rows meet many keys */
-    VKF_RULE_MANY_ROWS = 5,    /* not decode: more query rows than it is the fastest for */
-    VKF_RULE_CHIP = 6,         /* not coopmat: the table of chips says so */
-    VKF_RULE_WHOLE_WORDS = 7,  /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
-    VKF_RULE_SPILLS = 8,       /* not coopmat: its tile spills registers on this device */
-    VKF_RULE_MATRIX_UNITS = 9, /* coopmat: matrix units multiply faster than plain arithmetic */
-    VKF_RULE_OTHERWISE = 10,   /* scalar, where AUTO takes neither decode nor coopmat */
-    VKF_RULE_COMPARISON = 11,  /* not standard or key_outer: they are for comparisons */
+    VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path takes heads over 256 columns */
+    VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
+    VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* coopmat instead of decode: many packed rows and many keys */
+    VKF_RULE_MANY_ROWS = 5,          /* not decode: too many query rows */
+    VKF_RULE_CHIP = 6,               /* not coopmat: the table of chips says so */
+    VKF_RULE_WHOLE_WORDS = 7,        /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
+    VKF_RULE_SPILLS = 8,             /* not coopmat: its tile spills registers on this device */
+    VKF_RULE_MATRIX_UNITS = 9,       /* coopmat: matrix units multiply faster than plain arithmetic */
+    VKF_RULE_OTHERWISE = 10,         /* scalar, where AUTO takes neither decode nor coopmat */
+    VKF_RULE_COMPARISON = 11,        /* not standard or key_outer: they are for comparisons */
     VKF_RULE_FORCE_INT32 = 0x7fffffff
 } VkfPathRule;
 
@@ -62,31 +62,32 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
 VKF_API const char* vkfPathRuleString(VkfPathRule rule);
 
 /* Why a plan or a backward pass has a path, or why it does not. */
-typedef struct VkfPathVerdict {
+typedef struct VkfPathDecision {
     size_t structSize;
     VkfPathRule rule; /* the rule that decided */
     uint32_t taken;   /* 1 = the path of the plan or of the backward pass */
     /* The rule in words, with its thresholds and the numbers of the problem. With VKF_RULE_UNSUPPORTED, the message of
      * a problem that asks for the path. English, ends with a zero byte; cut off if longer. */
     char reason[VKF_MESSAGE_CAPACITY];
-} VkfPathVerdict;
+} VkfPathDecision;
 
-/* Fills *verdict for a path of VkfPath other than VKF_PATH_AUTO. A path that cannot compute the problem has
+/* Fills *decision for a path of VkfPath other than VKF_PATH_AUTO. A path that cannot compute the problem has
  * VKF_RULE_UNSUPPORTED, also where AUTO took another path before it looked at this one. The caller sets structSize.
  * Allocates host memory. The context of the plan must still exist.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, VKF_PATH_AUTO, or a value that is not a VkfPath), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */
-VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
+VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathDecision* decision, VkfMessage* message);
 
 /* As vkfGetPlanPath, for a backward pass. It has two paths; all others have VKF_RULE_UNSUPPORTED. */
-VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message);
+VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathDecision* decision,
+                                     VkfMessage* message);
 
 /* ---- The choice of a tile -------------------------------------------------------------------- */
 
 /* The first reason against a tile. `value` and `limit` are members of VkfTileCandidate. */
 typedef enum VkfTileReason VKF_INT32_ENUM {
-    VKF_TILE_SUITS = 0, /* nothing speaks against the tile */
+    VKF_TILE_SUITS = 0, /* the tile suits the problem */
     /* The tile cannot be used: */
     VKF_TILE_DIMENSIONS = 1,    /* the tile is for head dimensions on the other side of `limit` than `value` */
     VKF_TILE_OUTPUT_TYPE = 2,   /* the tile is for fp32 outputs */

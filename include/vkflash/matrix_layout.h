@@ -4,9 +4,9 @@
  * which element of a matrix. VkfContextCreateInfo::matrixLayouts takes element layouts.
  *
  * Vulkan leaves the element layout to the driver. Where the library knows it, the scores of path coopmat stay in
- * registers, and path decode uses matrices for D up to 128. Elsewhere scores pass through shared memory. Results are
- * right either way, but the second one is slower. The library knows the element layouts of NVIDIA's driver and of
- * llvmpipe. On other drivers an application can provide measured ones:
+ * registers, and path decode uses matrices for head dimensions up to 256 too (docs/paths.md). Elsewhere scores pass
+ * through shared memory. Results are correct either way, but the second one is slower. The library knows the element
+ * layouts of NVIDIA's driver and of llvmpipe. On other drivers an application can provide measured ones:
  *
  * - vkf::host::Device (host.hpp) measures when it opens a device. An application with a VkDevice of its own can open
  *   the same physical device once with host.hpp, and take the result of vkf::host::Device::measureMatrixLayouts.
@@ -28,9 +28,9 @@
  * The elements of the filled operand, and of the product in step 3, must differ from each other. The other operand must
  * be such that the product shows each of them, as it does if that operand is an identity matrix. Compare all elements.
  *
- * A driver may load matrices wrong, whatever their layout: VKF_QUIRK_WRONG_MATRIX_LOADS (vkflash.h). To test, fill
- * shared memory with a tile of 2 x 2 matrices. Load all four at their offsets, in rows and in columns,
- * with the strides of shaders/shared/tile_memory.h. Multiply each, and compare the products.
+ * A driver may load matrices incorrectly, whatever their layout: VKF_QUIRK_WRONG_MATRIX_LOADS (device.h). To test, fill
+ * shared memory with a tile of 2 x 2 matrices. Load all four at their offsets, in rows and in columns, with the strides
+ * of shaders/shared/tile_memory.h. Multiply each, and compare the products.
  *
  * The structs of this header never change their size.
  */

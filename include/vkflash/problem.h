@@ -181,8 +181,8 @@ typedef struct VkfProblem {
     /* Factor of q . k. 0 = 1 / sqrt(headDim). May be negative. Its magnitude is from 2^-126 to 2^126, else
      * INVALID_ARGUMENT. */
     float scale;
-    /* Limits scores to (-softcap, softcap), by tanh. 0 = off. From 2^100 on it is off, too. INVALID_ARGUMENT if
-     * negative or not finite. */
+    /* Limits scores to (-softcap, softcap), by tanh. 0 = off. Also off from 2^100 on. INVALID_ARGUMENT if negative or
+     * not finite. */
     float softcap;
     /* Where rows stand, for causal, window and firstKeys. 0 = bottom-right. A value that is not a VkfAlignment is
      * INVALID_ARGUMENT. */
@@ -313,8 +313,8 @@ typedef struct VkfBlockMaskLayout {
 VKF_API VkfResult vkfGetBlockMaskLayout(const VkfProblem* problem, VkfBlockMaskLayout* layout, VkfMessage* message);
 
 /* Checks the lengths of packed sequences that are on the host. Both arrays, int32 [batch + 1], must start at 0, never
- * fall, and end at queryRows and keys. No sequence may be longer than longestRows and longestKeys, where these are
- * not 0. The device takes more than this check: see VKF_USE_CU_SEQLENS.
+ * fall, and end at queryRows and keys. No sequence may be longer than longestRows and longestKeys, where these are not
+ * 0. The device accepts more than this check: see VKF_USE_CU_SEQLENS.
  *
  * With pages the function ignores cuSeqlensK. If the problem is not packed, it ignores both arrays and returns
  * VKF_SUCCESS.

@@ -43,7 +43,7 @@ template <typename Problem> constexpr bool has(const Problem& problem, VkfUseBit
     return (problem.use & static_cast<VkfUse>(bit)) != 0;
 }
 
-// Sets one or more bits of the field `use` of a problem, or clears them if `on` is false. Descriptions stay as they
+// Sets one or more bits of the field `use` of a problem, or clears them if `on` is false. Parameter fields stay as they
 // are.
 template <typename Problem> constexpr void enable(Problem& problem, VkfUse bits, bool on = true) {
     problem.use = on ? problem.use | bits : problem.use & ~bits;

@@ -21,7 +21,7 @@ extern "C" {
  *
  * - A bit of an array enables the bindings that its comment names. The call must then have memory in them, unless it
  *   reads or writes no bytes of them.
- * - Some bits have a description: a field of the problem. A description that is not zero, without the bit, is
+ * - Some bits have a parameter field in the problem. A parameter field that is not zero, without the bit, is
  *   INVALID_ARGUMENT.
  * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
  *   UNSUPPORTED. */
@@ -30,7 +30,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * sequences [queryHeads, queryRows]. Merges have it too: fp32, dense [batch, heads, rows]. */
     VKF_USE_LSE = 1 << 0,
     /* Output probabilities: exp(s - lse). fp32, dense [batch, queryHeads, W, keys]. W is probabilityRowCount with
-     * VKF_USE_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, with a sink to less.
+     * VKF_USE_PROBABILITY_ROWS, else queryRows. Dropped keys have exactly 0. A row sums to 1, or less with a sink.
      * Dropout does not change them.
      *
      * Path standard writes the probabilities of all rows in its softmax. In all other cases a kernel computes the
@@ -41,7 +41,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     VKF_USE_PROBABILITIES = 1 << 1,
     /* Input probabilityRows, int32 [probabilityRowCount]: the query rows that have probabilities, the same for all
      * sequences and heads. Numbers may come in any order and repeat. A number outside of [0, queryRows) gives a row of
-     * zeros. Description: VkfProblem::probabilityRowCount. INVALID_ARGUMENT without VKF_USE_PROBABILITIES.
+     * zeros. Parameter field: VkfProblem::probabilityRowCount. INVALID_ARGUMENT without VKF_USE_PROBABILITIES.
      *
      * With a causal mask, Nq = Nk = 4, numbers 3 1 1 9 and equal scores, the probabilities are:
      *
@@ -55,21 +55,21 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * and the length stands for Nk in alignment, ALiBi and documents. Values outside of [0, keys] are clamped into it.
      * With packed sequences the length is at most the packed one. */
     VKF_USE_KEY_LENGTHS = 1 << 3,
-    /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Description: VkfProblem::blockMask.
+    /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Parameter field: VkfProblem::blockMask.
      * UNSUPPORTED on paths standard and decode, with packed sequences, and with pages. */
     VKF_USE_BLOCK_MASK = 1 << 4,
-    /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Description: VkfProblem::paging and
+    /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Parameter field: VkfProblem::paging and
      * VkfAppendProblem::paging. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
     VKF_USE_BLOCK_TABLE = 1 << 5,
     /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
      * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
     VKF_USE_SINKS = 1 << 6,
-    /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the usual ones. INVALID_ARGUMENT without
+    /* Input alibiSlopes, fp32 [queryHeads]: slopes that replace the standard ones. INVALID_ARGUMENT without
      * VKF_USE_ALIBI. */
     VKF_USE_ALIBI_SLOPES = 1 << 7,
-    /* Input bias, of F32, F16 or BF16: added to scores. Description: VkfProblem::bias. */
+    /* Input bias, of F32, F16 or BF16: added to scores. Parameter field: VkfProblem::bias. */
     VKF_USE_BIAS = 1 << 8,
-    /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Description: VkfProblem::mask.
+    /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Parameter field: VkfProblem::mask.
      * UNSUPPORTED on path standard. */
     VKF_USE_MASK = 1 << 9,
     /* Input documentIds, int32 [batch, keys]: each key's document. Packed keys have int32 [keys]; packed rows with
@@ -118,7 +118,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      *
      * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities. */
     VKF_USE_CU_SEQLENS = 1 << 11,
-    /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Description:
+    /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Parameter field:
      * VkfProblem::dropoutMask. */
     VKF_USE_DROPOUT_MASK = 1 << 12,
     /* Input dropoutSeed, one uint64 at a multiple of 8 bytes: the generator's seed. It replaces VkfDropout::seed, so
@@ -129,24 +129,24 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * finite, else the rows of the head are unspecified. A bias of -infinity gives its key a probability of 0 whatever
      * the factor is; every other product is the fp32 product. INVALID_ARGUMENT without VKF_USE_BIAS. */
     VKF_USE_BIAS_FACTORS = 1 << 14,
-    /* Input q and output rotatedQ of appends. Description: VkfAppendProblem::queryHeads. VkfAppendProblem::q and
+    /* Input q and output rotatedQ of appends. Parameter field: VkfAppendProblem::queryHeads. VkfAppendProblem::q and
      * rotatedQ have types and strides. INVALID_ARGUMENT without VkfRotary::pairs. */
     VKF_USE_QUERIES = 1 << 15,
     /* Output newLengths of appends, int32 [batch]: min(lengths[b] + rows, keys) of sequence b. */
     VKF_USE_NEW_LENGTHS = 1 << 16,
-    /* Inputs cos and sin of appends, fp32 [rotary.tableRows, rotary.dim / 2]. Description: VkfRotary::tableRows.
+    /* Inputs cos and sin of appends, fp32 [rotary.tableRows, rotary.dim / 2]. Parameter field: VkfRotary::tableRows.
      * INVALID_ARGUMENT without VkfRotary::pairs. */
     VKF_USE_ROTARY_TABLES = 1 << 17,
     /* Causal mask: a row sees no key after its own position. Without firstKeys the results are those of a window with
      * right = 0. VkfProblem::alignment says where rows stand. A window together with this bit limits the left side: its
      * right must be 0 or -1, else INVALID_ARGUMENT. */
     VKF_USE_CAUSAL = 1 << 18,
-    /* Sliding window. Description: VkfProblem::window. */
+    /* Sliding window. Parameter field: VkfProblem::window. */
     VKF_USE_WINDOW = 1 << 19,
     /* ALiBi: scores fall by a slope times the distance |i + Nk - Nq - j| between row i and key j. The distance does not
      * depend on VkfProblem::alignment. Nk is the sequence's own length.
      *
-     * The usual slopes of H heads, with n the largest power of two that is at most H, are
+     * The standard slopes of H heads, with n the largest power of two that is at most H, are
      *
      *     2^(-8 (h + 1) / n)                for the first n heads: 1/2, 1/4, ... 1/256 for eight
      *     2^(-4 (2 (h - n) + 1) / n)        for the others
@@ -193,10 +193,10 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_FORCE_INT32 = 0x7fffffff
 } VkfArray;
 
-/* The optional inputs of attention, for tables of them. VKF_ATTENTION_INPUTS(F) is F(PROBABILITY_ROWS, probabilityRows)
- * and so on. These are the name after VKF_ARRAY_, and the name of the member of VkfBindings, VkfReferenceInputs and
- * vkf::host::HostTensors. */
-#define VKF_ATTENTION_INPUTS(F)                                                                                        \
+/* The optional inputs of attention, as an X-macro. VKF_FOR_EACH_OPTIONAL_INPUT(F) is F(PROBABILITY_ROWS,
+ * probabilityRows) and so on. These are the name after VKF_ARRAY_, and the name of the member of VkfBindings,
+ * VkfReferenceInputs and vkf::host::HostTensors. */
+#define VKF_FOR_EACH_OPTIONAL_INPUT(F)                                                                                 \
     F(PROBABILITY_ROWS, probabilityRows)                                                                               \
     F(KEY_LENGTHS, keyLengths)                                                                                         \
     F(BLOCK_MASK, blockMask)                                                                                           \
@@ -213,7 +213,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     F(BIAS_FACTORS, biasFactors)
 
 /* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
-#define VKF_ATTENTION_OUTPUTS(F) F(LSE, lse) F(PROBABILITIES, probabilities)
+#define VKF_FOR_EACH_OPTIONAL_OUTPUT(F) F(LSE, lse) F(PROBABILITIES, probabilities)
 
 /* Storage type of the elements of a tensor, a bias or a mask.
  *
@@ -287,8 +287,9 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
-     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and a long cache, AUTO prefers coopmat. AUTO
-     * also takes it for head dimensions over 256. Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and 16384 keys in all KV heads of all
+     * sequences, AUTO prefers coopmat. AUTO also takes it for head dimensions over 256. Needs storageBuffer16BitAccess:
+     * UNSUPPORTED without it (device). */
     VKF_PATH_DECODE = 4,
     /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
      * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
@@ -299,7 +300,8 @@ typedef enum VkfPath VKF_INT32_ENUM {
 /* How much precision the products may give up. Accumulation is fp32 in any case. */
 typedef enum VkfPrecision VKF_INT32_ENUM {
     /* Products in the precision of the narrowest type of q, k and v, or better. AUTO may take matrix units, which round
-     * an fp32 q beside 16-bit types or block types of k and v. In fp16, an element of q past 65504 becomes infinite. */
+     * an fp32 q with 16-bit types or block types of k and v. In fp16, an element of q becomes infinite from 65520
+     * on. */
     VKF_PRECISION_DEFAULT = 0,
     /* Products in fp32: never on matrix units of a narrower type, unless they multiply fp32 numbers as exact sums of
      * narrower ones (VKF_PATH_COOPMAT). q, k and v are not rounded. */

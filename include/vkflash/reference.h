@@ -42,16 +42,16 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
     /* FlashAttention's tiled online softmax (Dao 2023, arXiv 2307.08691, algorithm 1): outer loop over query tiles,
      * inner loop over K/V tiles, state (m, l, o). */
     VKF_REFERENCE_TILED = 1,
-    /* VKF_REFERENCE_TILED with the roundings of the portable kernel, in fp32. Its error is the yardstick for the errors
-     * of kernels.
+    /* VKF_REFERENCE_TILED with the roundings of the kernel of path scalar, in fp32. Its error is the yardstick for the
+     * errors of kernels.
      * - Dot products and weighted sums use fused multiply-add, in the order of the index.
      * - Exponentials have base 2.
      * - o is rounded to its storage type.
      * - l is summed up in another order than in the kernel.
      * - With a productType, p is rounded to it where it enters the product p v, and is added to l unrounded. Kernels on
      *   matrix units do so too.
-     * - With a productType, elements of k and v of block types are rounded to it where they enter both products. An
-     *   fp16 element past the largest finite fp16 becomes infinite.
+     * - With a productType, elements of k and v of block types are rounded to it where they enter both products. In
+     *   fp16, an element becomes infinite from 65520 on.
      * - With a productType, elements of a q of type F32 are rounded in the same way. */
     VKF_REFERENCE_TILED_FP32 = 2,
     /* VKF_REFERENCE_TILED_FP32, with every product rounded before it is added. A device may carry out GLSL's fma in one
@@ -68,7 +68,7 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
      * = P v. Writes P to options.probabilities, if given. */
     VKF_REFERENCE_STANDARD = 5,
     /* Row by row and key by key, with vkfOnlineSoftmaxUpdate. No row of S is ever in memory as a whole (Milakov and
-     * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o beside m and l). */
+     * Gimelshein 2018, arXiv 1805.02867, algorithm 3, with o in addition to m and l). */
     VKF_REFERENCE_ONLINE = 6,
     /* The first version of FlashAttention (Dao et al. 2022, arXiv 2205.14135, algorithm 1): outer loop over K/V tiles,
      * inner loop over query tiles. Reads and writes m, l and o of every row once for each K/V tile, and normalises o
@@ -125,7 +125,7 @@ typedef struct VkfReferenceOptions {
     /* Computes query rows rowBegin, rowBegin + rowStride, ... only, and leaves the rest of the output alone. 0 = all
      * rows. For checking a sample of a large problem. */
     uint32_t rowStride;
-    /* Called from the calling thread with the share that is done, 0 to 1, now and then. Must not throw. NULL = not
+    /* Called now and then on the calling thread, with the fraction that is done, 0 to 1. Must not throw. NULL = not
      * called. */
     void (*progress)(void* user, double share);
     /* First argument of `progress`. */
@@ -139,7 +139,7 @@ typedef struct VkfReferenceOptions {
     /* Output: the probabilities P = softmax(s), before dropout. fp64, dense [batch, queryHeads, selected rows, keys].
      * NULL = not written.
      * - The probability of a dropped key is 0.
-     * - A row sums to 1, with a sink to less, and to 0 if it sees no key.
+     * - A row sums to 1, or less with a sink, or to 0 if it sees no key.
      * - With VKF_USE_PROBABILITY_ROWS: dense [batch, queryHeads, probabilityRowCount, keys], and all rows must be
      *   selected. A rowStride over 1 is VKF_ERROR_INVALID_ARGUMENT.
      * - Only for VKF_REFERENCE_STANDARD and VKF_REFERENCE_RECOMPUTE. Other algorithms do not hold P, and return

@@ -4,7 +4,7 @@
  *
  * Tuning data says which tile to take for a class of problems. `vkflash tune` measures on one device and writes the
  * data; files of several devices may be joined. It is text with one entry a line. Tuning data changes times, never
- * results: the library accepts only entries that give right results.
+ * results: the library accepts only entries that give correct results.
  *
  * - The library checks the entries of other devices and then ignores them. A device is its vendor ID, device ID and
  *   driver ID. The driver's version may differ from the measured one; the entries stay valid, but the fastest tile may

@@ -43,8 +43,8 @@ extern "C" {
 
 /* The outcome of a call. 0 is success, and all errors are negative.
  *
- * Every function that can fail returns a VkfResult. A call that fails has changed nothing: it has written no handle and
- * recorded no command. */
+ * Every function that can fail returns a VkfResult. A call that fails has written no handle and recorded no command;
+ * vkflash.h says more. */
 typedef enum VkfResult VKF_INT32_ENUM {
     VKF_SUCCESS = 0,
     /* The caller gave a value that no device can accept, or a null pointer. */
@@ -75,7 +75,7 @@ typedef enum VkfResult VKF_INT32_ENUM {
 /* The reason of an error: one sentence that names the wrong field and its limit.
  *
  * Every function that takes a VkfMessage also takes NULL. It writes the message only if it fails. The caller owns the
- * message, so an error needs no allocation and no state of a thread. */
+ * message, so errors need no allocation and no thread-local state. */
 typedef struct VkfMessage {
     char text[VKF_MESSAGE_CAPACITY]; /* English, ends with a zero byte; cut off if longer */
 } VkfMessage;

@@ -5,8 +5,8 @@
  *
  * THE FIRST CALL
  *
- * `load` is the application's vkGetInstanceProcAddr, and `why` a VkfMessage. Every function returns a VkfResult; if it
- * is not VKF_SUCCESS, why.text says in one sentence which field is wrong.
+ * `load` is the application's vkGetInstanceProcAddr, and `why` a VkfMessage. Every function that can fail returns a
+ * VkfResult; if it is not VKF_SUCCESS, why.text says in one sentence which field is wrong.
  *
  * 1. Ask what to enable, and create the device with needed.features, needed.extensions and needed.extensionCount. Give
  *    the struct back to vkfFreeDeviceRequirements afterwards.
@@ -76,7 +76,7 @@
  *   compiled once: a second thread that needs it waits for the first one.
  * - Plans, merges, appends and backward passes are immutable. Any number of threads may record one of them at once,
  *   each thread into a command buffer of its own.
- * - A destroy function needs that no other thread uses the object.
+ * - No other thread may use an object while it is destroyed.
  * - Functions on different contexts are independent. "Thread-safe" below means that any number of threads may call the
  *   function at once.
  *
@@ -95,12 +95,12 @@
  *   are 0. It sets the fields of an output struct that it does not know to 0.
  * - VKF_ERROR_STRUCT_SIZE refuses other structs: smaller than in their first version, with unknown fields that are not
  *   0, or over 4096 bytes larger than this version knows.
- * - Structs without structSize never change their size. They have `reserved` fields, except for VkfMessage and
- *   VkfOnlineSoftmax (reference.h).
+ * - Structs without structSize never change their size. Most of them have `reserved` fields.
  * The C++ class library of host.hpp has no such promise: build it together with the program.
  *
- * Errors. A call that fails has changed nothing: no handle is written, no output struct is filled, no command is
- * recorded. Every `message` may be NULL. Otherwise a call that fails writes one sentence to it.
+ * Errors. A call that fails writes no handle, fills no output struct and records no command. Pipelines that it compiled
+ * before the failure stay in the context. Functions of reference.h may have written part of their arrays. Every
+ * `message` may be NULL. Otherwise a call that fails writes one sentence to it.
  * - VKF_ERROR_OUT_OF_HOST_MEMORY: an allocation of host memory failed, in the library or in the driver.
  * - VKF_ERROR_DEVICE_LOST: a Vulkan call lost the device. From then on, every call that needs a pipeline of the context
  *   fails with this result, without a Vulkan call. Destroy the objects, and create a new device.

@@ -13,7 +13,7 @@
 namespace vkf::ggml {
 namespace {
 
-constexpr size_t mostLoggedRefusals = 1000;
+constexpr size_t maxLoggedRefusals = 1000;
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -83,7 +83,7 @@ std::string Accelerator::refusal(const ggml_tensor& node) {
 
 void Accelerator::logRefusal(const ggml_tensor& node, const std::string& reason) {
     const std::lock_guard lock(refusalMutex_);
-    const bool isNew = refusals_.size() < mostLoggedRefusals && refusals_.insert(reason).second;
+    const bool isNew = refusals_.size() < maxLoggedRefusals && refusals_.insert(reason).second;
     if (isNew || logsEachRefusal_) {
         log(GGML_LOG_LEVEL_DEBUG, "not supported: " + reason + " (q " + shapeText(node.src[sourceQ]) + ", k " +
                                       shapeText(node.src[sourceK]) + ", v " + shapeText(node.src[sourceV]) + ", mask " +

@@ -9,7 +9,7 @@ namespace vkf::ggml {
 namespace {
 
 // A submission that takes longer counts as a lost device. Steps of a plan take far less.
-constexpr uint64_t mostNanoseconds = 600'000'000'000;
+constexpr uint64_t maxNanoseconds = 600'000'000'000;
 
 } // namespace
 
@@ -98,7 +98,7 @@ void CommandRing::wait(Slot& slot) {
         throw host::Error(VKF_ERROR_DEVICE_LOST, "an earlier submission has not finished");
     }
     const CommandFunctions& vk = accelerator_.functions();
-    const VkResult result = vk.WaitForFences(accelerator_.handle(), 1, &slot.fence, VK_TRUE, mostNanoseconds);
+    const VkResult result = vk.WaitForFences(accelerator_.handle(), 1, &slot.fence, VK_TRUE, maxNanoseconds);
     lost_ = result != VK_SUCCESS;
     check(result, "vkWaitForFences");
     check(vk.ResetFences(accelerator_.handle(), 1, &slot.fence), "vkResetFences");

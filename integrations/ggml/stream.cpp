@@ -15,10 +15,10 @@ namespace {
 // The first submission of a graph is small, so that the device begins soon. Later ones are larger, because a
 // submission costs more than a node.
 constexpr uint32_t fewestSteps = 8;
-constexpr uint32_t mostStepsOfAll = 256;
+constexpr uint32_t maxStepsOfAll = 256;
 // The limit of a plan's own steps on plain units. Steps on matrix units may have more: each is then a submission of its
 // own.
-constexpr double mostOperations = double{VKF_DEFAULT_STEP_OPERATIONS};
+constexpr double maxOperations = double{VKF_DEFAULT_STEP_OPERATIONS};
 
 bool hasWork(const ggml_tensor& node) {
     return !onlyDescribes(node) && (node.flags & GGML_TENSOR_FLAG_COMPUTE) != 0 && !ggml_is_empty(&node);
@@ -52,7 +52,7 @@ ggml_status Stream::compute(ggml_cgraph* graph) noexcept {
         try {
             call_ = {};
             startRecording();
-            mostSteps_ = fewestSteps;
+            maxSteps_ = fewestSteps;
             const int nodes = ggml_graph_n_nodes(graph);
             for (int i = 0; i < nodes; i++) {
                 const ggml_tensor& node = *ggml_graph_node(graph, i);
@@ -80,7 +80,7 @@ void Stream::record(const ggml_tensor& node) {
         prepare(node);
     }
     const uint32_t steps = call_.plan->info.stepCount;
-    if (call_.plan->info.operations <= mostOperations) {
+    if (call_.plan->info.operations <= maxOperations) {
         recordSteps(0, steps);
         return;
     }
@@ -175,7 +175,7 @@ VkfBinding Stream::binding(const ggml_tensor* tensor, const char* name) const {
 
 void Stream::recordSteps(uint32_t first, uint32_t count) {
     if (commands_ != VK_NULL_HANDLE &&
-        (recordedSteps_ >= mostSteps_ || recordedOperations_ + call_.plan->info.operations > mostOperations)) {
+        (recordedSteps_ >= maxSteps_ || recordedOperations_ + call_.plan->info.operations > maxOperations)) {
         flush();
     }
     if (commands_ == VK_NULL_HANDLE) {
@@ -198,7 +198,7 @@ void Stream::flush() {
         return;
     }
     startRecording();
-    mostSteps_ = std::min(2 * mostSteps_, mostStepsOfAll);
+    maxSteps_ = std::min(2 * maxSteps_, maxStepsOfAll);
     ring_.submit();
 }
 

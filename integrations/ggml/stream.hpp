@@ -48,7 +48,7 @@ private:
     VkCommandBuffer commands_ = VK_NULL_HANDLE; // that is being recorded
     uint32_t recordedSteps_ = 0;                // in commands_
     double recordedOperations_ = 0;             // in commands_
-    uint32_t mostSteps_ = 0;                    // of the next submission
+    uint32_t maxSteps_ = 0;                     // of the next submission
 };
 
 } // namespace vkf::ggml

@@ -123,7 +123,7 @@ using vkf::ggml::BufferHandle;
 using vkf::ggml::ContextHandle;
 using vkf::ggml::errorOf;
 
-constexpr size_t mostNodes = 4096; // of a graph
+constexpr size_t maxNodes = 4096; // of a graph
 
 // What all backends compute: contents of the tensors, made once for each shape.
 struct Inputs {
@@ -177,7 +177,7 @@ class Graph {
 public:
     explicit Graph(const Shape& s) {
         context_.reset(
-            ggml_init({ggml_tensor_overhead() * 16 + ggml_graph_overhead_custom(mostNodes, false), nullptr, true}));
+            ggml_init({ggml_tensor_overhead() * 16 + ggml_graph_overhead_custom(maxNodes, false), nullptr, true}));
         ggml_context* in = context_.get();
         q_ = ggml_new_tensor_3d(in, GGML_TYPE_F32, s.columns, s.rows, s.heads);
         k_ = ggml_new_tensor_3d(in, s.type, s.columns, s.keys, s.kvHeads);
@@ -186,7 +186,7 @@ public:
         mask_ = ggml_new_tensor_2d(in, GGML_TYPE_F16, s.keys, s.rows);
         const float scale = 1 / std::sqrt(static_cast<float>(s.columns));
         out_ = ggml_flash_attn_ext(in, q_, k_, v_, mask_, scale, 0, 0);
-        graph_ = ggml_new_graph_custom(in, mostNodes, false);
+        graph_ = ggml_new_graph_custom(in, maxNodes, false);
         ggml_build_forward_expand(graph_, out_);
     }
 
@@ -216,7 +216,7 @@ public:
 
     // Lets the graph have the same node this many times.
     void repeat(size_t runs) const {
-        for (size_t run = 1; run < std::min(runs, mostNodes - static_cast<size_t>(1)); run++) {
+        for (size_t run = 1; run < std::min(runs, maxNodes - static_cast<size_t>(1)); run++) {
             ggml_graph_add_node(graph_, out_);
         }
     }
@@ -245,7 +245,7 @@ private:
 // ---- Measurements ---------------------------------------------------------------------------------
 
 // The most operations for which the CPU backend computes the expected result.
-constexpr double mostChecked = 2e10;
+constexpr double maxChecked = 2e10;
 // The error that ggml's own tests accept.
 constexpr double bound = 5e-4;
 
@@ -265,7 +265,7 @@ bool asked(const Options& options, ggml_backend_dev_t device) {
 
 // What the CPU backend computes; empty if that would take too long.
 std::vector<float> expectedOf(const Shape& shape, const Inputs& inputs) {
-    if (operationsOf(shape) > mostChecked) {
+    if (operationsOf(shape) > maxChecked) {
         return {};
     }
     const BackendHandle cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
@@ -299,7 +299,7 @@ public:
     // Makes the graph so long that it takes about `seconds`.
     void prepare(double seconds) {
         const double once = graph_.compute(backend_);
-        graph_.repeat(static_cast<size_t>(std::clamp(seconds / once, 1.0, double{mostNodes})));
+        graph_.repeat(static_cast<size_t>(std::clamp(seconds / once, 1.0, double{maxNodes})));
     }
 
     double compute() const { return graph_.compute(backend_); }

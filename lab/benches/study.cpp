@@ -24,7 +24,7 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr uint64_t most64 = std::numeric_limits<int64_t>::max();
+constexpr uint64_t max64 = std::numeric_limits<int64_t>::max();
 
 struct StudyOptions {
     uint32_t batch = 2;
@@ -33,7 +33,7 @@ struct StudyOptions {
     std::vector<uint32_t> dims = {64, 128};
     std::vector<std::string> types = {"f32", "f16"};
     std::vector<std::string> paths; // empty = all paths of the study
-    uint64_t mostMemory = 0;        // limit of bytes for one algorithm; 0 = the device's memory
+    uint64_t maxMemory = 0;         // limit of bytes for one algorithm; 0 = the device's memory
     DeviceFlags device;
     MeasureOptions measure = {.timing = {.warmUps = 1, .warmSeconds = 0.03, .maxRuns = 1000, .seconds = 0.3},
                               .sampleRows = 16};
@@ -78,7 +78,7 @@ std::vector<VkfProblem> problemsOf(const StudyOptions& options) {
     }
     if (problems.empty())
         failInput("--rows, --dims, --types: one of them is empty");
-    if (options.mostMemory > most64) // a negative number is parsed as a number this large
+    if (options.maxMemory > max64) // a negative number is parsed as a number this large
         failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
     return problems;
 }
@@ -179,7 +179,7 @@ private:
             return;
         const StudyAlgorithm& algorithm = algorithms_[index() % algorithms_.size()];
         measured_.push_back(
-            measureAlgorithm(device(), clock(), problem, algorithm, options_.mostMemory, options_.measure, afterRun));
+            measureAlgorithm(device(), clock(), problem, algorithm, options_.maxMemory, options_.measure, afterRun));
         hideProgress();
         printRow(measured_.back(), standardOf(measured_));
         if (hasBackward(algorithm.path))
@@ -262,7 +262,7 @@ void addStudyCommand(CLI::App& program, Action& action, const std::string& comma
     command->add_option("--paths", options->paths, fmt::format("list of {} (default: all)", studyNames()))
         ->delimiter(',');
     command
-        ->add_option("--most-memory", options->mostMemory,
+        ->add_option("--most-memory", options->maxMemory,
                      "limit for tensors and scratch together, such as 2GiB or 500MB (default: the device's memory)")
         ->transform(CLI::AsSizeValue(true));
     addTimedBenchOptions(*command, options->device, options->measure, options->report);

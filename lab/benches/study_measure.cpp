@@ -24,13 +24,13 @@ constexpr std::array<StudyAlgorithm, 4> algorithms = {{
     {VKF_PATH_COOPMAT, queryOuterTraffic},
 }};
 
-void requireMemory(const VkfPlanInfo& plan, uint64_t mostMemory) {
+void requireMemory(const VkfPlanInfo& plan, uint64_t maxMemory) {
     const double needed = plan.minimumBytes + static_cast<double>(plan.scratchBytes);
-    if (mostMemory != 0 && needed > static_cast<double>(mostMemory))
+    if (maxMemory != 0 && needed > static_cast<double>(maxMemory))
         throw host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY,
                           fmt::format("{} of tensors and {} of scratch are more than the {} of --most-memory",
                                       bytesText(plan.minimumBytes), bytesText(static_cast<double>(plan.scratchBytes)),
-                                      bytesText(static_cast<double>(mostMemory))));
+                                      bytesText(static_cast<double>(maxMemory))));
 }
 
 // Uses one set of tensors, as an application does. Times are taken over many sets, and their memory would hide what an
@@ -86,12 +86,12 @@ std::string studyNames() {
 }
 
 StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
-                             const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
+                             const StudyAlgorithm& algorithm, uint64_t maxMemory, const MeasureOptions& options,
                              const std::function<void()>& afterRun) {
     StudyResult result;
     {
         const host::Plan plan(device, problem);
-        requireMemory(plan.info(), mostMemory);
+        requireMemory(plan.info(), maxMemory);
         result.memory = measureMemory(device, clock, plan);
         result.predictedBytes = algorithm.traffic(problem, plan.info()).total();
         result.planBytes = planTraffic(problem, plan.info()).total();

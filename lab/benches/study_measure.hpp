@@ -49,10 +49,10 @@ struct StudyResult {
 };
 
 // Throws what measureProblem throws.
-// Throws host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) too if tensors and scratch need more than mostMemory. 0 = no
+// Throws host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) too if tensors and scratch need more than maxMemory. 0 = no
 // limit.
 StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
-                             const StudyAlgorithm& algorithm, uint64_t mostMemory, const MeasureOptions& options,
+                             const StudyAlgorithm& algorithm, uint64_t maxMemory, const MeasureOptions& options,
                              const std::function<void()>& afterRun);
 
 // The backward pass of an algorithm, and the bytes that the papers count for the two ways to get P. Stored: the forward

@@ -21,7 +21,7 @@ public:
         : call_(call), memory_(memory), plan_(device, call.problem), buffers_(device, call.extras),
           whole_(clock, plan_.handle(), plan_.info().stepCount) {
         const bool chained = workload == Workload::decode;
-        memory_.prepare(call.problem, plan_.info().scratchBytes, chained ? mostChainSets : mostBufferSets);
+        memory_.prepare(call.problem, plan_.info().scratchBytes, chained ? maxChainSets : maxBufferSets);
         whole_.run(bindings(0)); // the first run goes step by step, which is safe on any device
         if (!chained)
             return;

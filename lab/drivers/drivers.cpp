@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // An application that makes a plan waits so long at most.
-constexpr double mostSeconds = 5;
+constexpr double maxSeconds = 5;
 
 struct DriversOptions {
     std::vector<std::string> chips;
@@ -43,7 +43,7 @@ struct KernelReport {
     // the request it would take another path.
     bool announced = false;
 
-    bool passed() const { return (announced || !kernel.spills()) && kernel.seconds < mostSeconds; }
+    bool passed() const { return (announced || !kernel.spills()) && kernel.seconds < maxSeconds; }
 };
 
 struct ChipReport {
@@ -214,7 +214,7 @@ std::string verdict(const std::vector<ChipReport>& reports) {
         failures += report.failures();
     }
     return fmt::format("{}: {} plans for {} chips, {} kernels, of which {} spill unannounced or take {} s or more",
-                       failures == 0 ? "passed" : "failed", plans, reports.size(), kernels, failures, mostSeconds);
+                       failures == 0 ? "passed" : "failed", plans, reports.size(), kernels, failures, maxSeconds);
 }
 
 void drivers(const DriversOptions& options) {

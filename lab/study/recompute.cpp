@@ -30,7 +30,7 @@ struct RecomputeOptions {
 };
 
 // P is held in fp64, for some rows of every head at a time.
-constexpr uint64_t mostBytesOfProbabilities = uint64_t{64} << 20;
+constexpr uint64_t maxBytesOfProbabilities = uint64_t{64} << 20;
 // In fp64, two ways to compute the same probability differ by less.
 constexpr double agreementOfLse = 1e-12;
 
@@ -133,7 +133,7 @@ void compareAll(StudyInputs& inputs, std::vector<Kept>& all) {
     if (inputs.rows() == 0 || p.keys == 0)
         return;
     const uint64_t bytesOfRow = uint64_t{p.batch} * p.queryHeads * p.keys * sizeof(double);
-    const uint64_t rowsAtOnce = std::max<uint64_t>(mostBytesOfProbabilities / bytesOfRow, 1);
+    const uint64_t rowsAtOnce = std::max<uint64_t>(maxBytesOfProbabilities / bytesOfRow, 1);
     const auto chunks = static_cast<uint32_t>((p.queryRows + rowsAtOnce - 1) / rowsAtOnce);
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
         const std::vector<double> standard = probabilitiesOf(inputs, nullptr, chunk, chunks);

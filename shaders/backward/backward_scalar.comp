@@ -88,7 +88,7 @@ void fetchHeadSummands(const uint chunk) {
 
 // Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
 // (docs/kernel_rules.md, "Chains of calls").
-void turnToHead() {
+void selectHead() {
     turned = false;
     slope = slopeOf(item.head);
     Rows q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
@@ -212,13 +212,13 @@ void main() {
     clearSums(); // 7
     beginEmptyRows();
     if (OWNER == VKF_OWNS_ROWS) {
-        turnToHead();
+        selectHead();
         loadRows();
     }
     KEEP_LOOP while (nextTile()) { // 8
         if (OWNER != VKF_OWNS_ROWS) {
             if (turned) {
-                turnToHead();
+                selectHead();
             }
             loadRows();
         }

@@ -20,7 +20,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer ChangedTable
 // The one member that kernels change.
 #define VKF_WANTS_FALLBACK ChangedTableAt(optionalInputs()).table.wants_fallback
 
-// lse of a row that gives and takes nothing, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
+// lse of a row that contributes nothing and gets no gradient, in the state of the rows. 2^(s - PLUS_INFINITY) is 0.
 #define PLUS_INFINITY uintBitsToFloat(0x7f800000u)
 
 // The rows of a head of a tensor that the kernel writes, from some row on. Stores might change the table, so a loop

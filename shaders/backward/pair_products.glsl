@@ -20,7 +20,7 @@ const uint PAIR_ROW_WORDS = CHUNK_VISITED / 4 + 1;
 const uint FIRST_VALUE_SUM = 0;
 const uint FIRST_HEAD_SUM = SUMS_HEADS ? THREAD_OWNED * VALUE_COLUMNS4 : 0;
 
-float pairs[PAIRS];
+float scores_dp[PAIRS];
 vec4 sums[THREAD_OWNED * SUM_WORDS];
 
 // One chunk of visited rows or keys. The lanes that computed the pairs write here, and all lanes of the group read.
@@ -28,7 +28,7 @@ shared vec4 pair_stage[VKF_BACKWARD_PAIR_WORDS(OWNED, CHUNK_VISITED)];
 
 void clearPairs() {
     UNROLL for (uint i = 0; i < PAIRS; i++) {
-        pairs[i] = 0.0;
+        scores_dp[i] = 0.0;
     }
 }
 
@@ -48,11 +48,11 @@ void addProducts(const uint base) {
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
             vec4 x = owned_stage[ownedIndex(owned) * STAGED_WORDS + column4];
             UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
-                float s = pairs[base + owned * THREAD_VISITED + visited];
+                float s = scores_dp[base + owned * THREAD_VISITED + visited];
                 s = fma(x.x, y[visited].x, s);
                 s = fma(x.y, y[visited].y, s);
                 s = fma(x.z, y[visited].z, s);
-                pairs[base + owned * THREAD_VISITED + visited] = fma(x.w, y[visited].w, s);
+                scores_dp[base + owned * THREAD_VISITED + visited] = fma(x.w, y[visited].w, s);
             }
         }
     }
@@ -67,7 +67,7 @@ void stagePairs(const uint base, const uint chunk) {
                 UNROLL for (uint visited = 0; visited < count; visited++) {
                     uint column = visitedIndex(visited);
                     pair_stage[ownedIndex(owned) * PAIR_ROW_WORDS + column / 4][column % 4] =
-                        pairs[base + owned * THREAD_VISITED + c * count + visited];
+                        scores_dp[base + owned * THREAD_VISITED + c * count + visited];
                 }
             }
         }
@@ -78,21 +78,21 @@ void stagePairs(const uint base, const uint chunk) {
 // owned row or key. `partial`: some pairs may be DROPPED_PAIR.
 void addSums(const uint base, const uint columns4, const bool partial) {
     for (uint first = 0; first < CHUNK_VISITED; first += 4) {
-        vec4 y[4 * MOST_COLUMNS4];
+        vec4 y[4 * MAX_COLUMNS4];
         UNROLL for (uint i = 0; i < 4; i++) {
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
-                    y[i * MOST_COLUMNS4 + c] = visited_stage[(first + i) * (LANES * columns4) + lane + c * LANES];
+                    y[i * MAX_COLUMNS4 + c] = visited_stage[(first + i) * (LANES * columns4) + lane + c * LANES];
                 }
             }
         }
         UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
             vec4 x = pair_stage[ownedIndex(owned) * PAIR_ROW_WORDS + first / 4];
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
                     vec4 old = sums[base + owned * columns4 + c];
                     UNROLL for (uint i = 0; i < 4; i++) {
-                        vec4 sum = fma(vec4(x[i]), y[i * MOST_COLUMNS4 + c], old);
+                        vec4 sum = fma(vec4(x[i]), y[i * MAX_COLUMNS4 + c], old);
                         old = partial && x[i] == DROPPED_PAIR ? old : sum;
                     }
                     sums[base + owned * columns4 + c] = old;
@@ -125,7 +125,7 @@ void beginEmptyRows() {
     barrier();
 }
 
-// Whether some row of the tile gives and takes nothing, or does not exist. A barrier must lie between loadRows and this
+// Whether some row of the tile contributes nothing, or does not exist. A barrier must lie between loadRows and this
 // function.
 bool hasEmptyRow() {
     return last_empty == loads;
@@ -167,14 +167,14 @@ void computeRow(const uint row, const bool partial) {
     UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
         uint at = OWNS_KEYS ? key * THREAD_VISITED + row : row * THREAD_VISITED + key;
         uint j = first_key + key * step;
-        float capped = finalScore(pairs[FIRST_SCORE + at]);
+        float capped = finalScore(scores_dp[FIRST_SCORE + at]);
         float p = power(withTerms(terms, key * step, capped) - row_state[row].x);
         bool stays = !HAS_DROPOUT || staysIn(row_dropout[HAS_DROPOUT ? row : 0], j);
         bool seen = !empty && isVisible(visible, j) && isUnmasked(masks, j) &&
                     (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, j));
         bool dropped = partial && !seen;
         if (NEEDS_DP) {
-            float dp = pairs[FIRST_DP + at];
+            float dp = scores_dp[FIRST_DP + at];
             if (HAS_DROPOUT) {
                 dp *= stays ? DROPOUT_SCALE : 0.0;
             }
@@ -183,9 +183,9 @@ void computeRow(const uint row, const bool partial) {
                 float t = capped / params.softcap;
                 ds *= fma(-t, t, 1.0);
             }
-            pairs[FIRST_DP + at] = dropped ? DROPPED_PAIR : ds;
+            scores_dp[FIRST_DP + at] = dropped ? DROPPED_PAIR : ds;
         }
-        pairs[FIRST_SCORE + at] = dropped ? DROPPED_PAIR : (stays ? p : 0.0);
+        scores_dp[FIRST_SCORE + at] = dropped ? DROPPED_PAIR : (stays ? p : 0.0);
     }
 }
 

@@ -43,7 +43,7 @@ const uint HEAD_COLUMNS4 = SUMS_HEADS ? (HEAD_DIM + 4 * LANES - 1) / (4 * LANES)
 const uint VALUE_COLUMNS4 = SUMS_VALUES ? (VALUE_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
 const uint BIAS_SUM_WORDS = (THREAD_VISITED + 3) / 4; // words of the sums of an owner of the bias, for each owned row
 const uint SUM_WORDS = OWNS_BIAS ? BIAS_SUM_WORDS : VALUE_COLUMNS4 + HEAD_COLUMNS4; // of all sums
-const uint MOST_COLUMNS4 = OWNS_BIAS ? 1 : VKF_MAX_WORDS(HEAD_COLUMNS4, VALUE_COLUMNS4);
+const uint MAX_COLUMNS4 = OWNS_BIAS ? 1 : VKF_MAX_WORDS(HEAD_COLUMNS4, VALUE_COLUMNS4);
 
 uint thread, group, lane;
 

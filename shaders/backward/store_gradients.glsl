@@ -16,7 +16,7 @@ void storeSums(const BackwardTensor tensor, const uint type, const uint dim, con
         if (row < count) {
             uvec2 address = backwardRow(rows, row);
             bool aligned4 = isAligned4(address, 0, type);
-            UNROLL for (uint c = 0; c < MOST_COLUMNS4; c++) {
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
                 if (c < columns4) {
                     storeRow4(address, (lane + c * LANES) * 4, dim, type, aligned4,
                               sums[base + owned * columns4 + c] * factor);
@@ -31,7 +31,7 @@ void addBias() {
     float factor = HAS_BIAS_FACTORS ? biasFactorOf(item.head) : 1.0;
     UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
         UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
-            float ds = pairs[FIRST_DP + owned * THREAD_VISITED + visited];
+            float ds = scores_dp[FIRST_DP + owned * THREAD_VISITED + visited];
             if (ds != DROPPED_PAIR) {
                 sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4] += ds * factor;
             }

@@ -144,7 +144,7 @@ bool nextRowTile() {
 }
 
 // Turns to the next head or sequence that shares the owned elements of the bias.
-void turnToSharer() {
+void selectSharer() {
     uint head = item.head + VKF_BACKWARD_TABLE.bias_heads;
     uint sequence = item.batch;
     if (head >= QUERY_HEADS) {
@@ -168,7 +168,7 @@ bool nextSharer() {
                 return true;
             }
         } else {
-            turnToSharer();
+            selectSharer();
             turned = true;
             next_begin = seeing_rows.x;
         }

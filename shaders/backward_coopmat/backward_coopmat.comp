@@ -28,15 +28,15 @@
 //     15   No workgroup adds to the dq of another one, as in path scalar. All sums have one order. Either a workgroup
 //          that owns rows recomputes ds, or one that owns keys stores it for backward_sums.comp (backward/bands.glsl).
 //
-// A subgroup owns OWNED_TILES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile of
-// VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
+// A subgroup owns OWNED_MATRICES x MATRIX_ROWS keys or rows, with their operands and sums in registers. It takes a tile
+// of VISITED rows or keys in steps of STEP, so that few pairs are in registers. If the head dimension is large, two
 // subgroups own the same rows or keys. Each takes half of the depth of lines 10 and 13, and half of the columns of the
 // sums. They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
-//     k, v or q, dout     OWNED_TILES x HEAD_DEPTHS and VALUE_DEPTHS matrices
-//     s, dp               2 x OWNED_TILES x STEP_TILES matrices
-//     p, ds               2 x OWNED_TILES x STEP_DEPTHS matrices
-//     dk, dv or dq        OWNED_TILES x HEAD_COLUMNS and VALUE_COLUMNS matrices
+//     k, v or q, dout     OWNED_MATRICES x HEAD_SLICES and VALUE_SLICES matrices
+//     s, dp               2 x OWNED_MATRICES x STEP_MATRICES matrices
+//     p, ds               2 x OWNED_MATRICES x STEP_SLICES matrices
+//     dk, dv or dq        OWNED_MATRICES x HEAD_COLUMNS and VALUE_COLUMNS matrices
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -104,7 +104,7 @@ void beginTensors() {
 }
 
 // Sets what depends on the head of the walk's tile.
-void turnToHead() {
+void selectHead() {
     turned = false;
     if (OWNS_KEYS) {
         uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
@@ -132,7 +132,7 @@ void computeStep(const uint step, const bool full) {
 }
 
 // The tile of the walk becomes the current one, in stage number `number`.
-void turnToTile(const uint number) {
+void selectTile(const uint number) {
     present = item;
     present_key_begin = key_begin;
     present_stage = number * STAGE_WORDS;
@@ -155,7 +155,7 @@ void turnToTile(const uint number) {
         }                                                                                                              \
     }                                                                                                                  \
     if (turned) {                                                                                                      \
-        turnToHead();                                                                                                  \
+        selectHead();                                                                                                  \
     }
 
 // Whether the next tile is fetched while this tile is computed.
@@ -197,7 +197,7 @@ const bool UNROLLS_PARTIAL_TILES = VISITED_STEPS <= 2;
     }
 
 // Lines 8 to 16 for the full or the partial tiles of the walk. The loop has a single exit: with a second exit,
-// NVIDIA's compiler stores sums to memory in every turn.
+// NVIDIA's compiler stores sums to memory in every iteration.
 void visitTiles(const bool full) {
     bool more;
     VKF_SEEK(more, full)
@@ -211,7 +211,7 @@ void visitTiles(const bool full) {
     uint number = 0; // of the stage
     VKF_STOP_AT_EMPTY(more, number, full)
     KEEP_LOOP while (more) {
-        turnToTile(number);
+        selectTile(number);
         if (!full && OWNS_KEYS && UNIFORM_BY_VOTE(last_empty[number] == tile_number)) {
             zeroEmptyRows(number);
             barrier();

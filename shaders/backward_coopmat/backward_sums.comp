@@ -7,7 +7,7 @@
 //     a workgroup that owns keys of a KV head          dk = scale ds^T q       over the rows of its query heads
 //                                                      dv = p^T dout
 //
-// A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_TILES x
+// A workgroup owns OWNED rows or keys, and visits the others in steps of STEP. A subgroup owns OWNED_MATRICES x
 // MATRIX_ROWS of them. If the dimension is large, DEPTH_SUBGROUPS subgroups own the same ones and divide the columns. A
 // step in shared memory:
 //
@@ -61,10 +61,10 @@ const uint VISITED_STAGE = OWNS_KEYS ? 0 : STEP * PAIR_ROW;
 const uint STAGE_WORDS = VKF_SUMS_STEP_WORDS(OWNS_KEYS, OWNED, STEP, VISITED_ROW);
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 const uint STORED_MATRICES = VKF_SUMS_STORED_MATRICES;      // at once, by a subgroup
-const uint SUMS = OWNED_TILES * COLUMN_TILES;
+const uint SUMS = OWNED_MATRICES * COLUMN_MATRICES;
 
 const uint PAIR_MATRICES =
-    OWNS_KEYS ? OWNED_TILES * VISITED_STEPS : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
+    OWNS_KEYS ? OWNED_MATRICES * VISITED_STEPS : (VISITED_STEPS * (OWNED / MATRIX_DEPTH) + SUBGROUPS - 1) / SUBGROUPS;
 const uint VISITED_WORD_COUNT = STEP * VISITED_WORDS;
 const uint VISITED_FETCHES = (VISITED_WORD_COUNT + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
@@ -76,8 +76,8 @@ uvec4 even_visited[VISITED_FETCHES];
 uvec4 odd_pairs[PAIR_MATRICES * LANE_WORDS];
 uvec4 odd_visited[VISITED_FETCHES];
 uvec2 even_rows, odd_rows; // rows that were stored for the keys of the step
-LeftMatrix pair_tile[OWNED_TILES * VISITED_STEPS];
-ResultMatrix sum_tile[SUMS];
+LeftMatrix pair_matrix[OWNED_MATRICES * VISITED_STEPS];
+ResultMatrix sum_matrix[SUMS];
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Sums {
     uvec4 word[];
@@ -122,7 +122,7 @@ uint subgroupOwned() {
 }
 
 uint subgroupColumn() {
-    return subgroup % DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
+    return subgroup % DEPTH_SUBGROUPS * COLUMN_MATRICES * MATRIX_COLUMNS;
 }
 
 #include "backward_coopmat/sums_stage.glsl"
@@ -131,18 +131,18 @@ uint subgroupColumn() {
 // rows into matrices of rows and keys.
 #define VKF_TAKE_PAIRS(pairs, tile_rows, head, begin, exists)                                                          \
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {                                                                  \
-        UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                \
-            const uint i = d * OWNED_TILES + r;                                                                        \
+        UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                             \
+            const uint i = d * OWNED_MATRICES + r;                                                                     \
             uint owned = subgroupOwned() + r * MATRIX_ROWS;                                                            \
             uint visited_index = (begin) + d * MATRIX_DEPTH;                                                           \
             if (!PAIRS_BY_LANE) {                                                                                      \
                 uint key = OWNS_KEYS ? owned_begin + owned : visited_index;                                            \
                 uint row = OWNS_KEYS ? visited_index : owned_begin + owned;                                            \
-                VKF_LOAD_STORED(pair_tile[i], head, begin, key, row, exists)                                           \
+                VKF_LOAD_STORED(pair_matrix[i], head, begin, key, row, exists)                                         \
             } else if (OWNS_KEYS) {                                                                                    \
-                VKF_TAKE_WORDS(pair_tile[i], pairs, tile_rows, i, begin)                                               \
+                VKF_TAKE_WORDS(pair_matrix[i], pairs, tile_rows, i, begin)                                             \
             } else {                                                                                                   \
-                coopMatLoad(pair_tile[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,                    \
+                coopMatLoad(pair_matrix[i], stage, d * MATRIX_DEPTH * PAIR_ROW + owned / 8, PAIR_ROW,                  \
                             gl_CooperativeMatrixLayoutColumnMajor);                                                    \
             }                                                                                                          \
         }                                                                                                              \
@@ -151,13 +151,13 @@ uint subgroupColumn() {
 void multiplyStep() {
     uint begin = VISITED_STAGE + subgroupColumn() / 8;
     UNROLL for (uint d = 0; d < VISITED_STEPS; d++) {
-        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
+        UNROLL for (uint c = 0; c < COLUMN_MATRICES; c++) {
             RightMatrix factors;
             coopMatLoad(factors, stage, begin + d * MATRIX_DEPTH * VISITED_ROW + c * MATRIX_COLUMNS / 8, VISITED_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
-                sum_tile[r * COLUMN_TILES + c] =
-                    coopMatMulAdd(pair_tile[d * OWNED_TILES + r], factors, sum_tile[r * COLUMN_TILES + c]);
+            UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
+                sum_matrix[r * COLUMN_MATRICES + c] =
+                    coopMatMulAdd(pair_matrix[d * OWNED_MATRICES + r], factors, sum_matrix[r * COLUMN_MATRICES + c]);
             }
         }
     }
@@ -214,12 +214,12 @@ uint wordOfSum(const uint r, const uint c) {
 
 void beginSums(const bool first) {
     UNROLL for (uint i = 0; i < SUMS; i++) {
-        sum_tile[i] = ResultMatrix(0.0);
+        sum_matrix[i] = ResultMatrix(0.0);
     }
     if (!OWNS_KEYS && !first) {
         Sums sums = earlierSums();
         UNROLL for (uint i = 0; i < SUMS; i++) {
-            coopMatLoad(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
+            coopMatLoad(sum_matrix[i], sums.word, wordOfSum(i / COLUMN_MATRICES, i % COLUMN_MATRICES), COLUMNS / 4,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }
@@ -228,7 +228,7 @@ void beginSums(const bool first) {
 void keepSums() {
     Sums sums = earlierSums();
     UNROLL for (uint i = 0; i < SUMS; i++) {
-        coopMatStore(sum_tile[i], sums.word, wordOfSum(i / COLUMN_TILES, i % COLUMN_TILES), COLUMNS / 4,
+        coopMatStore(sum_matrix[i], sums.word, wordOfSum(i / COLUMN_MATRICES, i % COLUMN_MATRICES), COLUMNS / 4,
                      gl_CooperativeMatrixLayoutRowMajor);
     }
 }
@@ -262,7 +262,7 @@ void storeSums() {
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
             if (i / STORED_MATRICES == first / STORED_MATRICES) {
-                coopMatStore(sum_tile[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                coopMatStore(sum_matrix[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
                              gl_CooperativeMatrixLayoutRowMajor);
             }
         }
@@ -271,9 +271,10 @@ void storeSums() {
         UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
             uint index = i * LANES + thread % LANES;
             uint matrix = first + index / MATRIX_WORDS;
-            uint owned = owned_begin + subgroupOwned() + matrix / COLUMN_TILES * MATRIX_ROWS +
+            uint owned = owned_begin + subgroupOwned() + matrix / COLUMN_MATRICES * MATRIX_ROWS +
                          index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = subgroupColumn() + matrix % COLUMN_TILES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
+            uint column =
+                subgroupColumn() + matrix % COLUMN_MATRICES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < SUMS && owned < end && column < SUMS_DIM) {
                 storeSum(rows, owned, column, uintBitsToFloat(stage[begin + index]) * factor);
             }

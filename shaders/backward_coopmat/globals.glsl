@@ -13,7 +13,7 @@ const uint HEAD_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_
 const uint VALUE_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
 const uint HEAD_WORDS = (HEAD_DIM + 7) / 8; // in a row
 const uint VALUE_WORDS = (VALUE_DIM + 7) / 8;
-const uint DEPTH_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
+const uint SLICE_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
 
 // A stage has the rows of q or k of a visited tile, then those of dout or v.
@@ -39,25 +39,25 @@ uvec2 first_heads, first_values; // addresses of the first head that is visited
 uvec2 visited_states;            // if rows are visited: the address of the state of row 0 of the walk's head
 
 // k and v of the owned keys, or q and dout of the owned rows.
-LeftMatrix head_tile[OWNED_TILES * HEAD_DEPTHS];
-LeftMatrix value_tile[OWNED_TILES * VALUE_DEPTHS];
+LeftMatrix head_matrix[OWNED_MATRICES * HEAD_SLICES];
+LeftMatrix value_matrix[OWNED_MATRICES * VALUE_SLICES];
 
-// The sums: dv of OWNED_TILES x VALUE_COLUMNS matrices, then dk or dq of OWNED_TILES x HEAD_COLUMNS matrices.
-const uint FIRST_HEAD_SUM = OWNED_TILES * VALUE_COLUMNS;
-const uint SUMS = OWNED_TILES * (VALUE_COLUMNS + HEAD_COLUMNS);
-ResultMatrix sum_tile[SUMS > 0 ? SUMS : 1];
+// The sums: dv of OWNED_MATRICES x VALUE_COLUMNS matrices, then dk or dq of OWNED_MATRICES x HEAD_COLUMNS matrices.
+const uint FIRST_HEAD_SUM = OWNED_MATRICES * VALUE_COLUMNS;
+const uint SUMS = OWNED_MATRICES * (VALUE_COLUMNS + HEAD_COLUMNS);
+ResultMatrix sum_matrix[SUMS > 0 ? SUMS : 1];
 
 // The factor of ds in the sums of dk or dq, a power of two. It is 1, unless a ds exceeded the largest fp16.
 float ds_factor;
 shared uint overflowed; // not 0: a ds of a full tile did
 
 // Matrices of pairs of one step: scores, then dp. The invocation turns them into p and ds, the operands of the sums.
-ResultMatrix pair_tile[2 * SCORE_MATRICES];
-LeftMatrix operand_tile[2 * OWNED_TILES * STEP_DEPTHS];
+ResultMatrix pair_matrix[2 * SCORE_MATRICES];
+LeftMatrix operand_matrix[2 * OWNED_MATRICES * STEP_SLICES];
 
 // If rows are owned: their state (shared/backward_params.h), and the generator key or mask of their dropout.
-vec2 own_state[OWNS_KEYS ? 1 : LANE_QUERY_ROWS];
-RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LANE_QUERY_ROWS : 1];
+vec2 own_state[OWNS_KEYS ? 1 : LANE_ROWS];
+RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LANE_ROWS : 1];
 
 // Words of a visited tile, and the states of its rows, in flight from device memory to shared memory.
 const uint HEAD_FETCHES = (STEP * HEAD_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;

@@ -23,7 +23,7 @@ void computeGradients(const uint step, const bool full) {
     uint owned = ownedFirst() + position.x;
     uint visited = step * STEP + position.y;
     uint first_key = present_key_begin + (OWNS_KEYS ? owned : visited);
-    UNROLL for (uint lane_row = 0; lane_row < LANE_QUERY_ROWS; lane_row++) {
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
         uint row_index = OWNS_KEYS ? visited + visitedStep(lane_row) : owned + ownedStep(lane_row);
         uint i = present.row_begin + row_index;
         vec2 state = own_state[OWNS_KEYS ? 0 : lane_row];
@@ -100,8 +100,8 @@ void rescaleSums() {
         factor *= RESCALE_FACTOR;
     }
     ds_factor *= factor;
-    UNROLL for (uint i = 0; i < OWNED_TILES * HEAD_COLUMNS; i++) {
-        sum_tile[FIRST_HEAD_SUM + i] = sum_tile[FIRST_HEAD_SUM + i] * factor;
+    UNROLL for (uint i = 0; i < OWNED_MATRICES * HEAD_COLUMNS; i++) {
+        sum_matrix[FIRST_HEAD_SUM + i] = sum_matrix[FIRST_HEAD_SUM + i] * factor;
     }
 }
 
@@ -130,10 +130,10 @@ bool sumsOverflowed() {
         return false;
     }
     bool finite = true;
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {
+    UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
         const uint i = FIRST_HEAD_SUM + r * HEAD_COLUMNS;
-        VKF_FOR_EACH_SUM(e, sum_tile[i]) {
-            finite = finite && abs(sum_tile[i][e]) < PLUS_INFINITY;
+        VKF_FOR_EACH_SUM(e, sum_matrix[i]) {
+            finite = finite && abs(sum_matrix[i][e]) < PLUS_INFINITY;
         }
     }
     if (!finite) {
@@ -148,7 +148,7 @@ bool sumsOverflowed() {
 //
 //     dv   A special dout adds itself to the keys that its row sees.
 //     dq   A special k adds NaN to the rows that see its key: its score is infinite or NaN, so that p is 0 or NaN.
-//     dk   A special q adds nothing: its row has NaN in all ds, or gives and takes nothing.
+//     dk   A special q adds nothing: its row has NaN in all ds, or contributes nothing.
 //
 // llvmpipe runs the body of a loop once more behind its end, without invocations, and loads what all of them would load
 // from one address. All do if a row has one column: then the last row is loaded twice.

@@ -13,7 +13,7 @@
 layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
 layout(constant_id = VKF_ID_WRITES_DK) const bool WRITES_DK = false;
 layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false;
-layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
+layout(constant_id = VKF_ID_OWNED_MATRICES) const uint OWNED_MATRICES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
 layout(constant_id = VKF_ID_TWO_STAGES) const bool TWO_STAGES = false;
 layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1; // 1 or 2
@@ -34,36 +34,36 @@ const bool SUMS_VALUES = OWNS_KEYS && WRITES_DV; // dv, of VALUE_DIM columns
 const bool NEEDS_DP = SUMS_HEADS || STORES_P;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
+const uint SUBGROUP_OWNED = OWNED_MATRICES * MATRIX_ROWS;
 const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
 
 // Visited rows or keys of a step. It fills the columns of pairs and the depth of sums.
 const uint STEP = VKF_MAX_WORDS(MATRIX_COLUMNS, MATRIX_DEPTH);
-const uint STEP_TILES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
-const uint STEP_DEPTHS = STEP / MATRIX_DEPTH;  // operands of sums side by side
+const uint STEP_MATRICES = STEP / MATRIX_COLUMNS; // matrices of pairs side by side
+const uint STEP_SLICES = STEP / MATRIX_DEPTH;     // operands of sums side by side
 const uint VISITED = VISITED_STEPS * STEP;
 const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
 const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
 
 // Matrices of the subgroup: operands, and columns of sums.
-const uint HEAD_DEPTHS = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint VALUE_DEPTHS = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint HEAD_SLICES = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint VALUE_SLICES = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
 const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 
-const uint SCORE_MATRICES = OWNED_TILES * STEP_TILES;            // dp begins behind them
-const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_TILES : OWNED_TILES; // rows of matrices of pairs: scores, then dp
+const uint SCORE_MATRICES = OWNED_MATRICES * STEP_MATRICES;            // dp begins behind them
+const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_MATRICES : OWNED_MATRICES; // rows of matrices of pairs: scores, then dp
 
 // Pairs of an invocation in a step: owned rows or keys, in fragment rows (matrix/matrix_layout.glsl), times visited
 // ones, in columns. In other words, query rows times pairs of each.
-const uint LANE_VISITED = STEP_TILES * FRAGMENT_ROW_ELEMENTS;
-const uint LANE_OWNED = OWNED_TILES * FRAGMENT_ROWS;
-const uint LANE_QUERY_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;
+const uint LANE_VISITED = STEP_MATRICES * FRAGMENT_ROW_ELEMENTS;
+const uint LANE_OWNED = OWNED_MATRICES * FRAGMENT_ROWS;
+const uint LANE_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;
 const uint LANE_ROW_PAIRS = OWNS_KEYS ? LANE_OWNED : LANE_VISITED;
 
 // The matrix of scores of a pair, and the element of that matrix.
 uint matrixOf(const uint owned_index, const uint visited_index) {
-    return owned_index / FRAGMENT_ROWS * STEP_TILES + visited_index / FRAGMENT_ROW_ELEMENTS;
+    return owned_index / FRAGMENT_ROWS * STEP_MATRICES + visited_index / FRAGMENT_ROW_ELEMENTS;
 }
 
 uint elementOf(const uint owned_index, const uint visited_index) {

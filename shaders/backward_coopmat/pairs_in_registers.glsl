@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Access to the elements of pairs where the driver's element layout is known: an invocation reads and writes its own
-// elements in place. Results and left operands have the same element layout here, with as many columns as depths.
+// elements in place. Results and left operands have the same element layout here, with as many columns as the depth
+// has.
 #ifndef VKF_PAIRS_IN_REGISTERS_GLSL
 #define VKF_PAIRS_IN_REGISTERS_GLSL
 
-#define PAIR(matrix, element) pair_tile[matrix][element]
+#define PAIR(matrix, element) pair_matrix[matrix][element]
 
 // Loops over the elements of a sum that an invocation has.
 #define VKF_FOR_EACH_SUM(e, matrix) UNROLL for (uint e = 0; e < ELEMENTS; e++)
@@ -26,9 +27,9 @@ Half roundToHalf(const float x) {
 // Makes the operands of the sums from p and ds.
 void makeOperands() {
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
+        UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                operand_tile[r * STEP_DEPTHS + depth][e] = roundToHalf(PAIR(r * STEP_TILES + depth, e));
+                operand_matrix[r * STEP_SLICES + slice][e] = roundToHalf(PAIR(r * STEP_MATRICES + slice, e));
             }
         }
     }

@@ -7,7 +7,7 @@
 
 #include "matrix/subgroup_stage.glsl"
 
-float pair_element[2 * SCORE_MATRICES * ELEMENTS];                     // the invocation's pairs, taken out of pair_tile
+float pair_element[2 * SCORE_MATRICES * ELEMENTS]; // the invocation's pairs, taken out of pair_matrix
 const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, STEP); // words of a subgroup
 shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];                 // pairs and operands of one row of matrices
 const uint PAIR_ROW = VKF_VIA_SHARED_ROW_WORDS(STEP);                  // words from row to row
@@ -18,24 +18,24 @@ const uint OPERAND_ROW = STEP / 8 + 1;
 // than ELEMENTS.
 #define VKF_FOR_EACH_SUM(e, matrix) for (uint e = 0; e < matrix.length(); e++)
 
-// Copies the invocation's pairs from pair_tile to pair_element.
+// Copies the invocation's pairs from pair_matrix to pair_element.
 void takePairs() {
     uint begin = subgroup * VIA_SHARED_WORDS;
     uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < PAIR_ROWS; r++) {
         stageBarrier();
-        UNROLL for (uint t = 0; t < STEP_TILES; t++) {
-            coopMatStore(pair_tile[r * STEP_TILES + t], via_shared, begin + t * MATRIX_COLUMNS / 4, PAIR_ROW,
+        UNROLL for (uint t = 0; t < STEP_MATRICES; t++) {
+            coopMatStore(pair_matrix[r * STEP_MATRICES + t], via_shared, begin + t * MATRIX_COLUMNS / 4, PAIR_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
         stageBarrier();
-        UNROLL for (uint t = 0; t < STEP_TILES; t++) {
+        UNROLL for (uint t = 0; t < STEP_MATRICES; t++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPosition(e);
                 vec4 x = uintBitsToFloat(via_shared[begin + position.x * PAIR_ROW + position.y / 4 +
                                                     (step.x * PAIR_ROW + (t * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
-                    PAIR(r * STEP_TILES + t, e + i) = x[i];
+                    PAIR(r * STEP_MATRICES + t, e + i) = x[i];
                 }
             }
         }
@@ -60,8 +60,8 @@ uvec2 packPairs4(const uint matrix, const uint e) {
 // Stores a row of matrices to shared memory: in words, or in half words where a fragment row has four elements.
 void stagePairs(const uint r, const uint begin) {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint t = 0; t < STEP_TILES; t++) {
-        uint matrix = r * STEP_TILES + t;
+    UNROLL for (uint t = 0; t < STEP_MATRICES; t++) {
+        uint matrix = r * STEP_MATRICES + t;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
             uvec2 step = elementPosition(e);
             uint word = begin + position.x * OPERAND_ROW + position.y / 8 +
@@ -84,8 +84,8 @@ void makeOperands() {
         stageBarrier();
         stagePairs(r, begin);
         stageBarrier();
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {
-            coopMatLoad(operand_tile[r * STEP_DEPTHS + depth], via_shared, begin + depth * DEPTH_WORDS, OPERAND_ROW,
+        UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {
+            coopMatLoad(operand_matrix[r * STEP_SLICES + slice], via_shared, begin + slice * SLICE_WORDS, OPERAND_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }

@@ -35,9 +35,9 @@ uvec4 matrixWord(const HalfRows rows, const uint type, const uint row, const uin
     return gatherHalves(address, column, dim);
 }
 
-// A subgroup loads VKF_MATRIX_STAGED_TILES operands at a time through its part of shared memory.
-const uint CHUNK_WORDS = VKF_MATRIX_STAGED_TILES * DEPTH_WORDS; // words in a row
-const uint CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, MATRIX_DEPTH);
+// A subgroup loads VKF_STAGED_MATRICES operands at a time through its part of shared memory.
+const uint CHUNK_WORDS = VKF_STAGED_MATRICES * SLICE_WORDS; // words in a row
+const uint CHUNK_ROW = VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, MATRIX_DEPTH);
 
 const uint LANE_CHUNK_WORDS = MATRIX_ROWS * CHUNK_WORDS / LANES; // of an invocation
 
@@ -54,19 +54,19 @@ void stageChunk(const HalfRows rows, const uint type, const uint dim, const uint
     }
 }
 
-// Loads the operands of a tensor into `tiles`, which has OWNED_TILES rows of `depths` matrices. It is a macro, because
-// NVIDIA's compiler keeps arrays of matrices in memory if a function that it does not inline uses them.
-#define VKF_LOAD_OWNED(rows, type, dim, first, depths, tiles)                                                          \
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
-        UNROLL for (uint d = 0; d < (depths); d++) {                                                                   \
-            if (d % VKF_MATRIX_STAGED_TILES == 0) {                                                                    \
+// Loads the operands of a tensor into `matrices`, which has OWNED_MATRICES rows of `slices` of them. It is a macro,
+// because NVIDIA's compiler keeps arrays of matrices in memory if a function that it does not inline uses them.
+#define VKF_LOAD_OWNED(rows, type, dim, first, slices, matrices)                                                       \
+    UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
+        UNROLL for (uint d = 0; d < (slices); d++) {                                                                   \
+            if (d % VKF_STAGED_MATRICES == 0) {                                                                        \
                 subgroupBarrier(); /* the readers of the last chunk are done */                                        \
-                stageChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (depths) + d) * DEPTH_WORDS);  \
+                stageChunk(rows, type, dim, (first) + r * MATRIX_ROWS, (columnShare() * (slices) + d) * SLICE_WORDS);  \
                 subgroupMemoryBarrierShared();                                                                         \
                 subgroupBarrier();                                                                                     \
             }                                                                                                          \
-            coopMatLoad(tiles[r * (depths) + d], stage,                                                                \
-                        subgroup * SUBGROUP_WORDS + d % VKF_MATRIX_STAGED_TILES * DEPTH_WORDS, CHUNK_ROW,              \
+            coopMatLoad(matrices[r * (slices) + d], stage,                                                             \
+                        subgroup * SUBGROUP_WORDS + d % VKF_STAGED_MATRICES * SLICE_WORDS, CHUNK_ROW,                  \
                         gl_CooperativeMatrixLayoutRowMajor);                                                           \
         }                                                                                                              \
     }
@@ -78,9 +78,9 @@ uint ownedBegin() {
 
 void loadOwned() {
     uint first = ownedBegin() + ownedFirst();
-    VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_DEPTHS, head_tile)
+    VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_SLICES, head_matrix)
     if (NEEDS_DP) {
-        VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_DEPTHS, value_tile)
+        VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_SLICES, value_matrix)
     }
 }
 
@@ -88,7 +88,7 @@ void loadOwned() {
 void loadOwnedRows() {
     uvec2 states = VKF_BACKWARD_TABLE.row_state;
     uint first = item.row_begin + ownedFirst() + lanePosition(lane).x;
-    UNROLL for (uint lane_row = 0; lane_row < (OWNS_KEYS ? 0 : LANE_QUERY_ROWS); lane_row++) {
+    UNROLL for (uint lane_row = 0; lane_row < (OWNS_KEYS ? 0 : LANE_ROWS); lane_row++) {
         uint row = first + ownedStep(lane_row);
         vec2 state = loadRowState(states, item, min(row, SEQUENCE_ROWS(item) - 1));
         own_state[lane_row] = row < SEQUENCE_ROWS(item) ? state : vec2(PLUS_INFINITY, 0.0);
@@ -108,7 +108,7 @@ void beginSums() {
 void clearSums() {
     special_values = false;
     UNROLL for (uint i = 0; i < SUMS; i++) {
-        sum_tile[i] = ResultMatrix(0.0);
+        sum_matrix[i] = ResultMatrix(0.0);
     }
 }
 

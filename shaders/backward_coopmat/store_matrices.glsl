@@ -38,19 +38,19 @@ void beginPairs() {
 
 // Stores matrices of a step, `operands` being the first one. It is a macro, because NVIDIA's compiler keeps arrays of
 // matrices in memory if a function that it does not inline uses them.
-#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_tile[i][e], operand_tile[i][(e) + 1]))
+#define VKF_PACK(i, e) packFloat2x16(f16vec2(operand_matrix[i][e], operand_matrix[i][(e) + 1]))
 #define VKF_STORE_OPERANDS(operands, pairs)                                                                            \
-    UNROLL for (uint r = 0; r < OWNED_TILES; r++) {                                                                    \
-        UNROLL for (uint depth = 0; depth < STEP_DEPTHS; depth++) {                                                    \
-            const uint i = ((operands) + r) * STEP_DEPTHS + depth;                                                     \
-            uint index = first + r * STORED_KEY_STEP + depth * STORED_WORDS;                                           \
+    UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {                                                                 \
+        UNROLL for (uint slice = 0; slice < STEP_SLICES; slice++) {                                                    \
+            const uint i = ((operands) + r) * STEP_SLICES + slice;                                                     \
+            uint index = first + r * STORED_KEY_STRIDE + slice * STORED_WORDS;                                         \
             if (PAIRS_BY_LANE) {                                                                                       \
                 UNROLL for (uint e = 0; e < LANE_WORDS * 8; e += 8) {                                                  \
                     StoredPairs(pairs).word[index + lane * LANE_WORDS + e / 8] =                                       \
                         uvec4(VKF_PACK(i, e), VKF_PACK(i, e + 2), VKF_PACK(i, e + 4), VKF_PACK(i, e + 6));             \
                 }                                                                                                      \
             } else {                                                                                                   \
-                coopMatStore(operand_tile[i], StoredPairs(pairs).word, index, STORED_ROW,                              \
+                coopMatStore(operand_matrix[i], StoredPairs(pairs).word, index, STORED_ROW,                            \
                              gl_CooperativeMatrixLayoutRowMajor);                                                      \
             }                                                                                                          \
         }                                                                                                              \
@@ -62,11 +62,11 @@ void storePairs(const uint step) {
         return;
     }
     if (DEPTH_SUBGROUPS == 1 || UNIFORM_BY_VOTE(columnShare() == 0)) {
-        uint first = stored_word + step * STEP_DEPTHS * STORED_WORDS;
+        uint first = stored_word + step * STEP_SLICES * STORED_WORDS;
         if (STORES_P) {
             VKF_STORE_OPERANDS(0, VKF_BACKWARD_TABLE.p)
         }
-        VKF_STORE_OPERANDS(OWNED_TILES, VKF_BACKWARD_TABLE.ds)
+        VKF_STORE_OPERANDS(OWNED_MATRICES, VKF_BACKWARD_TABLE.ds)
     }
 }
 
@@ -119,7 +119,7 @@ void storeSums() {
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
             if (i / STORED_MATRICES == first / STORED_MATRICES) {
-                coopMatStore(sum_tile[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                coopMatStore(sum_matrix[i], stage, begin + i % STORED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
                              gl_CooperativeMatrixLayoutRowMajor);
             }
         }

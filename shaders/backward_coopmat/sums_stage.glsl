@@ -9,8 +9,8 @@
 
 // Matrices of pairs that a subgroup fetches in a step: those that it owns if it owns keys, else every SUBGROUPS-th one
 // of the workgroup.
-const uint ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
-const uint STEP_MATRICES = VISITED_STEPS * ROW_MATRICES;
+const uint OWNED_ROW_MATRICES = OWNED / MATRIX_DEPTH; // of a workgroup that owns rows
+const uint STAGED_PAIR_MATRICES = VISITED_STEPS * OWNED_ROW_MATRICES;
 
 uint first_words[PAIR_MATRICES]; // of the invocation in each of its matrices, without the words to the step
 StoredTile owned_tile;           // if keys are owned: the stored tile that has them
@@ -18,11 +18,12 @@ StoredTile owned_tile;           // if keys are owned: the stored tile that has 
 // The key and the row that a fetched matrix begins with. `begin`: the first visited row or key of the step.
 uvec2 fetchedPosition(const uint number, const uint begin) {
     if (OWNS_KEYS) {
-        return uvec2(owned_begin + subgroupOwned() + number % OWNED_TILES * MATRIX_ROWS,
-                     begin + number / OWNED_TILES * MATRIX_DEPTH);
+        return uvec2(owned_begin + subgroupOwned() + number % OWNED_MATRICES * MATRIX_ROWS,
+                     begin + number / OWNED_MATRICES * MATRIX_DEPTH);
     }
-    uint matrix = min(number * SUBGROUPS + subgroup, STEP_MATRICES - 1);
-    return uvec2(begin + matrix / ROW_MATRICES * MATRIX_ROWS, owned_begin + matrix % ROW_MATRICES * MATRIX_DEPTH);
+    uint matrix = min(number * SUBGROUPS + subgroup, STAGED_PAIR_MATRICES - 1);
+    return uvec2(begin + matrix / OWNED_ROW_MATRICES * MATRIX_ROWS,
+                 owned_begin + matrix % OWNED_ROW_MATRICES * MATRIX_DEPTH);
 }
 
 // The stored tile that has the keys of a step. The host chooses tiles for which there is one.
@@ -133,7 +134,7 @@ HalfRows visitedRows(const uint head, const uint begin) {
 #define VKF_STAGE_STEP(pairs, words, tile_rows, begin)                                                                 \
     UNROLL for (uint i = 0; i < (PAIRS_BY_LANE && !OWNS_KEYS ? PAIR_MATRICES : 0); i++) {                              \
         uint number = i * SUBGROUPS + subgroup;                                                                        \
-        if (STEP_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STEP_MATRICES)) {                               \
+        if (STAGED_PAIR_MATRICES % SUBGROUPS == 0 || UNIFORM_BY_VOTE(number < STAGED_PAIR_MATRICES)) {                 \
             LeftMatrix matrix;                                                                                         \
             VKF_TAKE_WORDS(matrix, pairs, tile_rows, i, begin)                                                         \
             coopMatStore(matrix, stage, stagedPair(number), PAIR_ROW, gl_CooperativeMatrixLayoutRowMajor);             \
@@ -149,7 +150,7 @@ HalfRows visitedRows(const uint head, const uint begin) {
 
 // The first word of a matrix of pairs in shared memory, if rows are owned.
 uint stagedPair(const uint number) {
-    return number / ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % ROW_MATRICES * STORED_ROW;
+    return number / OWNED_ROW_MATRICES * MATRIX_ROWS * PAIR_ROW + number % OWNED_ROW_MATRICES * STORED_ROW;
 }
 
 #endif

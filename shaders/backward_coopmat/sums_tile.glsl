@@ -6,7 +6,7 @@
 
 layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
 layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false; // a workgroup that owns keys: dv, else dk
-layout(constant_id = VKF_ID_OWNED_TILES) const uint OWNED_TILES = 1;
+layout(constant_id = VKF_ID_OWNED_MATRICES) const uint OWNED_MATRICES = 1;
 layout(constant_id = VKF_ID_VISITED_STEPS) const uint VISITED_STEPS = 1;
 layout(constant_id = VKF_ID_DEPTH_SUBGROUPS) const uint DEPTH_SUBGROUPS = 1;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
@@ -25,10 +25,10 @@ const uint TYPE_SUMS = !OWNS_KEYS ? TYPE_DQ : WRITES_DV ? TYPE_DV : TYPE_DK;
 const uint VISITED_TENSOR = !OWNS_KEYS ? VKF_K : WRITES_DV ? VKF_DOUT : VKF_Q;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint SUBGROUP_OWNED = OWNED_TILES * MATRIX_ROWS;
+const uint SUBGROUP_OWNED = OWNED_MATRICES * MATRIX_ROWS;
 const uint OWNED = SUBGROUPS / DEPTH_SUBGROUPS * SUBGROUP_OWNED;
-const uint COLUMN_TILES = VKF_BACKWARD_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
-const uint COLUMNS = DEPTH_SUBGROUPS * COLUMN_TILES * MATRIX_COLUMNS;
+const uint COLUMN_MATRICES = VKF_BACKWARD_SHARE(SUMS_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS); // of a subgroup
+const uint COLUMNS = DEPTH_SUBGROUPS * COLUMN_MATRICES * MATRIX_COLUMNS;
 const uint STEP = VISITED_STEPS * MATRIX_DEPTH;
 const uint TILE_ROWS = OWNS_KEYS ? STEP : OWNED;
 

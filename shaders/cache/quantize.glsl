@@ -45,7 +45,7 @@ uint magnitudeOf(const uint bits) {
 
 // Blocks whose elements are all below 2^-32 are lifted: their arithmetic is that of elements times 2^64. No number that
 // decides a code is below the normal numbers then, and the roundings are those of fp32 with such numbers.
-const uint LEAST_UNLIFTED = 95u << 23; // bits of 2^-32
+const uint MIN_UNLIFTED = 95u << 23; // bits of 2^-32
 const uint LIFT = 64u << 23;
 
 // The float of these bits, times 2^64 if it is lifted.
@@ -111,7 +111,7 @@ Scaling scalingOf(const uint first, const uint type) {
         least = orderOf(x) < orderOf(least) ? x : least;
         most = orderOf(x) > orderOf(most) ? x : most;
     }
-    bool lifts = magnitudeOf(largest) < LEAST_UNLIFTED;
+    bool lifts = magnitudeOf(largest) < MIN_UNLIFTED;
     bool has_minimum = VKF_BLOCK_HAS_MINIMUM(type);
     float minimum = liftedFloat(least, lifts);
     precise float range = has_minimum ? liftedFloat(most, lifts) - minimum : abs(liftedFloat(largest, lifts));

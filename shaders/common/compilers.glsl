@@ -33,12 +33,12 @@
 #endif
 
 // NVIDIA: an `if` whose body changes scores in place costs 32 register moves where the body does not run. A loop of one
-// turn or none costs none. The body must make the condition false. docs/kernel_rules.md, "What costs registers or
+// iteration or none costs none. The body must make the condition false. docs/kernel_rules.md, "What costs registers or
 // moves".
 #define IF_AS_LOOP(condition) KEEP_LOOP while (condition)
 
-// NVIDIA: a branch around loads that nearly every turn takes. The branch keeps the loads here. Without it, the compiler
-// moves them to where their results are used, and nothing hides their latency. lab/log-0.4.md, "Log: the
+// NVIDIA: a branch around loads that nearly every iteration takes. The branch keeps the loads here. Without it, the
+// compiler moves them to where their results are used, and nothing hides their latency. lab/log-0.4.md, "Log: the
 // cooperative-matrix kernel", "the branch around the fetch left out".
 #define IF_KEEPING_LOADS_HERE(condition) if (condition)
 
@@ -55,7 +55,7 @@
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
 // NVIDIA: a sum that each iteration passes on to the next. The lane's number would give it too, but the compiler would
-// then compute it again in every turn. docs/kernel_rules.md, "What costs registers or moves".
+// then compute it again in every iteration. docs/kernel_rules.md, "What costs registers or moves".
 #define COUNT_ON(sum, step) sum += step
 
 // NVIDIA: hides from the compiler that a number is a compile-time constant. One instruction masks bits and sets others,

@@ -99,12 +99,12 @@ void setSequence(inout Item item) {
 }
 
 // Number of heads whose tiles take turns: work items count these heads fastest.
-layout(constant_id = VKF_ID_HEADS_IN_TURN) const uint HEADS_IN_TURN = 1;
+layout(constant_id = VKF_ID_INTERLEAVED_HEADS) const uint INTERLEAVED_HEADS = 1;
 
 // Work items count row tiles fastest, then query heads, then splits, then sequences. So workgroups that run at the same
-// time share k and v. With HEADS_IN_TURN > 1, work items count the heads of a group first, then row tiles. With a
+// time share k and v. With INTERLEAVED_HEADS > 1, work items count a set of so many heads first, then row tiles. With a
 // window, row tiles count backwards: under a causal mask the last tiles see most keys, and no long tile starts last.
-// Row tiles of packed sequences have a list of tile sequences (common/item.glsl).
+// Row tiles of packed sequences have a list of tile sequences (listed by common/list_sequences.comp).
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;
@@ -114,10 +114,10 @@ Item itemOf(const uint number) {
     uint tile = 0;
     uint sequence_head = number;
     if (row_tiles > 1) { // decoding skips the divisions: one takes as long as a load from the nearest cache
-        uint group = VKF_ITEM_GROUP(number, row_tiles, HEADS_IN_TURN);
-        uint in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, HEADS_IN_TURN);
-        tile = VKF_ITEM_TILE(in_group, HEADS_IN_TURN);
-        sequence_head = VKF_ITEM_HEAD(group, in_group, HEADS_IN_TURN);
+        uint head_set = VKF_ITEM_HEAD_SET(number, row_tiles, INTERLEAVED_HEADS);
+        uint in_set = VKF_ITEM_IN_SET(number, head_set, row_tiles, INTERLEAVED_HEADS);
+        tile = VKF_ITEM_TILE(in_set, INTERLEAVED_HEADS);
+        sequence_head = VKF_ITEM_HEAD(head_set, in_set, INTERLEAVED_HEADS);
     }
 
     Item item;

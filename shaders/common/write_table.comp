@@ -9,7 +9,7 @@
 layout(local_size_x = 32) in;
 
 layout(push_constant, std430) uniform PushConstants {
-    TablePiece piece;
+    TableBatch piece;
 };
 
 #include "common/address64.glsl"

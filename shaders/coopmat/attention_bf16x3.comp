@@ -35,23 +35,23 @@
 #include "coopmat/elements_in_registers.glsl" // SCORE, takeScores.
 #include "coopmat/output.glsl"                // normalize: 12, 13.
 
-// Line 4. Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_MATRIX_STAGED_TILES
+// Line 4. Fetches all rows at once. Their parts pass through shared memory one after the other, VKF_STAGED_MATRICES
 // matrices at a time.
 void loadQueryParts() {
     uint begin = subgroup * STAGE_WORDS;
     fetchQueries(q, first_row, lane);
     signQueries();
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * BF16X3_PARTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * BF16X3_PARTS; i++) {
         const uint chunk = i / BF16X3_PARTS;
         subgroupBarrier(); // the readers of the last part are done
         stageQueries(chunk, begin, lane);
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        UNROLL for (uint tile = 0; tile < VKF_MATRIX_STAGED_TILES; tile++) {
-            const uint d = chunk % Q_CHUNKS * VKF_MATRIX_STAGED_TILES + tile;
-            if (d < DIM_TILES) {
-                coopMatLoad(q_tile[(chunk / Q_CHUNKS * DIM_TILES + d) * BF16X3_PARTS + i % BF16X3_PARTS], stage,
-                            begin + tile * TILE_WORDS, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        UNROLL for (uint tile = 0; tile < VKF_STAGED_MATRICES; tile++) {
+            const uint d = chunk % Q_CHUNKS * VKF_STAGED_MATRICES + tile;
+            if (d < DIM_MATRICES) {
+                coopMatLoad(q_matrix[(chunk / Q_CHUNKS * DIM_MATRICES + d) * BF16X3_PARTS + i % BF16X3_PARTS], stage,
+                            begin + tile * SLICE_WORDS, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
     }

@@ -21,24 +21,24 @@
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      7   The next tile is in flight to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
 //          of the second loop follows the last tile of the first loop in this way.
-//      8   Where registers are short, the last depths of q are in shared memory.
+//      8 Where registers are short, the last slices of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which
 //          these rows see no key. coopmat/tile.glsl says which matrices a subgroup has.
 //      9   Exponentials are powers of two (scores/units.glsl). m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
-//     10   The kernel computes p of the next depth between the products of this depth.
-//     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results
+//     10 The kernel computes p of the next slice of keys between the products of this slice. 12 With key splits, a
+//     workgroup takes some of the tiles j. merge_splits.comp joins the partial results
 //          (o, m, l).
 //
 // A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of these
 // rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.
-// Each matrix of k or v that a subgroup reads from shared memory serves ROW_TILES products. A subgroup holds:
+// Each matrix of k or v that a subgroup reads from shared memory serves ROW_MATRICES products. A subgroup holds:
 //
-//     q      ROW_TILES x HELD_DEPTHS matrices
-//     s      ROW_TILES x KEY_TILES matrices; an invocation finds its scores by SCORE(matrix, element)
-//     p      ROW_TILES x KEY_DEPTHS matrices
-//     o      ROW_TILES x VALUE_TILES matrices
+//     q      ROW_MATRICES x HELD_Q_SLICES matrices
+//     s      ROW_MATRICES x KEY_MATRICES matrices; an invocation finds its scores by SCORE(matrix, element)
+//     p      ROW_MATRICES x KEY_SLICES matrices
+//     o      ROW_MATRICES x VALUE_MATRICES matrices
 //     m, l   in each invocation: one pair for each row of which it holds elements (matrix/matrix_tile.glsl)
 #version 460
 #extension GL_GOOGLE_include_directive : require

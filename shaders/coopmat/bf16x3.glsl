@@ -11,9 +11,9 @@
 //
 //     x y = h h' + (h m' + m h') + (h l' + m m' + l h') + (about 2^-24 x y, which the kernel leaves out)
 //
-// Numbers of size TOO_LARGE and more, infinity and NaN do not fit: h could round to infinity, products of parts could
-// overflow with different signs, and infinity times a part of 0 is NaN. The kernel notices such numbers when it moves
-// them to shared memory, also where a mask drops them. Then the results of this kernel do not count.
+// Numbers of magnitude TOO_LARGE and more, infinity and NaN do not fit: h could round to infinity, products of parts
+// could overflow with different signs, and infinity times a part of 0 is NaN. The kernel notices such numbers when it
+// moves them to shared memory, also where a mask drops them. Then the results of this kernel do not count.
 // attention_scalar.comp follows in the same call, and computes all again if Bf16x3Table::fallback says so.
 //
 // Tests on drivers without bf16 matrices take fp16 parts (VKF_QUIRK_FP16X3). These have 8 bits too, so that the tests
@@ -33,18 +33,18 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Bf16x3TableA
 };
 
 // Each number has three matrices of q and p, and two loads bring the eight elements of a word.
-#define OPERAND_MATRICES(tiles) ((tiles)*BF16X3_PARTS)
+#define OPERAND_MATRICES(count) ((count)*BF16X3_PARTS)
 #define QUERY_LOADS(words) ((words)*2)
 const uint K_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE * 2;
 const uint KV_WORDS = BF16X3_PARTS * VKF_MATRIX_KV_WORDS(TILE_KEYS, MATRIX_DEPTH, MATRIX_COLUMNS, HEAD_DIM, VALUE_DIM);
 const uint V_STAGE = BF16X3_PARTS * TILE_KEYS * K_ROW; // where the rows of v begin
 
-uint largest_size; // bits of the largest size of a number that the invocation staged; a NaN counts as the largest
+uint largest_magnitude; // bits of the largest magnitude that the invocation staged; a NaN counts as the largest
 
-void noticeSizes(const uvec4 numbers) {
-    uvec4 sizes = numbers & 0x7fffffffu;
-    largest_size = max(largest_size, max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)));
+void noticeMagnitudes(const uvec4 numbers) {
+    uvec4 magnitudes = numbers & 0x7fffffffu;
+    largest_magnitude = max(largest_magnitude, max(max(magnitudes.x, magnitudes.y), max(magnitudes.z, magnitudes.w)));
 }
 
 // The next part of a number.

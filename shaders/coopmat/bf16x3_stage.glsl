@@ -13,7 +13,7 @@
 #include "coopmat/globals.glsl"
 
 // Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
-#define watchSpecialValues() largest_size = 0u
+#define watchSpecialValues() largest_magnitude = 0u
 #define SAW_SPECIAL_VALUES false
 #define addSpecialValues(packed_row, column, x, special)
 
@@ -44,10 +44,10 @@ uvec2 queryRowAddress(const HalfRows q, const uint packed_row) {
 }
 
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint index = i % Q_LANE_WORDS * LANES + lane;
-        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS);
+        uvec2 row = queryRowAddress(q, row_begin + chunk / Q_CHUNKS * MATRIX_STRIDE + index / Q_CHUNK_WORDS);
         uint column = (chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS) * 8;
         fetched_q[2 * i] = fourElements(row, column, HEAD_DIM);
         fetched_q[2 * i + 1] = fourElements(row, column + 4, HEAD_DIM);
@@ -58,8 +58,8 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
 // largest product gives the largest score.
 void signQueries() {
     uint sign = floatBitsToUint(params.score_scale) & 0x80000000u;
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
-        noticeSizes(fetched_q[i]);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS * 2; i++) {
+        noticeMagnitudes(fetched_q[i]);
         fetched_q[i] ^= sign;
     }
 }
@@ -122,8 +122,8 @@ void forgetTile() {
 void stageParts(const uvec4 first, const uvec4 second, const uint to, const uint area) {
     uvec4 low = first;
     uvec4 high = second;
-    noticeSizes(low);
-    noticeSizes(high);
+    noticeMagnitudes(low);
+    noticeMagnitudes(high);
     UNROLL for (uint part = 0; part < BF16X3_PARTS; part++) {
         stage[to + part * area] = takeParts(low, high);
     }
@@ -162,8 +162,8 @@ void stageTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
             stageWord(fetched_v[i], fetched_v[i + 1], VALUE_DIM, i / 2, V_STAGE, V_ROW, thread);
         }
     } else {
-        stageElements(k, VKF_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, thread);
-        stageElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, thread);
+        stageElements(k, VKF_K, key_begin, HEAD_DIM, DIM_MATRICES * SLICE_WORDS, 0, K_ROW, thread);
+        stageElements(v, VKF_V, key_begin, VALUE_DIM, VALUE_MATRICES * V_SLICE_WORDS, V_STAGE, V_ROW, thread);
     }
 }
 

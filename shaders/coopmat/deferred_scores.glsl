@@ -13,15 +13,15 @@
 //   - A score of a tile that lies on both sides of a row's position.
 //   - A score with a bias: scale and softcap come before the bias.
 //
-// For finished scores `deferred` is SETTLED, and slope_step is 0 if they include ALiBi. These values leave the scores
-// unchanged.
+// For finished scores `deferred` is IDENTITY_FACTORS, and slope_step is 0 if they include ALiBi. These values leave the
+// scores unchanged.
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
 const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS;
 // Factors that leave a score unchanged. The last two are tiny normal numbers instead of 0, because 0 times the square
 // of -infinity would be NaN.
-#define SETTLED vec3(1.0, 2e-38, 2e-38)
+#define IDENTITY_FACTORS vec3(1.0, 2e-38, 2e-38)
 
 // The factor of a product, or of x in tanh x under a softcap. The host gives it in natural units if the problem has a
 // bias. Rows whose bias is a mask need it in units of log2.

@@ -9,31 +9,32 @@
 
 #include "matrix/subgroup_stage.glsl"
 
-float score[ROW_TILES * KEY_TILES * ELEMENTS]; // the invocation's scores, taken out of s_tile; then its probabilities
+float score[ROW_MATRICES * KEY_MATRICES *
+            ELEMENTS]; // the invocation's scores, taken out of s_matrix; then its probabilities
 const uint VIA_SHARED_WORDS = VKF_VIA_SHARED_WORDS(MATRIX_ROWS, TILE_KEYS); // words of a subgroup
 shared uvec4 via_shared[SUBGROUPS * VIA_SHARED_WORDS];  // scores and probabilities of one row of matrices
 const uint S_ROW = VKF_VIA_SHARED_ROW_WORDS(TILE_KEYS); // words from row to row
 const uint P_ROW = TILE_KEYS / 8 + 1;
 #define SCORE(matrix, element) score[(matrix)*ELEMENTS + (element)]
 
-// Copies the invocation's scores from s_tile to `score`.
+// Copies the invocation's scores from s_matrix to `score`.
 void takeScores() {
     uint begin = subgroup * VIA_SHARED_WORDS;
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         stageBarrier();
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            coopMatStore(s_tile[r * KEY_TILES + key], via_shared, begin + key * MATRIX_COLUMNS / 4, S_ROW,
+        UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
+            coopMatStore(s_matrix[r * KEY_MATRICES + key], via_shared, begin + key * MATRIX_COLUMNS / 4, S_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
         stageBarrier();
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+        UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e += 4) {
                 uvec2 step = elementPosition(e);
                 vec4 x = uintBitsToFloat(via_shared[begin + position.x * S_ROW + position.y / 4 +
                                                     (step.x * S_ROW + (key * MATRIX_COLUMNS + step.y) / 4)]);
                 UNROLL for (uint i = 0; i < 4; i++) {
-                    SCORE(r * KEY_TILES + key, e + i) = x[i];
+                    SCORE(r * KEY_MATRICES + key, e + i) = x[i];
                 }
             }
         }
@@ -50,8 +51,8 @@ uvec2 packProbabilities4(const uint matrix, const uint e) {
 // four elements.
 void stageProbabilities(const uint r, const uint begin) {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-        uint matrix = r * KEY_TILES + key;
+    UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
+        uint matrix = r * KEY_MATRICES + key;
         UNROLL for (uint e = 0; e < ELEMENTS; e += min(FRAGMENT_ROW_ELEMENTS, 8)) {
             uvec2 step = elementPosition(e);
             uint word =
@@ -67,25 +68,25 @@ void stageProbabilities(const uint r, const uint begin) {
     }
 }
 
-// Line 9 of the algorithm: makes p_tile for all depths at once, and adds the probabilities to l_i. The probabilities
+// Line 9 of the algorithm: makes p_matrix for all slices at once, and adds the probabilities to l_i. The probabilities
 // overwrite the scores.
-void makeHalfProbabilities(const uint depth, const uint first_matrix) {
-    if (depth != 0) {
+void makeHalfProbabilities(const uint slice, const uint first_matrix) {
+    if (slice != 0) {
         return;
     }
-    const uint first_score = first_matrix * KEY_TILES * ELEMENTS;
-    UNROLL for (uint i = first_score; i < ROW_TILES * KEY_TILES * ELEMENTS; i++) {
+    const uint first_score = first_matrix * KEY_MATRICES * ELEMENTS;
+    UNROLL for (uint i = first_score; i < ROW_MATRICES * KEY_MATRICES * ELEMENTS; i++) {
         const uint row = rowOf(i / ELEMENTS, i % ELEMENTS);
-        const uint key = elementKey(i / ELEMENTS % KEY_TILES, i);
+        const uint key = elementKey(i / ELEMENTS % KEY_MATRICES, i);
         score[i] = takeProbability(exponent(score[i], m_row[row], row, key), row, key);
     }
     uint begin = subgroup * VIA_SHARED_WORDS;
-    UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
+    UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
         stageBarrier();
         stageProbabilities(r, begin);
         stageBarrier();
-        UNROLL for (uint d = 0; d < KEY_DEPTHS; d++) {
-            coopMatLoad(p_tile[r * KEY_DEPTHS + d], via_shared, begin + d * TILE_WORDS, P_ROW,
+        UNROLL for (uint d = 0; d < KEY_SLICES; d++) {
+            coopMatLoad(p_matrix[r * KEY_SLICES + d], via_shared, begin + d * SLICE_WORDS, P_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Operands of 16 bits: a matrix for each tile of q and p, and a load for each word of eight elements, or for each piece
-// of a block type. bf16x3.glsl has the same for fp32 numbers.
+// Operands of 16 bits: one matrix holds the elements of a matrix of q or p, and there is a load for each word of eight
+// elements, or for each piece of a block type. bf16x3.glsl has the same for fp32 numbers.
 #ifndef VKF_COOPMAT_HALVES_GLSL
 #define VKF_COOPMAT_HALVES_GLSL
 
 #include "matrix/loaded_words.glsl"
 
-#define OPERAND_MATRICES(tiles) (tiles)
+#define OPERAND_MATRICES(count) (count)
 #define QUERY_LOADS(words) (words)
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;

@@ -7,49 +7,49 @@
 // The tiles of a walk (tile_walk.glsl) that belong to one key split.
 
 // The share of a walk that belongs to a split. The shares have equally many tiles, not equally many non-empty tiles.
-Walk splitOf(const Walk walk, const uvec2 steps) {
-    uvec2 share = walk.first + steps;
+Walk splitOf(const Walk walk, const uvec2 tile_range) {
+    uvec2 share = walk.first + tile_range;
     uint full_end = clamp(walk.full_end, share.x, share.y);
     return Walk(share.x, clamp(walk.full_first, share.x, share.y), full_end, full_end, full_end, share.y);
 }
 
-// The number of full tiles of a walk that does not step over empty tiles.
+// The number of full tiles of a walk that does not skip empty tiles.
 uint fullCount(const Walk walk) {
-    return walk.full_end - walk.full_first - (walk.near_end - walk.near_first);
+    return walk.full_end - walk.full_first - (walk.diagonal_end - walk.diagonal_first);
 }
 
 // The split's full tiles: from the first one to behind the last one; none if y <= x. Partial tiles may lie between
-// them. If the walk steps over empty tiles, it is the split's share already (splitOf).
-uvec2 fullTiles(const Walk walk, const uvec2 steps) {
-    if (PASSES_EMPTY_TILES) {
+// them. If the walk skips empty tiles, it is the split's share already (splitOf).
+uvec2 fullTiles(const Walk walk, const uvec2 tile_range) {
+    if (SKIPS_FIRST_KEYS_GAP) {
         return uvec2(0);
     }
-    if (STEPS_OVER_EMPTY_TILES) {
+    if (SKIPS_BY_MAP) {
         beginMapWalk(walk.full_first);
         return uvec2(firstNonEmptyTile(walk, walk.full_first, true), walk.full_end);
     }
-    uint end = min(steps.y, fullCount(walk));
-    return steps.x < end ? uvec2(fullTile(walk, steps.x), fullTile(walk, end - 1) + 1) : uvec2(0);
+    uint end = min(tile_range.y, fullCount(walk));
+    return tile_range.x < end ? uvec2(fullTile(walk, tile_range.x), fullTile(walk, end - 1) + 1) : uvec2(0);
 }
 
 // The split's partial tiles, in the same form. Full tiles may lie between them.
-uvec2 partialTiles(const Walk walk, const uvec2 steps) {
-    if (STEPS_OVER_EMPTY_TILES) {
+uvec2 partialTiles(const Walk walk, const uvec2 tile_range) {
+    if (SKIPS_BY_MAP) {
         beginMapWalk(walk.first);
         return uvec2(firstNonEmptyTile(walk, walk.first, false), walk.end);
     }
     uint full = fullCount(walk);
-    uint begin = max(steps.x, full);
-    return begin < steps.y ? uvec2(partialTile(walk, begin - full), partialTile(walk, steps.y - 1 - full) + 1)
-                           : uvec2(0);
+    uint begin = max(tile_range.x, full);
+    return begin < tile_range.y ? uvec2(partialTile(walk, begin - full), partialTile(walk, tile_range.y - 1 - full) + 1)
+                                : uvec2(0);
 }
 
 // The tiles of the first loop, and those of the second one.
-uvec2 firstTiles(const Walk walk, const uvec2 steps) {
-    return FULL_TILES_FIRST ? fullTiles(walk, steps) : partialTiles(walk, steps);
+uvec2 firstTiles(const Walk walk, const uvec2 tile_range) {
+    return FULL_TILES_FIRST ? fullTiles(walk, tile_range) : partialTiles(walk, tile_range);
 }
-uvec2 secondTiles(const Walk walk, const uvec2 steps) {
-    return FULL_TILES_FIRST ? partialTiles(walk, steps) : fullTiles(walk, steps);
+uvec2 secondTiles(const Walk walk, const uvec2 tile_range) {
+    return FULL_TILES_FIRST ? partialTiles(walk, tile_range) : fullTiles(walk, tile_range);
 }
 
 // The first of these tiles if all of its keys exist, else NO_TILE.
@@ -68,7 +68,7 @@ void main() {
     if (!takeMappedTile(item)) {
         return;
     }
-    first_row = item.row_begin + subgroup * SUBGROUP_STEP;
+    first_row = item.row_begin + subgroup * SUBGROUP_STRIDE;
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);
@@ -83,13 +83,13 @@ void main() {
     TileMask mask = tileMask(item);
     bool sees_keys = mask.any.x < mask.any.y;
     Walk walk = walkOf(mask);
-    uint passed_over = PASSES_EMPTY_TILES && !STEPS_OVER_EMPTY_TILES ? walk.full_end - walk.full_first : 0;
-    uvec2 steps = shareOfSplit(item, walk.end - walk.first - passed_over) + passed_over;
-    if (STEPS_OVER_EMPTY_TILES) {
-        walk = splitOf(walk, steps);
+    uint left_out = SKIPS_FIRST_KEYS_GAP && !SKIPS_BY_MAP ? walk.full_end - walk.full_first : 0;
+    uvec2 tile_range = shareOfSplit(item, walk.end - walk.first - left_out) + left_out;
+    if (SKIPS_BY_MAP) {
+        walk = splitOf(walk, tile_range);
     }
     if (FETCHES_EARLY && sees_keys) {
-        uvec2 tiles = firstTiles(walk, steps);
+        uvec2 tiles = firstTiles(walk, tile_range);
         if (tiles.x < tiles.y) {
             fetchTile(k, v, tiles.x * TILE_KEYS, FULL_TILES_FIRST, thread); // 7
         }
@@ -101,13 +101,13 @@ void main() {
     }
     if (sees_keys) {
         bool fetched = false;
-        uvec2 tiles = firstTiles(walk, steps);
+        uvec2 tiles = firstTiles(walk, tile_range);
         if (tiles.x < tiles.y) {
-            uint following = FETCHES_AHEAD ? firstIfComplete(secondTiles(walk, steps)) : NO_TILE;
+            uint following = FETCHES_AHEAD ? firstIfComplete(secondTiles(walk, tile_range)) : NO_TILE;
             attend(walk, tiles.x, tiles.y - 1, FETCHES_EARLY, following, FULL_TILES_FIRST); // 6 to 11
             fetched = following != NO_TILE;
         }
-        tiles = secondTiles(walk, steps);
+        tiles = secondTiles(walk, tile_range);
         if (tiles.x < tiles.y) {
             attend(walk, tiles.x, tiles.y - 1, fetched, NO_TILE, !FULL_TILES_FIRST);
         }

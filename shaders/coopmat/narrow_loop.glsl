@@ -33,7 +33,7 @@ void fetchValues(const uint key_begin, const bool full) {
 // Moves k of a tile to shared memory.
 void stageKeys(const uint key_begin) {
     if (!WHOLE_WORDS) {
-        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
+        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_MATRICES * SLICE_WORDS, 0, K_ROW, false, thread);
         return;
     }
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
@@ -47,7 +47,7 @@ void stageKeys(const uint key_begin) {
 // Moves v of a tile to shared memory. In a partial tile, infinite values and NaN become zeros.
 void stageValues(const uint key_begin, const bool full) {
     if (!WHOLE_WORDS) {
-        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
+        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_MATRICES * V_SLICE_WORDS, V_STAGE, V_ROW, !full,
                       thread);
         return;
     }

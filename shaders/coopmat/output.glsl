@@ -9,12 +9,12 @@
 #ifndef VKF_COOPMAT_OUTPUT_GLSL
 #define VKF_COOPMAT_OUTPUT_GLSL
 
-FinishedRow finished_row[ROW_TILES * FRAGMENT_ROWS];
+FinishedRow finished_row[ROW_MATRICES * FRAGMENT_ROWS];
 
 // Line 15: stores lse. For each row one lane does it.
 void storeLseOfRows() {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * FRAGMENT_ROWS; i++) {
         uint row = first_row + position.x + laneRow(i);
         if ((lane & COLUMN_LANES) == 0 && row < packedRows(item)) {
             Item of_row = item;
@@ -39,17 +39,17 @@ uint outputAlignment(const uvec2 head) {
 // Lines 12 and 13: divides o by l, and computes lse. A row without visible keys has l = 0 and o = 0.
 void normalize() {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             uint i = r * FRAGMENT_ROWS + fragment_row;
-            uint row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             finished_row[i] = finishRow(queryHead(item, row), m_row[i], l_row[i]);
             float l = finished_row[i].l;
             row_factor[fragment_row] = scaledByDropout(inverseOfSum(l));
         }
         makeFactors();
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            o_tile[r * VALUE_TILES + c] *= factors;
+        UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
+            o_matrix[r * VALUE_MATRICES + c] *= factors;
         }
     }
 }
@@ -58,9 +58,9 @@ void normalize() {
 // costs to clamp each element.
 bool exceedsF16() {
     vec2 largest = vec2(0.0);
-    UNROLL for (uint i = 0; i < (TYPE_O == VKF_STORED_F16 ? ROW_TILES * VALUE_TILES : 0); i++) {
+    UNROLL for (uint i = 0; i < (TYPE_O == VKF_STORED_F16 ? ROW_MATRICES * VALUE_MATRICES : 0); i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            largest[e % 2] = max(largest[e % 2], abs(o_tile[i][e]));
+            largest[e % 2] = max(largest[e % 2], abs(o_matrix[i][e]));
         }
     }
     return subgroupAny(max(largest.x, largest.y) > VKF_LARGEST_F16);
@@ -68,7 +68,7 @@ bool exceedsF16() {
 
 // Matrices that a subgroup stages at once. VKF_MATRIX_STAGE_WORDS is large enough for them.
 const uint STAGED_MATRICES = 2;
-const uint MATRICES = ROW_TILES * VALUE_TILES;
+const uint MATRICES = ROW_MATRICES * VALUE_MATRICES;
 const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix in fp32
 
 #ifdef VKF_VIA_SHARED
@@ -77,11 +77,11 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix
 void storeMatricesAsWords(const uvec2 head, const uint begin) {}
 #else
 const bool O_IS_F32 = TYPE_O == VKF_STORED_F32;
-// Matrices of a row tile that are staged side by side as words of o.
-const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_MATRIX_STAGED_TILES / 2 : VKF_MATRIX_STAGED_TILES;
-const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;      // words in a row of a matrix
-const uint O_CHUNKS = (VALUE_TILES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row tile
-const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8;                   // words in a row
+// Matrices of a row of matrices that are staged side by side as words of o.
+const uint O_STAGED_MATRICES = O_IS_F32 ? VKF_STAGED_MATRICES / 2 : VKF_STAGED_MATRICES;
+const uint O_MATRIX_WORDS = O_IS_F32 ? MATRIX_DEPTH / 4 : MATRIX_DEPTH / 8;         // words in a row of a matrix
+const uint O_CHUNKS = (VALUE_MATRICES + O_STAGED_MATRICES - 1) / O_STAGED_MATRICES; // chunks of a row of matrices
+const uint O_WORDS = O_IS_F32 ? VALUE_DIM / 4 : VALUE_DIM / 8;                      // words in a row
 
 // Converts an element of o, with the rounding of packF16 or packBf16. An fp16 must not be past the largest one
 // (exceedsF16).
@@ -91,12 +91,12 @@ Half storedHalf(const float x) {
 
 void stageMatrixOfWords(const uint matrix, const uint begin) {
     if (O_IS_F32) {
-        coopMatStore(o_tile[matrix], stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatStore(o_matrix[matrix], stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
         return;
     }
     LeftMatrix o_half;
     UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-        o_half[e] = storedHalf(o_tile[matrix][e]);
+        o_half[e] = storedHalf(o_matrix[matrix][e]);
     }
     coopMatStore(o_half, stage, begin, Q_CHUNK_ROW, gl_CooperativeMatrixLayoutRowMajor);
 }
@@ -108,7 +108,7 @@ const bool STORES_ONE_HEAD = LANES % Q_CHUNK_WORDS == 0 && STORE_ROWS % PACKED_H
 // Rows are counted up from the lane's first row, or derived from the index in the chunk. The results are the same, but
 // NVIDIA's compiler then finds other registers for the loops over keys. With D = 128 counting is 3 % faster, with D =
 // 64 it is 2 % slower (lab/log-0.4.md, "rows of o counted up").
-const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_TILES * O_CHUNKS > 2;
+const bool COUNTS_ROWS = STORES_ONE_HEAD && ROW_MATRICES * O_CHUNKS > 2;
 
 uvec2 addressAfter(const uvec2 first, const uint rows) {
     return add64(first, multiply64(rows / PACKED_HEADS, params.row_stride[VKF_O]));
@@ -144,16 +144,16 @@ void storeWords(const uvec2 head, const uint begin, const uint row_begin, const 
 // variable indexes them, or if a function that it does not inline uses them. See docs/kernel_rules.md, "Loops over
 // matrices count to a constant".
 void storeMatricesAsWords(const uvec2 head, const uint begin) {
-    KEEP_LOOP for (uint chunk = 0; chunk < ROW_TILES * O_CHUNKS; chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < ROW_MATRICES * O_CHUNKS; chunk++) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
-            const uint column = i % VALUE_TILES;
-            if (i / VALUE_TILES * O_CHUNKS + column / O_STAGED_MATRICES == chunk) {
+            const uint column = i % VALUE_MATRICES;
+            if (i / VALUE_MATRICES * O_CHUNKS + column / O_STAGED_MATRICES == chunk) {
                 stageMatrixOfWords(i, begin + column % O_STAGED_MATRICES * O_MATRIX_WORDS);
             }
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STEP,
+        storeWords(head, begin, first_row + chunk / O_CHUNKS * MATRIX_STRIDE,
                    chunk % O_CHUNKS * O_STAGED_MATRICES * O_MATRIX_WORDS);
         subgroupBarrier();
     }
@@ -165,7 +165,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
     KEEP_LOOP for (uint first = 0; first < MATRICES; first += STAGED_MATRICES) {
         UNROLL for (uint i = 0; i < MATRICES; i++) {
             if (i / STAGED_MATRICES == first / STAGED_MATRICES) {
-                coopMatStore(o_tile[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
+                coopMatStore(o_matrix[i], stage, begin + i % STAGED_MATRICES * MATRIX_WORDS, MATRIX_COLUMNS / 4,
                              gl_CooperativeMatrixLayoutRowMajor);
             }
         }
@@ -174,8 +174,9 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
         UNROLL for (uint i = 0; i < STAGED_MATRICES * MATRIX_WORDS / LANES; i++) {
             uint index = i * LANES + lane;
             uint matrix = first + index / MATRIX_WORDS;
-            uint row = first_row + matrix / VALUE_TILES * MATRIX_STEP + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
-            uint column = matrix % VALUE_TILES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
+            uint row =
+                first_row + matrix / VALUE_MATRICES * MATRIX_STRIDE + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
+            uint column = matrix % VALUE_MATRICES * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             if (matrix < MATRICES && row < packedRows(item) && column < VALUE_DIM) {
                 vec4 x = uintBitsToFloat(stage[begin + index]);
                 addSpecialValues(row, column, x, special)
@@ -188,7 +189,7 @@ void storeMatricesAsElements(const uvec2 head, const uint begin, const bool spec
 
 // Lines 12 to 15. The sums l of the lanes are added up here, once.
 void writeResults() {
-    UNROLL for (uint i = 0; i < ROW_TILES * FRAGMENT_ROWS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * FRAGMENT_ROWS; i++) {
         l_row[i] = sumOverColumns(l_row[i]);
     }
     normalize();

@@ -6,7 +6,7 @@
 // The additive bias of the cooperative-matrix kernel. The keys of an invocation are consecutive
 // (matrix/matrix_tile.glsl), so it needs LANE_KEYS consecutive elements of each bias row. It loads them in the largest
 // of these units that the rows in memory allow:
-//   - pieces of up to 16 bytes,
+//   - vectors of up to 16 bytes,
 //   - words of 4 bytes,
 //   - single elements.
 //
@@ -16,24 +16,24 @@
 
 // Score number i of the scores that an invocation has in a row.
 #define ROW_SCORE(row, i)                                                                                              \
-    SCORE((row) / FRAGMENT_ROWS * KEY_TILES + (i) / FRAGMENT_ROW_ELEMENTS,                                             \
+    SCORE((row) / FRAGMENT_ROWS * KEY_MATRICES + (i) / FRAGMENT_ROW_ELEMENTS,                                          \
           (row) % FRAGMENT_ROWS * FRAGMENT_ROW_ELEMENTS + (i) % FRAGMENT_ROW_ELEMENTS)
 
 // Whether full or partial tiles look at the bias.
 #define NEEDS_BIAS(full) (HAS_BIAS && !(BIAS_IS_MASK && (full)))
 
 const bool BIAS_IN_WORDS = LANE_KEYS * BIAS_BITS % 32 == 0;
-const uint PIECE_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
+const uint VECTOR_WORDS = BIAS_WORDS % 4 == 0 ? 4 : BIAS_WORDS % 2 == 0 ? 2 : 1;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer BiasWords {
     uint at[];
 };
 
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer BiasPairs {
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer BiasVec2s {
     uvec2 at[];
 };
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasPieces {
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer BiasVec4s {
     uvec4 at[];
 };
 
@@ -56,7 +56,7 @@ void beginBias(const uint thread) {
     CallTable table = CallTableAt(optionalInputs()).table;
     uint bits = table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x | table.bias.x << 3;
     bias_in_words = BIAS_IN_WORDS && (bits & 31u) == 0;
-    bias_in_pieces = BIAS_IN_WORDS && (bits & (PIECE_WORDS * 32 - 1)) == 0;
+    bias_in_vectors = BIAS_IN_WORDS && (bits & (VECTOR_WORDS * 32 - 1)) == 0;
     for (uint i = thread; i < TILE_ROWS; i += WORKGROUP_SIZE) {
         uint packed_row = min(item.row_begin + i, packedRows(item) - 1);
         BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch,
@@ -67,19 +67,19 @@ void beginBias(const uint thread) {
 
 // Address of key 0 in the bias row of the invocation's row i.
 uvec2 biasRow(const uint i) {
-    return bias_rows[subgroup * SUBGROUP_STEP + lanePosition(lane).x + laneRow(i)];
+    return bias_rows[subgroup * SUBGROUP_STRIDE + lanePosition(lane).x + laneRow(i)];
 }
 
-void fetchBiasPieces(const uint key) {
+void fetchBiasVectors(const uint key) {
     uvec2 before = multiply64(key, BIAS_BITS / 8);
     UNROLL for (uint i = 0; i < OWN_ROWS; i++) {
         uvec2 row = add64(biasRow(i), before);
-        UNROLL for (uint piece = 0; piece < BIAS_WORDS / PIECE_WORDS; piece++) {
-            uvec4 words = PIECE_WORDS == 4   ? BiasPieces(row).at[piece]
-                          : PIECE_WORDS == 2 ? BiasPairs(row).at[piece].xyxy
-                                             : uvec4(BiasWords(row).at[piece]);
-            UNROLL for (uint word = 0; word < PIECE_WORDS; word++) {
-                fetched_bias[i * BIAS_WORDS + piece * PIECE_WORDS + word] = words[word];
+        UNROLL for (uint vector = 0; vector < BIAS_WORDS / VECTOR_WORDS; vector++) {
+            uvec4 words = VECTOR_WORDS == 4   ? BiasVec4s(row).at[vector]
+                          : VECTOR_WORDS == 2 ? BiasVec2s(row).at[vector].xyxy
+                                              : uvec4(BiasWords(row).at[vector]);
+            UNROLL for (uint word = 0; word < VECTOR_WORDS; word++) {
+                fetched_bias[i * BIAS_WORDS + vector * VECTOR_WORDS + word] = words[word];
             }
         }
     }
@@ -100,14 +100,14 @@ void fetchBiasElements(const uint key) {
     }
 }
 
-// Full tiles are read only in pieces (tile_walk.glsl). Code for the other two ways would take registers here
+// Full tiles are read only in vectors (tile_walk.glsl). Code for the other two ways would take registers here
 // (docs/kernel_rules.md, "What costs registers or moves"). For partial tiles each branch encloses a complete loop, so
 // that all its loads are in flight at once.
 void fetchBias(const uint key_begin, const bool full) {
     uint key = key_begin + laneKey(lane);
     bool exists = key_begin + TILE_KEYS <= item.keys;
-    if (full || (exists && bias_in_pieces)) {
-        fetchBiasPieces(key);
+    if (full || (exists && bias_in_vectors)) {
+        fetchBiasVectors(key);
     } else if (exists && bias_in_words) {
         uvec2 before = multiply64(key, BIAS_BITS / 8);
         UNROLL for (uint i = 0; i < OWN_ROWS * BIAS_WORDS; i++) {
@@ -131,57 +131,58 @@ float fetchedBias(const uint row, const uint key) {
 }
 
 void beginScores() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
-        s_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
+        s_matrix[i] = ResultMatrix(0.0);
     }
 }
 
 // s += q k^T, without the scale, for matrices of rows from `first_matrix` on.
 void multiplyHalves(const uint first_matrix) {
-    UNROLL for (uint d = 0; d < DIM_TILES; d++) {
-        LeftMatrix q_depth[ROW_TILES];
-        UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-            if (d < HELD_DEPTHS) {
-                q_depth[r] = q_tile[r * HELD_DEPTHS + d];
+    UNROLL for (uint d = 0; d < DIM_MATRICES; d++) {
+        LeftMatrix q_slice[ROW_MATRICES];
+        UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+            if (d < HELD_Q_SLICES) {
+                q_slice[r] = q_matrix[r * HELD_Q_SLICES + d];
             } else {
-                coopMatLoad(q_depth[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(q_slice[r], stage, SHARED_QUERIES(r, d), Q_ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
-        UNROLL for (uint key = 0; key < KEY_TILES; key++) {
-            RightMatrix k_tile;
-            coopMatLoad(k_tile, stage, key * MATRIX_COLUMNS * K_ROW + d * TILE_WORDS, K_ROW,
+        UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
+            RightMatrix k_matrix;
+            coopMatLoad(k_matrix, stage, key * MATRIX_COLUMNS * K_ROW + d * SLICE_WORDS, K_ROW,
                         gl_CooperativeMatrixLayoutColumnMajor);
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                s_tile[r * KEY_TILES + key] = coopMatMulAdd(q_depth[r], k_tile, s_tile[r * KEY_TILES + key]);
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+                s_matrix[r * KEY_MATRICES + key] =
+                    coopMatMulAdd(q_slice[r], k_matrix, s_matrix[r * KEY_MATRICES + key]);
             }
         }
     }
 }
 
-// The size of a score as bits. Compared by their bits, a NaN is the largest size. max() of floats may return the NaN,
-// and the next max() then forgets it and all sizes before it. The forgotten sizes may belong to rows that do not see
-// the source of the NaN.
-#define SIZE_BITS(score) (floatBitsToUint(score) & 0x7fffffffu)
+// The magnitude of a score as bits. Compared by their bits, a NaN is the largest magnitude. max() of floats may return
+// the NaN, and the next max() then forgets it and all magnitudes before it. The forgotten magnitudes may belong to rows
+// that do not see the source of the NaN.
+#define MAGNITUDE_BITS(score) (floatBitsToUint(score) & 0x7fffffffu)
 
-// Whether the softcap of scores up to this size can be deferred: the polynomial of nearTanhRatio holds for them.
-bool isNearZero(const uint size_bits) {
-    float size = uintBitsToFloat(min(size_bits, 0x7f800000u)); // a NaN counts as infinite
+// Whether the softcap of scores up to this magnitude can be deferred: the polynomial of nearTanhRatio holds for them.
+bool isNearZero(const uint magnitude_bits) {
+    float magnitude = uintBitsToFloat(min(magnitude_bits, 0x7f800000u)); // a NaN counts as infinite
     float scale = scoreScale();
-    return size * scale < NEAR_ZERO && scale > LEAST_FOLDED_SCALE && scale < MOST_FOLDED_SCALE;
+    return magnitude * scale < NEAR_ZERO && scale > MIN_POLYNOMIAL_SCALE && scale < MAX_POLYNOMIAL_SCALE;
 }
 
 // Conservative test: can any score exceed m by the threshold? The test assumes that a row's largest score stands at the
-// nearest key. Under a softcap it also assumes that all scores are near 0. Where they are not, `near` is false and the
-// function returns true.
-bool mayOutgrow(out bool near) {
-    uint largest_size = 0;
-    bool grown = false;
+// nearest key. Under a softcap it also assumes that all scores are near 0. Where they are not, `are_small` is false and
+// the function returns true.
+bool mayExceedThreshold(out bool are_small) {
+    uint largest_magnitude = 0;
+    bool exceeds = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         float x = CAPS_DEFERRED ? abs(ROW_SCORE(row, 0)) : ROW_SCORE(row, 0);
         UNROLL for (uint i = 1; i < LANE_KEYS; i++) {
             x = max(x, CAPS_DEFERRED ? abs(ROW_SCORE(row, i)) : ROW_SCORE(row, i));
         }
-        largest_size = max(largest_size, SIZE_BITS(x));
+        largest_magnitude = max(largest_magnitude, MAGNITUDE_BITS(x));
         bool passes;
         if (HAS_ALIBI) { // m inside both exponents would take registers, and a tenth of the time
             x = max(exponent(x, 0.0, row, 0), exponent(x, 0.0, row, LANE_KEYS - 1));
@@ -189,33 +190,33 @@ bool mayOutgrow(out bool near) {
         } else {
             passes = exponent(x, m_row[row], row, 0) > rescaleThreshold();
         }
-        grown = grown || passes;
+        exceeds = exceeds || passes;
     }
-    near = !CAPS_DEFERRED || isNearZero(largest_size);
-    return grown || !near;
+    are_small = !CAPS_DEFERRED || isNearZero(largest_magnitude);
+    return exceeds || !are_small;
 }
 
 // Whether all scores of the invocation are near 0.
 bool areNearZero() {
-    uint largest_size = 0;
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    uint largest_magnitude = 0;
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            largest_size = max(largest_size, SIZE_BITS(SCORE(i, e)));
+            largest_magnitude = max(largest_magnitude, MAGNITUDE_BITS(SCORE(i, e)));
         }
     }
-    return isNearZero(largest_size);
+    return isNearZero(largest_magnitude);
 }
 
 // Applies the softcap in place, unless all scores of the subgroup are near 0.
-void capUnless(bool near) {
-    IF_AS_LOOP (!subgroupAll(near)) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+void capUnless(bool are_small) {
+    IF_AS_LOOP (!subgroupAll(are_small)) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 SCORE(i, e) = softcap() * tanhAccurate(SCORE(i, e) * scoreScale());
             }
         }
-        deferred = SETTLED;
-        near = true;
+        deferred = IDENTITY_FACTORS;
+        are_small = true;
     }
 }
 
@@ -240,18 +241,18 @@ void setDropout() {
 // units truncate a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the
 // products, so they would lose bits.
 void addBias() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
             float scale = HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale();
             const uint row = rowOf(i, e);
-            precise float bias = fetchedBias(row, elementKey(i % KEY_TILES, e));
+            precise float bias = fetchedBias(row, elementKey(i % KEY_MATRICES, e));
             if (HAS_BIAS_FACTORS) {
                 bias *= BIAS_FACTOR(bias, row);
             }
             SCORE(i, e) = fma(SCORE(i, e), scale, bias);
         }
     }
-    deferred = SETTLED;
+    deferred = IDENTITY_FACTORS;
 }
 
 // ALiBi: sets slope_step for the tile. In a tile that lies on both sides of a row's position, scores get their terms in
@@ -262,22 +263,22 @@ void stageSlopes(const bool full) {
     UNROLL for (uint i = 0; i < SLOPES; i++) {
         slope_step[i] = before ? slope_row[i] : -slope_row[i];
     }
-    bool settled = before || after;
-    IF_AS_LOOP (!full && !subgroupAll(settled)) {
-        UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    bool one_sided = before || after;
+    IF_AS_LOOP (!full && !subgroupAll(one_sided)) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
                 const uint row = rowOf(i, e);
                 uint slope = PACKED_HEADS == 1 ? 0 : row;
-                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_TILES, e));
-                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_TILES, e));
+                float term = exponent(0.0, 0.0, row, elementKey(i % KEY_MATRICES, e));
+                float x = exponent(SCORE(i, e), term, row, elementKey(i % KEY_MATRICES, e));
                 SCORE(i, e) = x - (slope_row[slope] < 0.0 ? -abs(term) : abs(term));
             }
         }
-        deferred = SETTLED;
+        deferred = IDENTITY_FACTORS;
         UNROLL for (uint i = 0; i < SLOPES; i++) {
             slope_step[i] = 0.0;
         }
-        settled = true;
+        one_sided = true;
     }
 }
 

@@ -13,15 +13,15 @@
 // Sets the scores of keys that a per-key mask drops to -infinity.
 void dropMasked() {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
-            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
                     uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
                     if (!isUnmasked(masks, first_key + elementKey(key, e))) {
-                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
+                        SCORE(r * KEY_MATRICES + key, e) = MINUS_INFINITY;
                     }
                 }
             }
@@ -31,9 +31,9 @@ void dropMasked() {
 
 // Sets the scores of keys with a bias of -infinity to -infinity, where the bias is a mask.
 void dropByBias() {
-    UNROLL for (uint i = 0; i < ROW_TILES * KEY_TILES; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            if (fetchedBias(rowOf(i, e), elementKey(i % KEY_TILES, e)) == MINUS_INFINITY) {
+            if (fetchedBias(rowOf(i, e), elementKey(i % KEY_MATRICES, e)) == MINUS_INFINITY) {
                 SCORE(i, e) = MINUS_INFINITY;
             }
         }
@@ -43,12 +43,12 @@ void dropByBias() {
 // The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side
 // by side skip none: this costs what it saves, because their registers are short (lab/log-0.4.md, "tiles that a
 // subgroup does not see").
-const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_TILES == 1 ? 1 : 0;
+const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_MATRICES == 1 ? 1 : 0;
 
 // Sets matrix_keys: from the first key in the window of a matrix's first row to the last key that its last row sees.
 void setMatrixKeys() {
     UNROLL for (uint r = 0; r < SKIPPING_MATRICES; r++) {
-        uint row = first_row + r * MATRIX_STEP;
+        uint row = first_row + r * MATRIX_STRIDE;
         matrix_keys[r] = ivec2(windowKeys(item, queryRow(row)).x, visibleKeys(item, queryRow(row + MATRIX_ROWS - 1)).y);
     }
 }
@@ -72,14 +72,14 @@ uint visibleBits(const ivec2 visible) {
 // Sets scores to -infinity where the key lies outside the row's visible range, or in a block that the block mask drops.
 void dropInvisible() {
     uvec2 position = lanePosition(lane);
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STEP, tile_begin) : 0;
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        uint open = BLOCKS_CROSS_TILES ? openBlocks(first_row + r * MATRIX_STRIDE, tile_begin) : 0;
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             // The visible range, counted from the lane's first key.
-            uint packed_row = first_row + r * MATRIX_STEP + position.x + fragmentRow(fragment_row);
+            uint packed_row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
             ivec2 visible = visibleKeys(item, queryRow(packed_row)) - int(first_key);
             uint seen = 0;
-            UNROLL for (uint key = 0; key < KEY_TILES; key++) {
+            UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
                 const uint first = elementKey(key, 0);
                 if (first % 32 == 0) {
                     seen = visibleBits(visible - int(first));
@@ -88,7 +88,7 @@ void dropInvisible() {
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
                     uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
                     if (dropped || LACKS_BIT(seen, elementKey(key, e) % 32)) {
-                        SCORE(r * KEY_TILES + key, e) = MINUS_INFINITY;
+                        SCORE(r * KEY_MATRICES + key, e) = MINUS_INFINITY;
                     }
                 }
             }
@@ -112,7 +112,7 @@ void findTileMaximum() {
 }
 
 // Whether a score of any invocation of the subgroup exceeds its m by more than the threshold.
-bool hasOutgrown() {
+bool exceedsThreshold() {
     bool grown = false;
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         grown = grown || tile_maximum[row] > m_row[row] + rescaleThreshold();
@@ -124,7 +124,7 @@ bool hasOutgrown() {
 // make all factors powers of two. So neither a factor nor an m below the running maximum changes how p is rounded to 16
 // bits.
 void rescale() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
             uint i = r * FRAGMENT_ROWS + fragment_row;
             // A comparison with a NaN is false, so m ignores it. The result of its row is lost, but the loop that calls
@@ -137,8 +137,8 @@ void rescale() {
             row_factor[fragment_row] = factor;
         }
         makeFactors();
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            o_tile[r * VALUE_TILES + c] *= factors;
+        UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
+            o_matrix[r * VALUE_MATRICES + c] *= factors;
         }
     }
 }

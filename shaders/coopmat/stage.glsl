@@ -119,8 +119,8 @@ void stageTile(const HalfRows k, const HalfRows v, const uint key_begin, const b
     if (WHOLE_WORDS) {
         stageWholeWords(v, key_begin, full, thread);
     } else {
-        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_TILES * TILE_WORDS, 0, K_ROW, false, thread);
-        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_TILES * VALUE_TILE_WORDS, V_STAGE, V_ROW, !full,
+        stageElements(k, VKF_K, TYPE_K, key_begin, HEAD_DIM, DIM_MATRICES * SLICE_WORDS, 0, K_ROW, false, thread);
+        stageElements(v, VKF_V, TYPE_V, key_begin, VALUE_DIM, VALUE_MATRICES * V_SLICE_WORDS, V_STAGE, V_ROW, !full,
                       thread);
     }
 }
@@ -155,10 +155,10 @@ uvec4 queryWord(const HalfRows q, const uint packed_row, const uint column) {
 }
 
 void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
-    UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
         uint chunk = i / Q_LANE_WORDS;
         uint index = i % Q_LANE_WORDS * LANES + lane;
-        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STEP + index / Q_CHUNK_WORDS;
+        uint row = row_begin + chunk / Q_CHUNKS * MATRIX_STRIDE + index / Q_CHUNK_WORDS;
         uint word = chunk % Q_CHUNKS * Q_CHUNK_WORDS + index % Q_CHUNK_WORDS;
         fetched_q[i] = queryWord(q, row, word * 8);
     }
@@ -169,7 +169,7 @@ void fetchQueries(const HalfRows q, const uint row_begin, const uint lane) {
 void signQueries() {
     bool negative = params.score_scale < 0.0;
     IF_AS_LOOP (negative) {
-        UNROLL for (uint i = 0; i < ROW_TILES * Q_CHUNKS * Q_LANE_WORDS; i++) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * Q_CHUNKS * Q_LANE_WORDS; i++) {
             fetched_q[i] ^= 0x80008000u;
         }
         negative = false;

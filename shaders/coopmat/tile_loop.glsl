@@ -5,7 +5,7 @@
 #define VKF_COOPMAT_TILE_LOOP_GLSL
 
 // Whether registers are short. Probabilities must then replace the scores before the loads of the next tile begin.
-const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_DEPTHS != 0;
+const bool SHORT_OF_REGISTERS = CAPS_DEFERRED || HAS_ALIBI || SHARED_Q_SLICES != 0;
 
 // Lines 6 to 11 for the full tiles of [tile, last] if `full`, else for the partial tiles of that range.
 //   - `fetched`: the first tile is in flight to registers already.
@@ -32,7 +32,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
             computeScores(full);
         }
         uint next = nextTile(walk, tile, full);
-        bool more = STEPS_OVER_EMPTY_TILES ? UNIFORM_BY_VOTE(next <= last) : tile != last;
+        bool more = SKIPS_BY_MAP ? UNIFORM_BY_VOTE(next <= last) : tile != last;
         bool fetches = more || (FETCHES_AHEAD && following != NO_TILE);
         tile = FETCHES_AHEAD && !more ? following : next;
         if (SHORT_OF_REGISTERS) {

@@ -46,7 +46,7 @@ void computeScores(const bool full) {
             dropInvisible();
         }
         findTileMaximum(); // 9: rowmax s
-        if (!hasOutgrown()) {
+        if (!exceedsThreshold()) {
             break;
         }
         rescale(); // 9, 10: m_i, and l_i and o_i times exp(m_old - m_i)
@@ -65,15 +65,15 @@ void computeScores(const bool full) {
 void computeBoundedScores() {
     for (;;) {
         makeScores(true); // 8
-        bool near;
-        if (!subgroupAny(mayOutgrow(near))) {
+        bool are_small;
+        if (!subgroupAny(mayExceedThreshold(are_small))) {
             break;
         }
         if (CAPS_DEFERRED) {
-            capUnless(near);
+            capUnless(are_small);
         }
         findTileMaximum(); // 9, as above
-        if (!hasOutgrown()) {
+        if (!exceedsThreshold()) {
             break;
         }
         rescale();
@@ -83,32 +83,32 @@ void computeBoundedScores() {
     }
 }
 
-// The column of matrices of v after whose products the probabilities of the next depth are made. Only the compiler's
+// The column of matrices of v after whose products the probabilities of the next slice are made. Only the compiler's
 // order depends on it (lab/log-0.4.md, "probabilities of the next 16 keys").
-#define LAST_COLUMN_BEFORE (ROW_TILES == 1 || SHARED_DEPTHS == 0 ? (VALUE_TILES - 1) / 2 : VALUE_TILES - 1)
+#define LAST_COLUMN_BEFORE (ROW_MATRICES == 1 || SHARED_Q_SLICES == 0 ? (VALUE_MATRICES - 1) / 2 : VALUE_MATRICES - 1)
 
 // Line 10: o_i += p v_j, for matrices of rows from `first_matrix` on. The caller has made the probabilities of the
-// first depth. This loop makes the probabilities of the next depth between the products of this depth, while the matrix
-// unit works.
+// first slice of keys. This loop makes the probabilities of the next slice between the products of this slice, while
+// the matrix unit works.
 void accumulateHalves(const uint first_matrix) {
-    UNROLL for (uint depth = 0; depth < KEY_DEPTHS; depth++) {
-        UNROLL for (uint c = 0; c < VALUE_TILES; c++) {
-            RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, V_STAGE + depth * MATRIX_DEPTH * V_ROW + c * VALUE_TILE_WORDS, V_ROW,
+    UNROLL for (uint slice = 0; slice < KEY_SLICES; slice++) {
+        UNROLL for (uint c = 0; c < VALUE_MATRICES; c++) {
+            RightMatrix v_matrix;
+            coopMatLoad(v_matrix, stage, V_STAGE + slice * MATRIX_DEPTH * V_ROW + c * V_SLICE_WORDS, V_ROW,
                         gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = first_matrix; r < ROW_TILES; r++) {
-                o_tile[r * VALUE_TILES + c] =
-                    coopMatMulAdd(p_tile[r * KEY_DEPTHS + depth], v_tile, o_tile[r * VALUE_TILES + c]);
+            UNROLL for (uint r = first_matrix; r < ROW_MATRICES; r++) {
+                o_matrix[r * VALUE_MATRICES + c] =
+                    coopMatMulAdd(p_matrix[r * KEY_SLICES + slice], v_matrix, o_matrix[r * VALUE_MATRICES + c]);
             }
-            if (c == LAST_COLUMN_BEFORE && depth + 1 < KEY_DEPTHS) {
-                makeProbabilities(depth + 1, first_matrix);
+            if (c == LAST_COLUMN_BEFORE && slice + 1 < KEY_SLICES) {
+                makeProbabilities(slice + 1, first_matrix);
             }
         }
     }
 }
 
-const bool STEPS_OVER_EMPTY_TILES = HAS_BLOCK_MASK || WALKS_MAP;    // a block mask or a map says which tiles are empty
-const bool PASSES_EMPTY_TILES = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window
+const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
+const bool SKIPS_FIRST_KEYS_GAP = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number
@@ -116,11 +116,11 @@ const bool FULL_TILES_FIRST = !HAS_ALIBI;
 // Whether registers are free for a tile of the second loop during the first loop. Subgroups with two matrices of rows
 // have none. Invocations that fetch 16 words of a tile lose 4 % (lab/log-0.4.md, "first tile of the second loop").
 // Choices stand here in place of && for the reason that CLEARS_STAGE gives (coopmat/tile.glsl).
-const bool HOLDS_NEXT_TILE = ROW_TILES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
+const bool HOLDS_NEXT_TILE = ROW_MATRICES == 1 ? K_FETCHES + V_FETCHES <= 8 : false;
 // Whether the kernel fetches the first tile of the second loop during the last tile of the first loop. Otherwise the
 // second loop begins by waiting for it. The wait matters under causal masks and windows, where loops are short.
 // The entry file chooses: MAY_FETCH_AHEAD, or false.
-#define MAY_FETCH_AHEAD (STEPS_OVER_EMPTY_TILES || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false)
+#define MAY_FETCH_AHEAD (SKIPS_BY_MAP || ADDS_BIAS ? false : HAS_WINDOW ? HOLDS_NEXT_TILE : false)
 const bool FETCHES_AHEAD = VKF_FETCHES_AHEAD;
 // Whether the kernel also fetches the first tile of all before the barrier that ends the loading of q. With D = 128,
 // windows take 2 % more time if it does.
@@ -130,14 +130,15 @@ const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;
 // of [full_first, full_end).
 //
 //   - The walk takes the full tiles first, then the partial tiles on either side of them.
-//   - Under ALiBi the walk takes the partial tiles first. Tiles [near_first, near_end) lie on both sides of a row's
+//   - Under ALiBi the walk takes the partial tiles first. Tiles [diagonal_first, diagonal_end) lie on both sides of a
+//   row's
 //     position and count as partial. Scores rise towards that position, and m would rise with them, so the walk begins
 //     there.
-//   - With a map or a block mask the walk steps over empty tiles. A map also says which tiles are full.
+//   - With a map or a block mask the walk skips empty tiles. A map also says which tiles are full.
 //   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; there are per-key
-//     masks, and no map; full tiles have a bias that cannot be read in pieces.
+//     masks, and no map; full tiles have a bias that cannot be read in vectors.
 struct Walk {
-    uint first, full_first, near_first, near_end, full_end, end;
+    uint first, full_first, diagonal_first, diagonal_end, full_end, end;
 };
 
 // The range of keys [x, y) at which the rows of the workgroup stand.
@@ -153,22 +154,23 @@ Walk walkOf(const TileMask mask) {
     walk.end = uint(max(mask.any.y, mask.any.x) + int(TILE_KEYS) - 1) / TILE_KEYS;
     walk.full_first = clamp(uint(max(mask.all.x, 0) + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
     walk.full_end = clamp(uint(max(mask.all.y, 0)) / TILE_KEYS, walk.full_first, walk.end);
-    if (PASSES_EMPTY_TILES) { // tiles [full_first, full_end) are empty here, and the walk leaves them out
+    if (SKIPS_FIRST_KEYS_GAP) { // tiles [full_first, full_end) are empty here, and the walk leaves them out
         ivec2 empty_keys = unseenKeys(item);
         walk.full_first = clamp(uint(empty_keys.x + int(TILE_KEYS) - 1) / TILE_KEYS, walk.first, walk.end);
         walk.full_end = clamp(uint(empty_keys.y) / TILE_KEYS, walk.full_first, walk.end);
-    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS && !bias_in_pieces)) {
+    } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS && !bias_in_vectors)) {
         walk.full_end = walk.full_first;
     }
-    walk.near_first = walk.full_end;
-    walk.near_end = walk.full_end;
-    if (HAS_ALIBI && !PASSES_EMPTY_TILES) {
-        ivec2 near = positions();
-        walk.near_first = clamp(uint(max(near.x + 1, 0)) / TILE_KEYS, walk.full_first, walk.full_end);
-        walk.near_end = clamp(uint(max(near.y + int(TILE_KEYS) - 2, 0)) / TILE_KEYS, walk.near_first, walk.full_end);
-        if (STEPS_OVER_EMPTY_TILES) {
-            walk.full_end = walk.near_first;
-            walk.near_end = walk.near_first;
+    walk.diagonal_first = walk.full_end;
+    walk.diagonal_end = walk.full_end;
+    if (HAS_ALIBI && !SKIPS_FIRST_KEYS_GAP) {
+        ivec2 diagonal = positions();
+        walk.diagonal_first = clamp(uint(max(diagonal.x + 1, 0)) / TILE_KEYS, walk.full_first, walk.full_end);
+        walk.diagonal_end =
+            clamp(uint(max(diagonal.y + int(TILE_KEYS) - 2, 0)) / TILE_KEYS, walk.diagonal_first, walk.full_end);
+        if (SKIPS_BY_MAP) {
+            walk.full_end = walk.diagonal_first;
+            walk.diagonal_end = walk.diagonal_first;
         }
     }
     return walk;
@@ -189,27 +191,27 @@ uint firstNonEmptyTile(const Walk walk, const uint tile, const bool full) {
 
 // The tile after `tile`, full or partial as asked.
 uint nextTile(const Walk walk, const uint tile, const bool full) {
-    if (STEPS_OVER_EMPTY_TILES) {
+    if (SKIPS_BY_MAP) {
         return firstNonEmptyTile(walk, tile + 1, full);
     }
     if (full) {
-        return HAS_ALIBI && tile + 1 == walk.near_first ? walk.near_end : tile + 1;
+        return HAS_ALIBI && tile + 1 == walk.diagonal_first ? walk.diagonal_end : tile + 1;
     }
-    uint next = tile + 1 == walk.full_first ? walk.near_first : tile + 1;
-    return next == walk.near_end ? walk.full_end : next;
+    uint next = tile + 1 == walk.full_first ? walk.diagonal_first : tile + 1;
+    return next == walk.diagonal_end ? walk.full_end : next;
 }
 
 // Full tile number `index` of the walk.
 uint fullTile(const Walk walk, const uint index) {
     uint tile = walk.full_first + index;
-    return HAS_ALIBI && tile >= walk.near_first ? tile + (walk.near_end - walk.near_first) : tile;
+    return HAS_ALIBI && tile >= walk.diagonal_first ? tile + (walk.diagonal_end - walk.diagonal_first) : tile;
 }
 
 // Partial tile number `index` of the walk.
 uint partialTile(const Walk walk, const uint index) {
     uint tile = walk.first + index;
-    tile += tile < walk.full_first ? 0 : walk.near_first - walk.full_first;
-    return tile < walk.near_end ? tile : tile + (walk.full_end - walk.near_end);
+    tile += tile < walk.full_first ? 0 : walk.diagonal_first - walk.full_first;
+    return tile < walk.diagonal_end ? tile : tile + (walk.full_end - walk.diagonal_end);
 }
 
 #endif

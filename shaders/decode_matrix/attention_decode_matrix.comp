@@ -17,9 +17,9 @@
 //
 // The kernel is bound by reading k and v once: a matrix of packed rows (common/item.glsl) takes as long as one row. k
 // and v go from device memory straight into the registers that make up their matrices, without shared memory
-// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_TILES matrices of
-// rows. KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits for
-// another until the end.
+// (decode_matrix/tile.glsl; decode_matrix/lane_chunks.glsl for block types). Each subgroup owns ROW_MATRICES matrices
+// of rows. KEY_SUBGROUPS subgroups own the same rows and take MATRIX_ROWS keys at a time, in turn. No subgroup waits
+// for another until the end.
 //
 // Where the kernel deviates:
 //      6   Partial tiles come last, in a loop of their own. All subgroups walk over the same tiles, because the
@@ -29,10 +29,11 @@
 //      8   s and o are transposed, k q^T and v^T p: the rows of q are the columns of every matrix. Without a softcap,
 //          ALiBi or bias the scale is deferred to the exponent.
 //      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
-//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix/turn.glsl). Where a
-//          matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column. If
-//          a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones, where
-//          such values become zeros (matrix/special_values.glsl).
+//     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix/transpose.glsl).
+//     Where
+//          a matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column.
+//          If a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones,
+//          where such values become zeros (matrix/special_values.glsl).
 //     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -69,14 +70,14 @@
 
 #include "decode_matrix/globals.glsl"
 #include "decode_matrix/lane_chunks.glsl"
-#include "decode_matrix/turn.glsl"
+#include "decode_matrix/transpose.glsl"
 #include "decode_matrix/join.glsl"
 #include "decode_matrix/load.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        s_tile[r] = ResultMatrix(0.0);
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        s_matrix[r] = ResultMatrix(0.0);
     }
     UNROLL for (uint word = 0; word < K_LANE_WORDS; word++) {
         uvec4 k_words[LEFT_FRAGMENT_ROWS];
@@ -84,14 +85,15 @@ void computeProducts() {
             k_words[fragment_row] =
                 K_BLOCKS ? keyWord(fragment_row, word) : fetched_k[fragment_row * K_LANE_WORDS + word];
         }
-        UNROLL for (uint i = 0; i < WORD_DEPTHS; i++) {
-            LeftMatrix k_tile;
+        UNROLL for (uint i = 0; i < WORD_MATRICES; i++) {
+            LeftMatrix k_matrix;
             UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
-                k_tile[e] =
+                k_matrix[e] =
                     halfOf(k_words[e / FRAGMENT_ROW_ELEMENTS], i * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS);
             }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                s_tile[r] = coopMatMulAdd(k_tile, q_tile[r * DIM_TILES + word * WORD_DEPTHS + i], s_tile[r]);
+            UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+                s_matrix[r] =
+                    coopMatMulAdd(k_matrix, q_matrix[r * DIM_MATRICES + word * WORD_MATRICES + i], s_matrix[r]);
             }
         }
     }
@@ -101,32 +103,33 @@ void computeProducts() {
 
 // Line 10: o += v^T p. `partial`: not all rows see the same keys.
 void accumulateOutput(const bool partial) {
-    turnProbabilities();
-    UNROLL for (uint i = 0; i < VALUE_TILES * STEPS; i++) {
-        const uint tile = i / STEPS;
-        const uint step = i % STEPS;
-        uint pairs[STEP_KEYS * TILE_PAIRS];
-        UNROLL for (uint p = 0; p < STEP_KEYS * TILE_PAIRS; p++) {
-            const uint key = step * STEP_KEYS + p % STEP_KEYS;
-            const uint pair = tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / STEP_KEYS;
-            pairs[p] = 0u;
+    transposeProbabilities();
+    UNROLL for (uint i = 0; i < VALUE_MATRICES * P_MATRICES; i++) {
+        const uint matrix = i / P_MATRICES;
+        const uint number = i % P_MATRICES;
+        uint column_pairs[P_LANE_KEYS * MATRIX_COLUMN_PAIRS];
+        UNROLL for (uint p = 0; p < P_LANE_KEYS * MATRIX_COLUMN_PAIRS; p++) {
+            const uint key = number * P_LANE_KEYS + p % P_LANE_KEYS;
+            const uint column_pair = matrix * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2 + p / P_LANE_KEYS;
+            column_pairs[p] = 0u;
             if (V_BLOCKS) {
-                pairs[p] = valueBlockPair(key, pair, partial);
-            } else if (pair < V_LANE_PAIRS) {
-                pairs[p] = fetched_v[key * V_LANE_WORDS + pair / 4][pair % 4];
+                column_pairs[p] = valueBlockHalves(key, column_pair, partial);
+            } else if (column_pair < V_LANE_COLUMN_PAIRS) {
+                column_pairs[p] = fetched_v[key * V_LANE_WORDS + column_pair / 4][column_pair % 4];
             }
         }
-        LeftMatrix v_tile;
+        LeftMatrix v_matrix;
         UNROLL for (uint e = 0; e < LEFT_ELEMENTS; e++) {
             const uint key = e % FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS;
             const uint column =
-                (tile * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
-            const uint pair = column / 2 - tile * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
-            v_tile[e] = halfOfPair(pairs[pair * STEP_KEYS + key], SPLIT_PAIRS ? splitColumn() : column % 2);
+                (matrix * LEFT_FRAGMENT_ROWS + e / FRAGMENT_ROW_ELEMENTS) * KEY_COLUMNS + e % LANE_COLUMNS;
+            const uint column_pair = column / 2 - matrix * LEFT_FRAGMENT_ROWS * KEY_COLUMNS / 2;
+            v_matrix[e] = halfOfUint(column_pairs[column_pair * P_LANE_KEYS + key],
+                                     SPLIT_COLUMN_PAIRS ? splitColumn() : column % 2);
         }
-        UNROLL for (uint output_tile = 0; output_tile < OUTPUT_TILES; output_tile++) {
-            const uint of_row = output_tile * VALUE_TILES + tile;
-            o_tile[of_row] = coopMatMulAdd(v_tile, p_tile[output_tile * STEPS + step], o_tile[of_row]);
+        UNROLL for (uint output_matrix = 0; output_matrix < OUTPUT_MATRICES; output_matrix++) {
+            const uint of_row = output_matrix * VALUE_MATRICES + matrix;
+            o_matrix[of_row] = coopMatMulAdd(v_matrix, p_matrix[output_matrix * P_MATRICES + number], o_matrix[of_row]);
         }
     }
 }
@@ -225,7 +228,7 @@ void main() {
             loadQueries(); // 4
         }
     }
-    KEEP_LOOP for (uint turn = 0; turn < 2; turn++) {
+    KEEP_LOOP for (uint attempt = 0; attempt < 2; attempt++) {
         if (has_keys) {
             KEEP_LOOP for (uint i = 0; i < tiles - (full.y - full.x); i++) { // 6
                 attendPartial(subgroupKey(i < full.x ? i : i + (full.y - full.x)));
@@ -233,10 +236,10 @@ void main() {
         }
         stageStates();
         barrier();
-        if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(turn != 0 || infinite_sums == 0u)) {
+        if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(attempt != 0 || infinite_sums == 0u)) {
             break;
         }
-        barrier(); // all have read infinite_sums, which the second turn may set again
+        barrier(); // all have read infinite_sums, which the second attempt may set again
         clearState();
         full = uvec2(0);
     }

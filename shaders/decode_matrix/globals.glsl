@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // All mutable variables of the decode kernel on matrices, and the rows and keys of it that belong to a lane.
-// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/turn.glsl and decode_matrix/join.glsl
-// have their shared memory.
+// decode_matrix/lane_chunks.glsl has the variables of block types. decode_matrix/transpose.glsl and
+// decode_matrix/join.glsl have their shared memory.
 #ifndef VKF_DECODE_MATRIX_GLOBALS_GLSL
 #define VKF_DECODE_MATRIX_GLOBALS_GLSL
 
@@ -20,30 +20,30 @@ uint pages_v[VALUE_KEYS];
 uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
 uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
 // The state of the algorithm.
-RightMatrix q_tile[ROW_TILES * DIM_TILES];
-ResultMatrix s_tile[ROW_TILES];
-RightMatrix p_tile[OUTPUT_TILES * STEPS];
-ResultMatrix o_tile[OUTPUT_TILES * VALUE_TILES];
-float m_row[LANE_QUERY_ROWS];
-float l_row[LANE_QUERY_ROWS]; // running sum over this lane's keys
-float row_factor[LANE_QUERY_ROWS];
-float slope_row[LANE_QUERY_ROWS];
-RowDropout dropout_row[HAS_DROPOUT ? LANE_QUERY_ROWS : 1];
-vec4 tile_maximum[QUERY_ROW_FOURS]; // over the present tile, four rows each
+RightMatrix q_matrix[ROW_MATRICES * DIM_MATRICES];
+ResultMatrix s_matrix[ROW_MATRICES];
+RightMatrix p_matrix[OUTPUT_MATRICES * P_MATRICES];
+ResultMatrix o_matrix[OUTPUT_MATRICES * VALUE_MATRICES];
+float m_row[LANE_ROWS];
+float l_row[LANE_ROWS]; // running sum over this lane's keys
+float row_factor[LANE_ROWS];
+float slope_row[LANE_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_ROWS : 1];
+vec4 tile_maximum[LANE_ROW_VEC4S]; // over the present tile, four rows each
 
-// Which column of a pair, and which depth of a key, this lane has where pairs are split.
+// Which column of a pair, and which row of p for a key, this lane has where column pairs are split.
 uint splitColumn() {
     return lane_position.y % 2;
 }
 
 // Whether no lane before this one has the same rows for the same keys.
 bool ownsRows() {
-    return !SPLIT_PAIRS || splitColumn() == 0;
+    return !SPLIT_COLUMN_PAIRS || splitColumn() == 0;
 }
 
-// The subgroup's row that a query row stands for.
-uint rowOfQuery(const uint query_row) {
-    return query_row * QUERY_ROW_STEP + (SPLIT_PAIRS ? lane_position.y / 2 : lane & COLUMN_LANES);
+// The subgroup's row that is lane row `lane_row` of this invocation.
+uint subgroupRow(const uint lane_row) {
+    return lane_row * LANE_ROW_STRIDE + (SPLIT_COLUMN_PAIRS ? lane_position.y / 2 : lane & COLUMN_LANES);
 }
 
 // The key of the subgroup's tile whose k and scores are in a fragment row of this lane.
@@ -52,22 +52,22 @@ uint fragmentKey(const uint fragment_row) {
 }
 
 // How far the key of this lane's v number `number` is after that of its first v.
-uint valueKeyStep(const uint number) {
-    return number / STEP_KEYS * STEP_TILE_KEYS + elementPosition(number % STEP_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
+uint valueKeyOffset(const uint number) {
+    return number / P_LANE_KEYS * P_MATRIX_KEYS + elementPosition(number % P_LANE_KEYS * LANE_COLUMNS).y / KEY_COLUMNS;
 }
 
 // The key of the subgroup's tile whose v is number `number` of this lane's.
 uint valueKey(const uint number) {
-    return lane_position.y / KEY_COLUMNS + valueKeyStep(number);
+    return lane_position.y / KEY_COLUMNS + valueKeyOffset(number);
 }
 
 // Lines 10 and 12: multiplies each row of o by its row_factor.
 void scaleOutput() {
-    UNROLL for (uint tile = 0; tile < OUTPUT_TILES * VALUE_TILES; tile++) {
+    UNROLL for (uint matrix = 0; matrix < OUTPUT_MATRICES * VALUE_MATRICES; matrix++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            const uint query_row = outputQuery(tile / VALUE_TILES, e);
-            if (query_row < LANE_QUERY_ROWS) {
-                o_tile[tile][e] *= row_factor[query_row];
+            const uint lane_row = laneRowOfOutput(matrix / VALUE_MATRICES, e);
+            if (lane_row < LANE_ROWS) {
+                o_matrix[matrix][e] *= row_factor[lane_row];
             }
         }
     }

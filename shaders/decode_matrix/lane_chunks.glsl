@@ -6,8 +6,8 @@
 // The codes of a row are assigned in chunks to the lanes that load the row. A chunk is the codes of a block, or a half
 // or a quarter of them. Memory is read in units, and a chunk may begin anywhere between them. So a chunk is loaded with
 // one unit more than it has. The first unit then has bytes that do not belong to the chunk. The chunk's bytes in the
-// last unit take their place. So the chunk is rotated in registers, and depths of k and columns of v are counted in the
-// rotated order.
+// last unit take their place. So the chunk is rotated in registers, and columns of k and v are counted in the rotated
+// order.
 //
 // The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
 // unit, the first unit is not needed.
@@ -20,38 +20,38 @@ layout(constant_id = VKF_ID_BLOCK_UNIT) const uint BLOCK_UNIT = 1;
 struct LaneChunks {
     uint type;
     uint block_bytes;
-    uint codes_at;     // bytes from the start of the block to its codes
-    uint shares;       // chunks of a block
-    uint words;        // words of 4 bytes of the codes in a chunk
-    uint unit;         // words that are loaded at once
-    uint header_words; // loaded beside the codes
+    uint codes_at;         // bytes from the start of the block to its codes
+    uint chunks_per_block; // that a block is divided into
+    uint words;            // words of 4 bytes of the codes in a chunk
+    uint unit;             // words that are loaded at once
+    uint header_words;     // loaded beside the codes
 };
 
 const bool K_BLOCKS = VKF_IS_BLOCK_TYPE(TYPE_K);
 const bool V_BLOCKS = VKF_IS_BLOCK_TYPE(TYPE_V);
-const uint K_SHARES = VKF_KEY_SHARES(HEAD_DIM, DEPTH_LANES);
-const uint V_SHARES = VKF_VALUE_SHARES(VALUE_DIM, ROW_LANES);
-const uint K_UNIT = VKF_CHUNK_UNIT(TYPE_K, K_SHARES, BLOCK_UNIT);
-const uint V_UNIT = VKF_CHUNK_UNIT(TYPE_V, V_SHARES, BLOCK_UNIT);
-const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_SHARES);
-const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_SHARES);
-const uint K_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_K, K_SHARES);
-const uint V_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_V, V_SHARES);
+const uint K_CHUNKS_PER_BLOCK = VKF_KEY_CHUNKS_PER_BLOCK(HEAD_DIM, DEPTH_LANES);
+const uint V_CHUNKS_PER_BLOCK = VKF_VALUE_CHUNKS_PER_BLOCK(VALUE_DIM, ROW_LANES);
+const uint K_UNIT = VKF_CHUNK_UNIT(TYPE_K, K_CHUNKS_PER_BLOCK, BLOCK_UNIT);
+const uint V_UNIT = VKF_CHUNK_UNIT(TYPE_V, V_CHUNKS_PER_BLOCK, BLOCK_UNIT);
+const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK);
+const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK);
+const uint K_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK);
+const uint V_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK);
 const uint K_FETCHED = K_HEADER + K_WORDS + K_UNIT;
 const uint V_FETCHED = V_HEADER + V_WORDS + V_UNIT;
-const uint K_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
-const uint V_EIGHTS = V_WORDS / VKF_EIGHT_WORDS(TYPE_V);
+const uint K_CHUNK_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
+const uint V_CHUNK_EIGHTS = V_WORDS / VKF_EIGHT_WORDS(TYPE_V);
 const uint K_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_K);
 const uint V_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_V);
 const uint K_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_K);
 const uint V_CODES_AT = VKF_BLOCK_CODES_AT(TYPE_V);
-#define K_LANE_CHUNKS LaneChunks(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_SHARES, K_WORDS, K_UNIT, K_HEADER)
-#define V_LANE_CHUNKS LaneChunks(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_SHARES, V_WORDS, V_UNIT, V_HEADER)
-const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_SHARES); // chunks of a lane
-const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_SHARES);
+#define K_LANE_CHUNKS LaneChunks(TYPE_K, K_BLOCK_BYTES, K_CODES_AT, K_CHUNKS_PER_BLOCK, K_WORDS, K_UNIT, K_HEADER)
+#define V_LANE_CHUNKS LaneChunks(TYPE_V, V_BLOCK_BYTES, V_CODES_AT, V_CHUNKS_PER_BLOCK, V_WORDS, V_UNIT, V_HEADER)
+const uint K_CHUNKS = VKF_LANE_CHUNKS(HEAD_DIM, DEPTH_LANES, K_CHUNKS_PER_BLOCK); // chunks of a lane
+const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_CHUNKS_PER_BLOCK);
 const uint V_FETCH_BEGIN = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
 const uint FETCHED_END = V_FETCH_BEGIN + VALUE_KEYS * V_CHUNKS * V_FETCHED;
-const uint MOST_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
+const uint MAX_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
     uvec2 pair[];
@@ -81,7 +81,8 @@ uint valueFetchBegin(const uint key, const uint number) {
 
 // Where the codes of a chunk begin, in bytes from the start of the row.
 uint codesBegin(const uint chunk, const LaneChunks chunks) {
-    return chunk / chunks.shares * chunks.block_bytes + chunks.codes_at + chunk % chunks.shares * (chunks.words * 4);
+    return chunk / chunks.chunks_per_block * chunks.block_bytes + chunks.codes_at +
+           chunk % chunks.chunks_per_block * (chunks.words * 4);
 }
 
 // The rotation of a chunk in registers, in bytes.
@@ -91,7 +92,7 @@ uint rotationOf(const uint chunk, const LaneChunks chunks) {
 
 // Whether the chunk's block starts in the middle of a word of 4 bytes.
 bool startsBetween(const uint chunk, const LaneChunks chunks) {
-    return chunks.block_bytes % 4 != 0 && chunk / chunks.shares % 2 != 0;
+    return chunks.block_bytes % 4 != 0 && chunk / chunks.chunks_per_block % 2 != 0;
 }
 
 // The unit of a row in which the loads of a chunk begin.
@@ -102,7 +103,7 @@ uint firstUnit(const uint chunk, const LaneChunks chunks) {
 // Loads a chunk of the row that begins `row` units after the address.
 void fetchChunk(const uint index, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
     if (chunks.header_words != 0) {
-        const uint header = row * chunks.unit + chunk / chunks.shares * chunks.block_bytes / 4;
+        const uint header = row * chunks.unit + chunk / chunks.chunks_per_block * chunks.block_bytes / 4;
         fetched_blocks[index] = RowWords(address).word[header];
         if (VKF_BLOCK_HAS_FIFTH_BITS(chunks.type)) {
             fetched_blocks[index + 1] = RowWords(address).word[header + 1];
@@ -110,7 +111,7 @@ void fetchChunk(const uint index, const uvec2 address, const uint row, const uin
     }
     const uint first = index + chunks.header_words;
     const uint unit = row + firstUnit(chunk, chunks);
-    UNROLL for (uint i = 0; i < MOST_CODE_WORDS; i++) {
+    UNROLL for (uint i = 0; i < MAX_CODE_WORDS; i++) {
         if (i >= chunks.words + chunks.unit) {
             continue;
         }
@@ -182,7 +183,7 @@ uint chunkFifthBits(const uint index, const uint chunk, const LaneChunks chunks)
     const bool between = chunks.block_bytes % 4 != 0 && !startsBetween(chunk, chunks);
     const uint of_block =
         between ? fetched_blocks[index] >> 16 | fetched_blocks[index + 1] << 16 : fetched_blocks[index + 1];
-    const uint bits = of_block >> (chunk % chunks.shares * (chunks.words * 4));
+    const uint bits = of_block >> (chunk % chunks.chunks_per_block * (chunks.words * 4));
     const uint rotation = rotationOf(chunk, chunks);
     const uint rest = chunks.words * 4 - rotation;
     return ((bits & (((1u << rest) - 1) * 0x10001u)) << rotation) |
@@ -191,8 +192,8 @@ uint chunkFifthBits(const uint index, const uint chunk, const LaneChunks chunks)
 
 // Two elements, from two bytes that lie 16 bits apart. The codes are the low halves of the bytes, the high halves if
 // `high`, or whole bytes of q8_0. `fifth` has the fifth bits of the two codes at bits 4 and 20.
-uint elementPair(const uint bytes, const bool high, const uint fifth, const f16vec2 scale, const f16vec2 minimum,
-                 const LaneChunks chunks) {
+uint elementHalves(const uint bytes, const bool high, const uint fifth, const f16vec2 scale, const f16vec2 minimum,
+                   const LaneChunks chunks) {
     const bool q8_0 = chunks.type == VKF_STORED_Q8_0;
     const uint mask = KEEP_IN_REGISTER(q8_0 ? 0x00ff00ffu : high ? 0x00f000f0u : 0x000f000fu, hidden_zero);
     const uint codes = (bytes & mask) ^ (q8_0 ? 0x64806480u : 0x64006400u);
@@ -207,7 +208,7 @@ uint elementPair(const uint bytes, const bool high, const uint fifth, const f16v
 }
 
 // Two elements of a chunk, number `pair` % 4 of eight elements, in the order of elementColumn.
-uint blockPair(const uint index, const uint chunk, const uint pair, const LaneChunks chunks) {
+uint blockHalves(const uint index, const uint chunk, const uint pair, const LaneChunks chunks) {
     const f16vec2 header = unpackFloat2x16(scaleOf(index, chunk, chunks));
     const bool q8_0 = chunks.type == VKF_STORED_Q8_0;
     const uint eight = pair / 4;
@@ -218,29 +219,28 @@ uint blockPair(const uint index, const uint chunk, const uint pair, const LaneCh
     const uint fifth = chunkFifthBits(index, chunk, chunks) >> (eight * 4);
     // The product moves two fifth bits to bits 4 and 20.
     const uint fifths = (((fifth >> (shift + (high ? 16 : 0))) & 5u) * 0x00040010u) & 0x00100010u;
-    return elementPair(codes >> (shift * 8), high, fifths, header.xx, header.yy, chunks);
+    return elementHalves(codes >> (shift * 8), high, fifths, header.xx, header.yy, chunks);
 }
 
 // Eight elements of one of this lane's keys, in the order of keyColumn.
 uvec4 keyWord(const uint fragment_row, const uint word) {
-    const uint number = word / K_EIGHTS;
+    const uint number = word / K_CHUNK_EIGHTS;
     uvec4 elements;
     UNROLL for (uint i = 0; i < 4; i++) {
-        elements[i] =
-            blockPair(keyFetchBegin(fragment_row, number), keyChunk(number), word % K_EIGHTS * 4 + i, K_LANE_CHUNKS);
+        elements[i] = blockHalves(keyFetchBegin(fragment_row, number), keyChunk(number), word % K_CHUNK_EIGHTS * 4 + i,
+                                  K_LANE_CHUNKS);
     }
     return elements;
 }
 
 // Elements 2i and 2i + 1 of a word of one of this lane's keys, in the order of valueColumn. `pair` counts them in all
 // words. In a partial tile, infinite elements and NaN become zeros.
-uint valueBlockPair(const uint key, const uint pair, const bool partial) {
-    const uint number = pair / (V_EIGHTS * 4);
-    uint elements = blockPair(valueFetchBegin(key, number), valueChunk(number), pair % (V_EIGHTS * 4), V_LANE_CHUNKS);
+uint valueBlockHalves(const uint key, const uint pair, const bool partial) {
+    const uint number = pair / (V_CHUNK_EIGHTS * 4);
+    uint elements =
+        blockHalves(valueFetchBegin(key, number), valueChunk(number), pair % (V_CHUNK_EIGHTS * 4), V_LANE_CHUNKS);
     return partial ? finiteHalves(uvec4(elements)).x : elements;
 }
-
-// The depth of k, or the column of v, that an element of a word of a block type belongs to.
 
 // The column of element 0 to 7 of eight elements of a chunk. Bytes count as the chunk lies in registers, rotated.
 uint elementColumn(const uint chunk, const uint eight, const uint element, const LaneChunks chunks) {
@@ -249,17 +249,18 @@ uint elementColumn(const uint chunk, const uint eight, const uint element, const
     uint byte = (element & 1) << 1 | (q8_0 ? (element & 4) | (element >> 1 & 1) : element >> 2);
     uint in_chunk = (eight * (q8_0 ? 8 : 4) + byte + bytes - rotationOf(chunk, chunks)) % bytes;
     uint half_block = !q8_0 && (element & 2) != 0 ? 16 : 0;
-    return chunk / chunks.shares * VKF_BLOCK_ELEMENTS + chunk % chunks.shares * bytes + in_chunk + half_block;
+    return chunk / chunks.chunks_per_block * VKF_BLOCK_ELEMENTS + chunk % chunks.chunks_per_block * bytes + in_chunk +
+           half_block;
 }
 
-// The depth of element 0 to 7 of a word of this lane's share of k.
+// The column of element 0 to 7 of a word of this lane's share of k.
 uint keyColumn(const uint word, const uint element) {
-    return elementColumn(keyChunk(word / K_EIGHTS), word % K_EIGHTS, element, K_LANE_CHUNKS);
+    return elementColumn(keyChunk(word / K_CHUNK_EIGHTS), word % K_CHUNK_EIGHTS, element, K_LANE_CHUNKS);
 }
 
 // The column of element 0 to 7 of a word of this lane's share of v.
 uint valueColumn(const uint word, const uint element) {
-    return elementColumn(valueChunk(word / V_EIGHTS), word % V_EIGHTS, element, V_LANE_CHUNKS);
+    return elementColumn(valueChunk(word / V_CHUNK_EIGHTS), word % V_CHUNK_EIGHTS, element, V_LANE_CHUNKS);
 }
 
 #endif

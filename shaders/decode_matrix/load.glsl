@@ -33,10 +33,10 @@ uvec4 queryWord(const uvec2 row, const uint word) {
 
 // Line 4. Rows that do not exist are zeros.
 void loadQueries() {
-    UNROLL for (uint i = 0; i < ROW_TILES * QUERY_FRAGMENT_ROWS; i++) {
-        const uint first = i / QUERY_FRAGMENT_ROWS * DIM_TILES;
-        const uint fragment_row = i % QUERY_FRAGMENT_ROWS;
-        uint packed_row = first_row + rowOfColumn(i / QUERY_FRAGMENT_ROWS, fragmentKey(fragment_row));
+    UNROLL for (uint i = 0; i < ROW_MATRICES * Q_FRAGMENT_ROWS; i++) {
+        const uint first = i / Q_FRAGMENT_ROWS * DIM_MATRICES;
+        const uint fragment_row = i % Q_FRAGMENT_ROWS;
+        uint packed_row = first_row + rowOfColumn(i / Q_FRAGMENT_ROWS, fragmentKey(fragment_row));
         uint existing = min(packed_row, packedRows(item) - 1);
         uvec2 head = headAddress(params.q, VKF_Q, item.batch, queryHead(item, existing), item.first_row);
         uvec2 row = rowAddress(head, VKF_Q, queryRow(existing));
@@ -45,24 +45,24 @@ void loadQueries() {
             uvec4 loaded = K_BLOCKS ? queryOfBlocks(row, word) : queryWord(row, number);
             loaded = packed_row == existing ? signedWord(loaded) : uvec4(0);
             UNROLL for (uint e = 0; e < 8; e++) {
-                q_tile[first + word * WORD_DEPTHS + e / FRAGMENT_ROW_ELEMENTS]
-                      [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
+                q_matrix[first + word * WORD_MATRICES + e / FRAGMENT_ROW_ELEMENTS]
+                        [fragment_row * FRAGMENT_ROW_ELEMENTS + e % FRAGMENT_ROW_ELEMENTS] = halfOf(loaded, e);
             }
         }
     }
 }
 
 void clearState() {
-    UNROLL for (uint i = 0; i < OUTPUT_TILES * VALUE_TILES; i++) {
-        o_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < OUTPUT_MATRICES * VALUE_MATRICES; i++) {
+        o_matrix[i] = ResultMatrix(0.0);
     }
-    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
-        m_row[query_row] = BEFORE_ANY_KEY;
-        l_row[query_row] = 0.0;
-        slope_row[query_row] = slopeOf(queryHead(item, first_row + rowOfQuery(query_row)));
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
+        m_row[lane_row] = BEFORE_ANY_KEY;
+        l_row[lane_row] = 0.0;
+        slope_row[lane_row] = slopeOf(queryHead(item, first_row + subgroupRow(lane_row)));
         if (HAS_DROPOUT) {
-            uint packed_row = first_row + rowOfQuery(query_row);
-            dropout_row[HAS_DROPOUT ? query_row : 0] =
+            uint packed_row = first_row + subgroupRow(lane_row);
+            dropout_row[HAS_DROPOUT ? lane_row : 0] =
                 rowDropout(item, queryHead(item, packed_row), queryRow(packed_row));
         }
     }
@@ -128,7 +128,7 @@ void fetchValues(const uint key_begin, const bool partial) {
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         uint key = existingKey(key_begin + valueKey(i), partial);
         uvec2 address = V_OFFSETS_32 ? v_head : keyAddress(v_head, VKF_V, pages_v[i], key);
-        uint row = partial ? valueRow(key) : offset_v + valueRow(valueKeyStep(i));
+        uint row = partial ? valueRow(key) : offset_v + valueRow(valueKeyOffset(i));
         if (V_BLOCKS) {
             fetchValueBlocks(i, address, row);
             continue;

@@ -11,41 +11,41 @@
 // Applies scale, softcap, ALiBi and bias, in place. It is called only if the scale cannot be deferred to the exponent
 // (SCALED_EARLY).
 void finishScores(const uint key_begin) {
-    RowTerms terms[LANE_QUERY_ROWS];
-    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
-        uint packed_row = first_row + rowOfQuery(query_row);
-        terms[query_row] =
-            rowTerms(item, queryHead(item, packed_row), slope_row[query_row], queryRow(packed_row), key_begin);
+    RowTerms terms[LANE_ROWS];
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
+        uint packed_row = first_row + subgroupRow(lane_row);
+        terms[lane_row] =
+            rowTerms(item, queryHead(item, packed_row), slope_row[lane_row], queryRow(packed_row), key_begin);
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
-        const uint query_row = queryOf(i / ELEMENTS, e);
-        if (query_row < LANE_QUERY_ROWS) {
-            float s = s_tile[i / ELEMENTS][e] * abs(params.score_scale);
+        const uint lane_row = laneRowOf(i / ELEMENTS, e);
+        if (lane_row < LANE_ROWS) {
+            float s = s_matrix[i / ELEMENTS][e] * abs(params.score_scale);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s_tile[i / ELEMENTS][e] = withTerms(terms[query_row], fragmentKey(e / ROW_ELEMENTS), s);
+            s_matrix[i / ELEMENTS][e] = withTerms(terms[lane_row], fragmentKey(e / ROW_ELEMENTS), s);
         }
     }
 }
 
 // Sets the scores of keys that a row does not see to -infinity.
 void dropInvisible(const uint key_begin) {
-    ivec2 visible[LANE_QUERY_ROWS];
-    RowMasks masks[LANE_QUERY_ROWS];
-    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
-        uint packed_row = first_row + rowOfQuery(query_row);
-        visible[query_row] = visibleKeys(item, queryRow(packed_row));
-        visible[query_row].y = min(visible[query_row].y, int(keys.y));
-        masks[query_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
+    ivec2 visible[LANE_ROWS];
+    RowMasks masks[LANE_ROWS];
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
+        uint packed_row = first_row + subgroupRow(lane_row);
+        visible[lane_row] = visibleKeys(item, queryRow(packed_row));
+        visible[lane_row].y = min(visible[lane_row].y, int(keys.y));
+        masks[lane_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
-        const uint query_row = queryOf(i / ELEMENTS, e);
-        if (query_row < LANE_QUERY_ROWS) {
-            float s = s_tile[i / ELEMENTS][e];
+        const uint lane_row = laneRowOf(i / ELEMENTS, e);
+        if (lane_row < LANE_ROWS) {
+            float s = s_matrix[i / ELEMENTS][e];
             uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
-            bool seen = isVisible(visible[query_row], key) && isUnmasked(masks[query_row], key);
-            s_tile[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
+            bool seen = isVisible(visible[lane_row], key) && isUnmasked(masks[lane_row], key);
+            s_matrix[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }
 }
@@ -65,17 +65,17 @@ void finiteValues(const uint key_begin) {
 // treat four rows at once. A loop with shuffles in it stays a loop, and the matrices that it indexes would live in
 // memory. See docs/kernel_rules.md, "What else keeps arrays of matrices in memory".
 void findTileMaximum() {
-    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
+    UNROLL for (uint i = 0; i < LANE_ROW_VEC4S; i++) {
         tile_maximum[i] = vec4(BEFORE_ANY_KEY);
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
-        const uint query_row = queryOf(i / ELEMENTS, i % ELEMENTS);
-        if (query_row < LANE_QUERY_ROWS) {
-            tile_maximum[query_row / 4][query_row % 4] =
-                max(tile_maximum[query_row / 4][query_row % 4], s_tile[i / ELEMENTS][i % ELEMENTS]);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
+        const uint lane_row = laneRowOf(i / ELEMENTS, i % ELEMENTS);
+        if (lane_row < LANE_ROWS) {
+            tile_maximum[lane_row / 4][lane_row % 4] =
+                max(tile_maximum[lane_row / 4][lane_row % 4], s_matrix[i / ELEMENTS][i % ELEMENTS]);
         }
     }
-    UNROLL for (uint i = 0; i < QUERY_ROW_FOURS; i++) {
+    UNROLL for (uint i = 0; i < LANE_ROW_VEC4S; i++) {
         tile_maximum[i] = wholeUnits(maxOverKeys(tile_maximum[i]) * deferredScale());
     }
 }
@@ -84,24 +84,24 @@ void findTileMaximum() {
 // before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
     findTileMaximum();
-    UNROLL for (uint query_row = 0; query_row < LANE_QUERY_ROWS; query_row++) {
-        float m = max(m_row[query_row], tile_maximum[query_row / 4][query_row % 4]);
-        row_factor[query_row] = rescaleFactor(m_row[query_row], m);
-        m_row[query_row] = m;
-        l_row[query_row] *= row_factor[query_row];
+    UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
+        float m = max(m_row[lane_row], tile_maximum[lane_row / 4][lane_row % 4]);
+        row_factor[lane_row] = rescaleFactor(m_row[lane_row], m);
+        m_row[lane_row] = m;
+        l_row[lane_row] *= row_factor[lane_row];
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * ELEMENTS; i++) {
-        const uint query_row = queryOf(i / ELEMENTS, i % ELEMENTS);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
+        const uint lane_row = laneRowOf(i / ELEMENTS, i % ELEMENTS);
         float p = 0.0;
-        if (query_row < LANE_QUERY_ROWS) {
-            p = power(fma(s_tile[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[query_row]));
-            l_row[query_row] += p;
-            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? query_row : 0],
+        if (lane_row < LANE_ROWS) {
+            p = power(fma(s_matrix[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[lane_row]));
+            l_row[lane_row] += p;
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? lane_row : 0],
                                         key_begin + fragmentKey(i % ELEMENTS / ROW_ELEMENTS))) {
                 p = 0.0;
             }
         }
-        s_tile[i / ELEMENTS][i % ELEMENTS] = p;
+        s_matrix[i / ELEMENTS][i % ELEMENTS] = p;
     }
     scaleOutput();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fused attention of few query rows against many keys, for heads that are too wide for the registers of one subgroup.
-// Wide heads occur in latent attention: one KV head of 576 columns serves all query heads, and v is the first 512
+// Latent attention has heads of this width: one KV head of 576 columns serves all query heads, and v is the first 512
 // columns of k. The kernel works on cooperative matrices, with fp16 or bf16 products and fp32 sums. It is the split
 // form of FlashAttention-2 ("Flash-Decoding"): merge/merge_splits.comp merges the key splits. Numbers in comments are
 // lines of algorithm 1 (Dao 2023, arXiv 2307.08691):
@@ -18,11 +18,11 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             finishRows, storeOutput
 //
-// A workgroup owns ROW_TILES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where v
-// is a view of k, k serves as v too. The subgroups share every step of a tile:
+// A workgroup owns ROW_MATRICES matrices of packed rows (common/item.glsl). k passes through shared memory once. Where
+// v is a view of k, k serves as v too. The subgroups share every step of a tile:
 //
 //     8    Each pair of a matrix of rows and a matrix of keys has DEPTH_SUBGROUPS subgroups. Each of them has its own
-//          depths, and keeps q of these depths in registers. Their partial sums meet in shared memory.
+//          columns of q and k, and keeps these columns of q in registers. Their partial sums meet in shared memory.
 //     9    Each row has ROW_THREADS invocations with two scores each, in plain arithmetic. An invocation takes part in
 //          one row of each matrix of rows.
 //     10   Each subgroup has its own columns of o, with all rows and keys of the tile.
@@ -33,8 +33,8 @@
 // Where the kernel deviates:
 //     7    The k of the next tile is in flight to registers from line 8 on. Where v is not a view of k, v is in flight
 //          from line 8 on, and the next k from line 10 on. Both use the same registers.
-//     9    Exponentials are powers of two; scores are in units of log2. m moves by whole numbers, so that factors are
-//          powers of two.
+//     9    Exponentials are powers of two; scores are in units of log2, but for a bias (scores/units.glsl). m moves by
+//          whole numbers, so that factors are powers of two.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -52,7 +52,7 @@
 #include "matrix/matrix_layout.glsl"
 
 layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
-layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
+layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 
 #include "latent/tile.glsl"
 
@@ -70,27 +70,27 @@ layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 1;
 #include "latent/globals.glsl"
 #include "latent/stage.glsl"
 
-// Line 8: s = q k^T over the subgroup's depths, without the scale.
+// Line 8: s = q k^T over the subgroup's columns, without the scale.
 void computeProducts() {
-    ResultMatrix s_tile = ResultMatrix(0.0);
+    ResultMatrix s_matrix = ResultMatrix(0.0);
     uint begin = keyMatrix() * MATRIX_COLUMNS * STAGE_ROW + firstDepth();
-    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
-        RightMatrix k_tile;
-        coopMatLoad(k_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
-        s_tile = coopMatMulAdd(q_tile[i], k_tile, s_tile);
+    UNROLL for (uint i = 0; i < DIM_MATRICES; i++) {
+        RightMatrix k_matrix;
+        coopMatLoad(k_matrix, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutColumnMajor);
+        s_matrix = coopMatMulAdd(q_matrix[i], k_matrix, s_matrix);
     }
-    coopMatStore(s_tile, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatStore(s_matrix, s_stage, subgroup * MATRIX_FLOATS, MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
 }
 
 #include "latent/softmax.glsl"
 
 // Lines 10 and 12: multiplies each row of o by its factor in shared memory.
 void scaleOutput() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         ResultMatrix factors;
         coopMatLoad(factors, s_stage, firstPartial(r), MATRIX_COLUMNS, gl_CooperativeMatrixLayoutRowMajor);
-        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-            o_tile[r * VALUE_TILES + i] *= factors;
+        UNROLL for (uint i = 0; i < VALUE_MATRICES; i++) {
+            o_matrix[r * VALUE_MATRICES + i] *= factors;
         }
     }
 }
@@ -98,18 +98,19 @@ void scaleOutput() {
 // Line 10: o = exp(m_old - m) o + p v, for the subgroup's columns.
 void accumulateOutput() {
     scaleOutput();
-    UNROLL for (uint depth = 0; depth < KEY_MATRICES; depth++) {
-        LeftMatrix p_tile[ROW_TILES];
-        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            coopMatLoad(p_tile[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + depth * MATRIX_DEPTH / 2, ROW_THREADS,
+    UNROLL for (uint slice = 0; slice < KEY_MATRICES; slice++) {
+        LeftMatrix p_matrix[ROW_MATRICES];
+        UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+            coopMatLoad(p_matrix[r], p_stage, r * MATRIX_ROWS * ROW_THREADS + slice * MATRIX_DEPTH / 2, ROW_THREADS,
                         gl_CooperativeMatrixLayoutRowMajor);
         }
-        uint begin = depth * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_TILES * SIDE_WORDS;
-        UNROLL for (uint i = 0; i < VALUE_TILES; i++) {
-            RightMatrix v_tile;
-            coopMatLoad(v_tile, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                o_tile[r * VALUE_TILES + i] = coopMatMulAdd(p_tile[r], v_tile, o_tile[r * VALUE_TILES + i]);
+        uint begin = slice * MATRIX_DEPTH * STAGE_ROW + subgroup * VALUE_MATRICES * SIDE_WORDS;
+        UNROLL for (uint i = 0; i < VALUE_MATRICES; i++) {
+            RightMatrix v_matrix;
+            coopMatLoad(v_matrix, stage, begin + i * SIDE_WORDS, STAGE_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+                o_matrix[r * VALUE_MATRICES + i] =
+                    coopMatMulAdd(p_matrix[r], v_matrix, o_matrix[r * VALUE_MATRICES + i]);
             }
         }
     }
@@ -160,7 +161,7 @@ void attend() {
 
 // Line 5, and what the rows of this invocation need in every tile.
 void beginRows() {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         uint head = queryHead(item, packedRow(r));
         uint query_row = queryRow(packedRow(r));
         slope[r] = slopeOf(head);
@@ -170,8 +171,8 @@ void beginRows() {
         m[r] = BEFORE_ANY_KEY;
         l[r] = 0.0;
     }
-    UNROLL for (uint i = 0; i < ROW_TILES * VALUE_TILES; i++) {
-        o_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * VALUE_MATRICES; i++) {
+        o_matrix[i] = ResultMatrix(0.0);
     }
 }
 

@@ -7,8 +7,8 @@
 // The position of the invocation, and what it works on. main sets these variables once.
 Item item;
 uint thread, subgroup;
-uint row, pair;           // the row of each matrix of rows, and the pair of its scores, of this invocation
-ivec2 visible[ROW_TILES]; // keys of this split that the rows see
+uint row, pair;              // the row of each matrix of rows, and the pair of its scores, of this invocation
+ivec2 visible[ROW_MATRICES]; // keys of this split that the rows see
 uvec2 k_head, v_head;
 uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
@@ -18,12 +18,12 @@ bool v_in_k;      // v is a view of k
 uvec4 fetched[Q_FETCHES]; // k and v need no more
 uint fetched_page;
 // The state of the algorithm.
-LeftMatrix q_tile[DIM_TILES];
-ResultMatrix o_tile[ROW_TILES * VALUE_TILES];
+LeftMatrix q_matrix[DIM_MATRICES];
+ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];
 // The state of this invocation's row of each matrix of rows.
-float m[ROW_TILES];
-float l[ROW_TILES];     // running sums over this invocation's scores
-float slope[ROW_TILES]; // slopes of the rows' heads
-RowDropout dropout[ROW_TILES];
+float m[ROW_MATRICES];
+float l[ROW_MATRICES];     // running sums over this invocation's scores
+float slope[ROW_MATRICES]; // slopes of the rows' heads
+RowDropout dropout[ROW_MATRICES];
 
 #endif

@@ -7,7 +7,7 @@
 // Lines 12, 13 and 15: divides o by l and stores lse.
 void finishRows() {
     barrier(); // the readers of the factors are done
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         float sum = l[r];
         for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
             sum += subgroupShuffleXor(sum, distance);
@@ -25,24 +25,25 @@ void finishRows() {
     scaleOutput();
 }
 
-// Stores STAGED_TILES matrices of each subgroup, from number `first` of a matrix of rows on. All subgroups stage theirs
-// first. Then all store, four columns at a time.
+// Stores STAGED_MATRICES matrices of each subgroup, from number `first` of a matrix of rows on. All subgroups stage
+// theirs first. Then all store, four columns at a time.
 void storeMatrices(const uint r, const uint first) {
-    UNROLL for (uint i = 0; i < STAGED_TILES; i++) {
-        if (first + i < VALUE_TILES) {
-            coopMatStore(o_tile[r * VALUE_TILES + first + i], stage, (subgroup * STAGED_TILES + i) * MATRIX_FOURS,
-                         MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+    UNROLL for (uint i = 0; i < STAGED_MATRICES; i++) {
+        if (first + i < VALUE_MATRICES) {
+            coopMatStore(o_matrix[r * VALUE_MATRICES + first + i], stage,
+                         (subgroup * STAGED_MATRICES + i) * MATRIX_VEC4S, MATRIX_COLUMNS / 4,
+                         gl_CooperativeMatrixLayoutRowMajor);
         }
     }
     barrier();
-    const uint fours = MATRIX_COLUMNS / 4;
+    const uint row_vec4s = MATRIX_COLUMNS / 4;
     bool special = special_values != 0u;
-    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_TILES * MATRIX_FOURS; i += WORKGROUP_SIZE) {
-        uint matrix = i / MATRIX_FOURS; // number among the staged matrices
-        uint tile = first + matrix % STAGED_TILES;
-        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / fours % MATRIX_ROWS;
-        uint column = (matrix / STAGED_TILES * VALUE_TILES + tile) * MATRIX_COLUMNS + i % fours * 4;
-        if (tile >= VALUE_TILES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
+    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_MATRICES * MATRIX_VEC4S; i += WORKGROUP_SIZE) {
+        uint matrix = i / MATRIX_VEC4S; // number among the staged matrices
+        uint of_subgroup = first + matrix % STAGED_MATRICES;
+        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / row_vec4s % MATRIX_ROWS;
+        uint column = (matrix / STAGED_MATRICES * VALUE_MATRICES + of_subgroup) * MATRIX_COLUMNS + i % row_vec4s * 4;
+        if (of_subgroup >= VALUE_MATRICES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
             continue;
         }
         vec4 o = uintBitsToFloat(stage[i]);
@@ -63,20 +64,20 @@ void storeMatrices(const uint r, const uint first) {
 #define STORE_ROWS(r)                                                                                                  \
     {                                                                                                                  \
         storeMatrices(r, 0);                                                                                           \
-        if (VALUE_TILES > STAGED_TILES) {                                                                              \
+        if (VALUE_MATRICES > STAGED_MATRICES) {                                                                        \
             barrier(); /* the readers of the stage are done */                                                         \
-            storeMatrices(r, STAGED_TILES);                                                                            \
+            storeMatrices(r, STAGED_MATRICES);                                                                         \
         }                                                                                                              \
-        if (VALUE_TILES > 2 * STAGED_TILES) {                                                                          \
+        if (VALUE_MATRICES > 2 * STAGED_MATRICES) {                                                                    \
             barrier();                                                                                                 \
-            storeMatrices(r, 2 * STAGED_TILES);                                                                        \
+            storeMatrices(r, 2 * STAGED_MATRICES);                                                                     \
         }                                                                                                              \
     }
 
 // Line 14.
 void storeOutput() {
     STORE_ROWS(0)
-    if (ROW_TILES > 1) {
+    if (ROW_MATRICES > 1) {
         barrier();
         STORE_ROWS(1)
     }

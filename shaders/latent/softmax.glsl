@@ -54,7 +54,7 @@ void stageFactor(const uint r, const float factor) {
 
 // Line 9. l includes p as it is before rounding and dropout.
 void updateSoftmax(const uint key_begin) {
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
         vec2 s = pairOfScores(r, key_begin);
         float tile_maximum = max(s.x, s.y);
         for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {

@@ -103,7 +103,7 @@ void clearStage() {
     }
 }
 
-// The subgroup's matrix of rows, its matrix of keys, and the first word of its depths, for line 8.
+// The subgroup's matrix of rows, its matrix of keys, and the first word of its columns of q and k, for line 8.
 uint rowTile() {
     return subgroup / ROW_PARTIALS;
 }
@@ -113,7 +113,7 @@ uint keyMatrix() {
 }
 
 uint firstDepth() {
-    return subgroup % DEPTH_SUBGROUPS * DIM_TILES * SIDE_WORDS;
+    return subgroup % DEPTH_SUBGROUPS * DIM_MATRICES * SIDE_WORDS;
 }
 
 // Line 4: q to registers, while the first keys are in flight.
@@ -126,8 +126,8 @@ void loadQueries() {
     barrier();
     fetchKeys(keys.x);
     fetchPage(keys.x + TILE_KEYS);
-    UNROLL for (uint i = 0; i < DIM_TILES; i++) {
-        coopMatLoad(q_tile[i], stage, rowTile() * MATRIX_ROWS * STAGE_ROW + firstDepth() + i * SIDE_WORDS, STAGE_ROW,
+    UNROLL for (uint i = 0; i < DIM_MATRICES; i++) {
+        coopMatLoad(q_matrix[i], stage, rowTile() * MATRIX_ROWS * STAGE_ROW + firstDepth() + i * SIDE_WORDS, STAGE_ROW,
                     gl_CooperativeMatrixLayoutRowMajor);
     }
 }

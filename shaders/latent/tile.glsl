@@ -7,15 +7,15 @@
 #include "matrix/loaded_words.glsl"
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_TILES);
-const uint TILE_ROWS = ROW_TILES * MATRIX_ROWS;
+const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_MATRICES);
+const uint TILE_ROWS = ROW_MATRICES * MATRIX_ROWS;
 const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
 const uint ROW_THREADS = TILE_KEYS / 2;
-const uint DIM_TILES = VKF_LATENT_TILES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
-const uint VALUE_TILES = VKF_LATENT_TILES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);    // of each matrix of rows
+const uint DIM_MATRICES = VKF_LATENT_MATRICES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
+const uint VALUE_MATRICES = VKF_LATENT_MATRICES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);    // of each matrix of rows
 const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
-const uint MATRIX_FOURS = MATRIX_FLOATS / 4;
+const uint MATRIX_VEC4S = MATRIX_FLOATS / 4;
 
 // Sizes in words of eight elements.
 const uint SIDE_WORDS = MATRIX_DEPTH / 8;
@@ -26,8 +26,9 @@ const uint STAGE_ROW = VKF_LATENT_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, D
 const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint STAGE_TILES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_FOURS);     // room for matrices of o
-const uint STAGED_TILES = STAGE_TILES < VALUE_TILES ? STAGE_TILES : VALUE_TILES; // matrices that are staged at once
+const uint STAGE_MATRICES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_VEC4S); // room for matrices of o
+const uint STAGED_MATRICES =
+    STAGE_MATRICES < VALUE_MATRICES ? STAGE_MATRICES : VALUE_MATRICES; // matrices that are staged at once
 
 shared uvec4 stage[TILE_KEYS * STAGE_ROW];       // q, then tiles of k, which become tiles of v, then o
 shared float s_stage[SUBGROUPS * MATRIX_FLOATS]; // partial sums of scores, then factors of rows

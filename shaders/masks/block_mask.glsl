@@ -18,12 +18,12 @@ layout(constant_id = VKF_ID_MASK_HEAD_STRIDE) const uint MASK_HEAD_STRIDE = 0;
 const uint BLOCK = HAS_BLOCK_MASK ? MASK_BLOCK : 1; // never a divisor of 0
 const bool BLOCKS_CROSS_TILES = MASK_BLOCK % TILE_ROWS + MASK_BLOCK % TILE_KEYS != 0;
 
-uvec2 mask_head; // address of the head's mask
-uint mask_first; // first row of blocks that the tile of rows touches
-uint mask_last;  // last row of blocks that the tile of rows touches
-uint mask_end;   // keys of the sequence
-uint held_word;  // number of the word that openWord read last
-uint held_bits;  // bits of that word
+uvec2 mask_head;        // address of the head's mask
+uint mask_first;        // first row of blocks that the tile of rows touches
+uint mask_last;         // last row of blocks that the tile of rows touches
+uint mask_end;          // keys of the sequence
+uint cached_block_word; // number of the word that openWord read last
+uint cached_block_bits; // bits of that word
 
 uint maskWord(const uint block_row, const uint word) {
     uint row_words = ((params.keys + BLOCK - 1) / BLOCK + 31) / 32;
@@ -41,20 +41,20 @@ void beginBlocks(const Item item) {
     mask_first = item.row_begin / BLOCK;
     mask_last = (min(item.row_begin + TILE_ROWS, params.query_rows) - 1) / BLOCK;
     mask_end = item.keys;
-    held_word = 0xffffffffu;
+    cached_block_word = 0xffffffffu;
 }
 
 // Bits of the blocks of keys 32 word to 32 word + 31 that some row of the tile sees. The function keeps the last word,
 // because neighbouring tiles mostly need the same word.
 uint openWord(const uint word) {
-    if (word != held_word) {
-        held_word = word;
-        held_bits = 0;
+    if (word != cached_block_word) {
+        cached_block_word = word;
+        cached_block_bits = 0;
         for (uint block_row = mask_first; block_row <= mask_last; block_row++) {
-            held_bits |= maskWord(block_row, word);
+            cached_block_bits |= maskWord(block_row, word);
         }
     }
-    return held_bits;
+    return cached_block_bits;
 }
 
 // The first non-empty tile of keys in [tile, end); `end` if there is none. All invocations of the workgroup get the

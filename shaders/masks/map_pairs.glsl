@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// What map_tiles.comp asks of pairs. First the masks: flags of a group of keys say which of its keys the masks leave
+// What map_tiles.comp asks of pairs. First the masks: flags of a run of keys say which of its keys the masks leave
 // for one row, and for the rows of the tile. Then the bias.
 #ifndef VKF_MAP_PAIRS_GLSL
 #define VKF_MAP_PAIRS_GLSL
 
 #include "masks/mask.glsl"
 
-// Flags of keys [begin, end), counted from the group's first key.
+// Flags of keys [begin, end), counted from the run's first key.
 uint flagsOf(const int begin, const int end) {
-    uint first = uint(clamp(begin, 0, int(GROUP_KEYS))) * FLAG_BITS;
-    uint last = uint(clamp(end, 0, int(GROUP_KEYS))) * FLAG_BITS;
+    uint first = uint(clamp(begin, 0, int(RUN_KEYS))) * FLAG_BITS;
+    uint last = uint(clamp(end, 0, int(RUN_KEYS))) * FLAG_BITS;
     uint after_first = BITS_FROM(first, first);
     uint after_last = BITS_FROM(last, last);
     return after_first & ~after_last & ALL_FLAGS;
@@ -20,10 +20,10 @@ uint flagsOf(const int begin, const int end) {
 // read.
 uint maskFlags(const RowMasks masks, const uint key) {
     uint element = masks.mask.first + key;
-    uint shift = element % GROUP_KEYS * FLAG_BITS;
-    uvec2 address = add64(masks.mask.address, uvec2(element / GROUP_KEYS * 4, 0));
+    uint shift = element % RUN_KEYS * FLAG_BITS;
+    uvec2 address = add64(masks.mask.address, uvec2(element / RUN_KEYS * 4, 0));
     uint bits = Word(address).value >> shift;
-    if (shift != 0 && key + GROUP_KEYS - element % GROUP_KEYS <= masks.last_key) {
+    if (shift != 0 && key + RUN_KEYS - element % RUN_KEYS <= masks.last_key) {
         bits |= Word(add64(address, uvec2(4, 0))).value << (32 - shift);
     }
     return MASK_BITS == 1 ? bits : (((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bits) & ALL_FLAGS;
@@ -32,7 +32,7 @@ uint maskFlags(const RowMasks masks, const uint key) {
 // Flags of the keys that documents and the block mask leave. `documents`: test documents.
 uint testedFlags(const RowMasks masks, const uint row, const uint key, const bool documents) {
     uint flags = 0;
-    KEEP_LOOP for (uint i = 0; i < GROUP_KEYS; i++) {
+    KEEP_LOOP for (uint i = 0; i < RUN_KEYS; i++) {
         bool unmasked = true;
         if (documents) {
             uint existing = min(key + i, masks.last_key);
@@ -47,7 +47,7 @@ uint testedFlags(const RowMasks masks, const uint row, const uint key, const boo
     return flags;
 }
 
-// Flags of the keys of a group that the masks leave for a row.
+// Flags of the keys of a run that the masks leave for a row.
 //     x   unmasked keys inside the row's visible range
 //     y   the keys of x and all keys outside the visible range
 uvec2 rowFlags(const uint index, const uint key, const bool documents) {
@@ -66,8 +66,8 @@ uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     return uvec2(unmasked & in_range, unmasked | (ALL_FLAGS & ~in_range));
 }
 
-// Adds the rows lane, lane + ROW_LANES, ... to the flags of a group.
-void addRows(const uint group, const uint key, const uint lane, const bool documents) {
+// Adds the rows lane, lane + ROW_LANES, ... to the flags of a run.
+void addRows(const uint run, const uint key, const uint lane, const bool documents) {
     uvec2 flags = uvec2(0, ALL_FLAGS);
     for (uint first = lane; first < rows; first += ROWS_AT_ONCE * ROW_LANES) {
         uvec2 of_row[ROWS_AT_ONCE];
@@ -78,8 +78,8 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
             flags = uvec2(flags.x | of_row[i].x, flags.y & of_row[i].y);
         }
     }
-    atomicOr(seen_flags[group], flags.x, OF_WORKGROUP);
-    atomicAnd(unmasked_flags[group], flags.y, OF_WORKGROUP);
+    atomicOr(seen_flags[run], flags.x, OF_WORKGROUP);
+    atomicAnd(unmasked_flags[run], flags.y, OF_WORKGROUP);
 }
 
 // Which tiles of a word of the map have a bias that is a mask (map_tiles.comp). Three bits for each tile describe the
@@ -96,7 +96,7 @@ void addRows(const uint group, const uint key, const uint lane, const bool docum
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;
 const uint BIAS_SAMPLES = 8; // of a tile
 // The most rows that a tile has: packed heads that share a map have the same query rows.
-const uint MOST_ROWS = MAPS_HEADS || PACKED_HEADS == 1 ? TILE_ROWS : TILE_ROWS / PACKED_HEADS + 2;
+const uint MAX_ROWS = MAPS_HEADS || PACKED_HEADS == 1 ? TILE_ROWS : TILE_ROWS / PACKED_HEADS + 2;
 const uint PIECE_KEYS = 128 / BIAS_BITS;
 const uint PIECES = (TILE_KEYS + PIECE_KEYS - 1) / PIECE_KEYS; // of a row of a tile
 const uint PIECES_AT_ONCE = 8;
@@ -115,9 +115,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Bi
     uvec4 words;
 };
 
-shared uvec2 bias_rows[HAS_BIAS ? MOST_ROWS : 1]; // address of key 0 of each row
-shared ivec2 bias_keys[HAS_BIAS ? MOST_ROWS : 1]; // visible keys of each row
-shared uint listed_tiles[32];                     // the tiles that the workgroup reads completely
+shared uvec2 bias_rows[HAS_BIAS ? MAX_ROWS : 1]; // address of key 0 of each row
+shared ivec2 bias_keys[HAS_BIAS ? MAX_ROWS : 1]; // visible keys of each row
+shared uint listed_tiles[32];                    // the tiles that the workgroup reads completely
 shared uint open_tiles;
 shared uint biased_tiles;
 shared uint added_tiles;
@@ -235,8 +235,8 @@ uint tilesInRange() {
 
 BiasPosition biasPositionOf(const uint index) {
     uint piece = index % PIECES;
-    uint row = index / PIECES % MOST_ROWS;
-    uint tile = listed_tiles[index / PIECES / MOST_ROWS];
+    uint row = index / PIECES % MAX_ROWS;
+    uint tile = listed_tiles[index / PIECES / MAX_ROWS];
     return BiasPosition(tile, min(row, rows - 1), first_key + tile * TILE_KEYS + piece * PIECE_KEYS);
 }
 
@@ -249,7 +249,7 @@ bool areAligned() {
 
 // Reads `count` listed tiles completely, with several loads in flight.
 void readTiles(const uint thread, const uint count) {
-    uint pieces = count * MOST_ROWS * PIECES;
+    uint pieces = count * MAX_ROWS * PIECES;
     uint last_key =
         item.keys / PIECE_KEYS * PIECE_KEYS - PIECE_KEYS; // where the last piece begins that lies in the row
     bool aligned = areAligned();

@@ -3,15 +3,15 @@
 // Makes the map of tiles (tile_map.glsl) before attention begins. A workgroup makes one word of the map: one tile of
 // rows and 32 tiles of keys. It looks at the masks first, and at the bias last (masks/map_pairs.glsl).
 //
-// For the masks, the workgroup works on groups of keys. A group has as many keys as a word of 4 bytes has elements of
+// For the masks, the workgroup works on runs of keys. A run has as many keys as a word of 4 bytes has elements of
 // the boolean mask. A flag of a key is one bit, at the key's element: the highest bit of a byte, or the
-// bit itself. An invocation takes some rows of a group (masks/map_pairs.glsl).
+// bit itself. An invocation takes some rows of a run (masks/map_pairs.glsl).
 //
 // Pairs outside the visible ranges of the rows are not seen, and may be masked.
 //
 // Two cases need no test of single rows:
-//   - The documents of all keys of the group lie outside the range of the documents of the rows.
-//   - All rows of the tile and all keys of the group have one document, and there is neither another per-key mask nor a
+//   - The documents of all keys of the run lie outside the range of the documents of the rows.
+//   - All rows of the tile and all keys of the run have one document, and there is neither another per-key mask nor a
 //     block mask.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -32,10 +32,10 @@ layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint TILE_KEYS = 64;
 #include "masks/tile_map.glsl"
 
 const uint FLAG_BITS = MASK_BITS == 1 ? 1 : 8; // distance from the flag of a key to the flag of the next key
-const uint GROUP_KEYS = 32 / FLAG_BITS;
+const uint RUN_KEYS = 32 / FLAG_BITS;
 const uint ALL_FLAGS = MASK_BITS == 1 ? 0xffffffffu : 0x80808080u;
-const uint GROUPS = MAP_WORD_KEYS / GROUP_KEYS;
-const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / GROUPS, 1); // invocations that share a group
+const uint RUNS = MAP_WORD_KEYS / RUN_KEYS;
+const uint ROW_LANES = VKF_MAX_WORDS(WORKGROUP_SIZE / RUNS, 1); // invocations that share a run
 const uint ROWS_AT_ONCE = 8;
 const bool HAS_MASKS = HAS_PER_KEY_MASKS || HAS_BLOCK_MASK;
 const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
@@ -43,8 +43,8 @@ const bool MAPS_HEADS = TILE_MAP == VKF_MAP_BY_HEAD;
 // Scope and semantics of atomic operations on shared memory. Every device with Vulkan's memory model has this scope.
 #define OF_WORKGROUP gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed
 
-shared uint seen_flags[GROUPS];
-shared uint unmasked_flags[GROUPS];
+shared uint seen_flags[RUNS];
+shared uint unmasked_flags[RUNS];
 shared uint smallest_document; // of the rows of the tile
 shared uint largest_document;
 shared uint seen_tiles;
@@ -84,8 +84,8 @@ void beginItem() {
 
 #include "masks/map_pairs.glsl"
 
-const uint OF_ALL_ROWS = 0;  // all rows and all keys of the group have one document
-const uint OF_NO_ROW = 1;    // no key of the group has the document of a row
+const uint OF_ALL_ROWS = 0;  // all rows and all keys of the run have one document
+const uint OF_NO_ROW = 1;    // no key of the run has the document of a row
 const uint OF_SOME_ROWS = 2; // neither of these is certain
 
 uint documentOf(const uint key) {
@@ -93,14 +93,14 @@ uint documentOf(const uint key) {
     return Word(add64(documents, uvec2(min(key, item.keys - 1) * 4, 0))).value;
 }
 
-// How the documents of the keys of a group relate to the documents of the rows: OF_ALL_ROWS, OF_NO_ROW, OF_SOME_ROWS.
+// How the documents of the keys of a run relate to the documents of the rows: OF_ALL_ROWS, OF_NO_ROW, OF_SOME_ROWS.
 uint documentsOf(const uint key) {
     if (!HAS_DOCUMENTS) {
         return OF_ALL_ROWS;
     }
     bool of_all = true;
     bool of_none = true;
-    UNROLL for (uint i = 0; i < GROUP_KEYS; i++) {
+    UNROLL for (uint i = 0; i < RUN_KEYS; i++) {
         uint document = documentOf(key + i);
         of_all = of_all && document == smallest_document && document == largest_document;
         of_none = of_none && (document < smallest_document || document > largest_document);
@@ -108,9 +108,9 @@ uint documentsOf(const uint key) {
     return of_none ? OF_NO_ROW : of_all ? OF_ALL_ROWS : OF_SOME_ROWS;
 }
 
-// Adds the rows of one invocation to the flags of a group. ROW_LANES invocations share a group.
-void addGroup(const uint group, const uint lane) {
-    uint key = first_key + group * GROUP_KEYS;
+// Adds the rows of one invocation to the flags of a run. ROW_LANES invocations share a run.
+void addRun(const uint run, const uint lane) {
+    uint key = first_key + run * RUN_KEYS;
     ivec2 any = mask.any - int(key);
     uint in_range = flagsOf(any.x, any.y);
     if (in_range == 0) {
@@ -118,11 +118,11 @@ void addGroup(const uint group, const uint lane) {
     }
     uint documents = documentsOf(key);
     if (documents == OF_NO_ROW) {
-        atomicAnd(unmasked_flags[group], 0, OF_WORKGROUP);
+        atomicAnd(unmasked_flags[run], 0, OF_WORKGROUP);
     } else if (MASK_BITS != 0 || HAS_BLOCK_MASK || FIRST_KEYS != 0 || documents == OF_SOME_ROWS) {
-        addRows(group, key, lane, documents == OF_SOME_ROWS);
+        addRows(run, key, lane, documents == OF_SOME_ROWS);
     } else {
-        atomicOr(seen_flags[group], in_range, OF_WORKGROUP);
+        atomicOr(seen_flags[run], in_range, OF_WORKGROUP);
     }
 }
 
@@ -143,17 +143,17 @@ void findDocuments(const uint thread) {
     }
 }
 
-// Sets the bits of a tile of keys from the flags of its groups.
+// Sets the bits of a tile of keys from the flags of its runs.
 void joinTile(const uint tile) {
     uint begin = tile * TILE_KEYS;
     uint end = begin + TILE_KEYS;
     bool seen = false;
     bool unmasked = true;
-    for (uint group = begin / GROUP_KEYS; group * GROUP_KEYS < end; group++) {
-        int first = int(group * GROUP_KEYS);
+    for (uint run = begin / RUN_KEYS; run * RUN_KEYS < end; run++) {
+        int first = int(run * RUN_KEYS);
         uint of_tile = flagsOf(int(begin) - first, int(end) - first);
-        seen = seen || (seen_flags[group] & of_tile) != 0;
-        unmasked = unmasked && (unmasked_flags[group] & of_tile) == of_tile;
+        seen = seen || (seen_flags[run] & of_tile) != 0;
+        unmasked = unmasked && (unmasked_flags[run] & of_tile) == of_tile;
     }
     atomicOr(seen_tiles, seen ? 1u << tile : 0, OF_WORKGROUP);
     atomicOr(unmasked_tiles, unmasked ? 1u << tile : 0, OF_WORKGROUP);
@@ -162,9 +162,9 @@ void joinTile(const uint tile) {
 void main() {
     uint thread = gl_LocalInvocationIndex;
     beginItem();
-    KEEP_LOOP for (uint group = thread; group < GROUPS; group += WORKGROUP_SIZE) {
-        seen_flags[group] = 0;
-        unmasked_flags[group] = ALL_FLAGS;
+    KEEP_LOOP for (uint run = thread; run < RUNS; run += WORKGROUP_SIZE) {
+        seen_flags[run] = 0;
+        unmasked_flags[run] = ALL_FLAGS;
     }
     if (thread == 0) {
         smallest_document = 0xffffffffu;
@@ -182,8 +182,8 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? GROUPS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
-            addGroup(i % GROUPS, i / GROUPS);
+        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
+            addRun(i % RUNS, i / RUNS);
         }
         barrier();
         KEEP_LOOP for (uint tile = thread; tile < (HAS_MASKS ? 32 : 0); tile += WORKGROUP_SIZE) {

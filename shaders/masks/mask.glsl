@@ -6,7 +6,7 @@
 #ifndef VKF_MASK_GLSL
 #define VKF_MASK_GLSL
 
-// A range of positions as bits of a word: bit i stands for position i. Macros, so that positions may be signed or
+// A range of positions as bits of a uint: bit i stands for position i. Macros, so that positions may be signed or
 // unsigned.
 
 // Bits of the positions from `first` on. The caller passes as `shift`: 0 if `first` is negative; `first` if it is 0 to

@@ -30,7 +30,7 @@ struct Seen {
 
 Seen seenOf(Item item, const uint tile) {
     item.row_begin = tile * TILE_ROWS;
-    turnToRow(item);
+    selectRow(item);
     ivec2 range = tileMask(item).any;
     uint end = (uint(max(range.y, range.x)) + TILE_KEYS - 1) / TILE_KEYS;
     Seen count = Seen(0, 0, end - uint(range.x) / TILE_KEYS, true);

@@ -27,7 +27,7 @@ const bool WALKS_MAP = HAS_TILE_MAP && ROW_CLASS != VKF_ROWS_DENSE;
 const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
 const uint MAP_ROWS = MAP_ROW_TILES * TILE_ROWS; // packed rows of a tile of the map
 
-// A word of the order has the class of the tile of rows in its upper bits.
+// A uint32 word of the order has the class of the tile of rows in its upper bits.
 const uint CLASS_SHIFT = 30;
 
 // Bits of 32 neighbouring tiles of keys.
@@ -38,12 +38,12 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer MapWord {
     uint added;
 };
 
-uvec2 map_row;       // address of the words of the item's tile of rows
-uint map_first;      // first tile of the walk
-uint held_map;       // number of the word that was read last
-uint held_open;      // tiles of that word that the walk has not visited yet
-uint held_unmasked;  // `unmasked` of that word
-uint held_bias_free; // `bias_free` of that word; all bits unless the kernel has BIAS_IS_MASK
+uvec2 map_row;         // address of the words of the item's tile of rows
+uint map_first;        // first tile of the walk
+uint cached_map;       // number of the word that was read last
+uint cached_left;      // tiles of that word that the walk has not visited yet
+uint cached_unmasked;  // `unmasked` of that word
+uint cached_bias_free; // `bias_free` of that word; all bits unless the kernel has BIAS_IS_MASK
 
 uint mapRowTiles() {
     return VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), MAP_ROWS);
@@ -65,7 +65,7 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(VKF_MAP_WORD(row, mapWords(), word), 16));
 }
 
-// Address of the word of the order (order_tiles.comp) at this index: the number of a row tile, and its class.
+// Address of the uint32 word of the order (order_tiles.comp) at this index: the number of a row tile, and its class.
 uvec2 orderAddress(const Item item, const uint index) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = VKF_MAP_FIRST_ROW(item.batch, mapHeads(), head, mapRowTiles());
@@ -73,7 +73,7 @@ uvec2 orderAddress(const Item item, const uint index) {
 }
 
 // Sets map_row to the words of the item's tile of rows.
-void turnToRow(const Item item) {
+void selectRow(const Item item) {
     map_row = mapWordAddress(item, 0);
 }
 
@@ -91,7 +91,7 @@ bool takeMappedTile(inout Item item) {
         }
         item.row_begin = tile * MAP_ROWS + index % MAP_ROW_TILES * TILE_ROWS;
         taken = taken && (MAP_ROW_TILES == 1 || item.row_begin < packedRows(item));
-        turnToRow(item);
+        selectRow(item);
     }
     return taken;
 }
@@ -108,41 +108,41 @@ uint mapBitsFrom(const uint tile, const uint word) {
 // Begins a walk over tiles from `first` on.
 void beginMapWalk(const uint first) {
     map_first = first;
-    held_map = first / 32 - 1;
-    held_open = 0;
+    cached_map = first / 32 - 1;
+    cached_left = 0;
 }
 
 // Reads a word and keeps its non-empty tiles before `end`, because neighbouring tiles mostly lie in the same word. With
 // `full`, it takes only the unmasked tiles in [full_first, full_end); of BIAS_IS_MASK only those that are bias-free
 // too. Without `full`, it takes all others.
-void holdMap(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
+void cacheMapWord(const uint word, const uint end, const uint full_first, const uint full_end, const bool full) {
     MapWord at = mapWord(word);
-    held_map = word;
-    held_unmasked = at.unmasked;
-    held_bias_free = BIAS_IS_MASK ? at.bias_free : 0xffffffffu;
-    uint all = held_unmasked & held_bias_free & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
-    held_open = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
+    cached_map = word;
+    cached_unmasked = at.unmasked;
+    cached_bias_free = BIAS_IS_MASK ? at.bias_free : 0xffffffffu;
+    uint all = cached_unmasked & cached_bias_free & mapBitsFrom(full_first, word) & ~mapBitsFrom(full_end, word);
+    cached_left = at.seen & (full ? all : ~all) & mapBitsFrom(map_first, word) & ~mapBitsFrom(end, word);
 }
 
 // The next tile of the walk; `end` if there is none. All invocations of the workgroup get the same result.
 uint nextMappedTile(const uint end, const uint full_first, const uint full_end, const bool full) {
-    KEEP_LOOP while (UNIFORM_BY_VOTE(held_open == 0 && (held_map + 1) * 32 < end)) {
-        holdMap(held_map + 1, end, full_first, full_end, full);
+    KEEP_LOOP while (UNIFORM_BY_VOTE(cached_left == 0 && (cached_map + 1) * 32 < end)) {
+        cacheMapWord(cached_map + 1, end, full_first, full_end, full);
     }
-    uint tile = held_open == 0 ? end : held_map * 32 + uint(findLSB(held_open));
-    held_open &= held_open - 1;
+    uint tile = cached_left == 0 ? end : cached_map * 32 + uint(findLSB(cached_left));
+    cached_left &= cached_left - 1;
     return tile;
 }
 
 // Whether the masks of the map hide no pair of the tile inside the visible ranges. It must be the tile that
 // nextMappedTile found last.
 bool isUnmaskedTile(const uint tile) {
-    return ((held_unmasked >> (tile % 32)) & 1u) != 0;
+    return ((cached_unmasked >> (tile % 32)) & 1u) != 0;
 }
 
 // Whether the tile may go without the bias. It must be the tile that nextMappedTile found last. Only for BIAS_IS_MASK.
 bool isBiasFree(const uint tile) {
-    return ((held_bias_free >> (tile % 32)) & 1u) != 0;
+    return ((cached_bias_free >> (tile % 32)) & 1u) != 0;
 }
 
 #endif

@@ -6,24 +6,26 @@
 
 #include "matrix/matrix_layout.glsl"
 
-layout(constant_id = VKF_ID_ROW_TILES) const uint ROW_TILES = 2;
-layout(constant_id = VKF_ID_KEY_TILES) const uint KEY_TILES = 2;
+layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 2;
+layout(constant_id = VKF_ID_KEY_MATRICES) const uint KEY_MATRICES = 2;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
 layout(constant_id = VKF_ID_OUTPUT_WORDS) const bool O_IN_WORDS = true;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
-const uint SUBGROUP_ROWS = ROW_TILES * MATRIX_ROWS;
+const uint SUBGROUP_ROWS = ROW_MATRICES * MATRIX_ROWS;
 const uint TILE_ROWS = SUBGROUPS * SUBGROUP_ROWS;
-const uint TILE_KEYS = KEY_TILES * MATRIX_COLUMNS;
-const uint KEY_DEPTHS = TILE_KEYS / MATRIX_DEPTH; // products over the keys of a tile
-const uint DIM_TILES = VKF_MATRIX_TILES(HEAD_DIM, MATRIX_DEPTH);
-const uint VALUE_TILES = VKF_MATRIX_TILES(VALUE_DIM, MATRIX_COLUMNS);
+const uint TILE_KEYS = KEY_MATRICES * MATRIX_COLUMNS;
+// A slice has MATRIX_DEPTH columns of q and k, or MATRIX_DEPTH keys of p and v. One product of matrices takes one
+// slice.
+const uint KEY_SLICES = TILE_KEYS / MATRIX_DEPTH;
+const uint DIM_MATRICES = VKF_MATRICES(HEAD_DIM, MATRIX_DEPTH); // one for each slice of q and k
+const uint VALUE_MATRICES = VKF_MATRICES(VALUE_DIM, MATRIX_COLUMNS);
 
 // The keys of a tile are assigned to the columns of its matrices so that the keys of an invocation are consecutive. A
 // bias or a mask has an element for each key, and an invocation then reads it in few pieces. An invocation has
 // LANE_KEYS keys of each of its rows, from laneKey on. The first FRAGMENT_ROW_ELEMENTS of these keys belong to the
 // first matrix, the next ones to the next matrix.
-const uint LANE_KEYS = KEY_TILES * FRAGMENT_ROW_ELEMENTS;
+const uint LANE_KEYS = KEY_MATRICES * FRAGMENT_ROW_ELEMENTS;
 
 // The key of a column of the tile, counted from the tile's first key.
 uint tileKey(const uint column) {
@@ -46,7 +48,7 @@ uint laneKey(const uint lane) {
 
 // The row of an element of scores, as an index of m_row.
 uint rowOf(const uint matrix, const uint element) {
-    return matrix / KEY_TILES * FRAGMENT_ROWS + element / FRAGMENT_ROW_ELEMENTS;
+    return matrix / KEY_MATRICES * FRAGMENT_ROWS + element / FRAGMENT_ROW_ELEMENTS;
 }
 
 // The key of an element of matrix number `matrix` in a row of matrices, counted from the lane's first key.

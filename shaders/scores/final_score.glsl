@@ -16,11 +16,11 @@ float tanhAccurate(const float x) {
 }
 
 // tanh of x = scale s for |x| < NEAR_ZERO, computed from s: an odd polynomial whose factors contain the powers of the
-// scale. It is a fit at Chebyshev nodes as above, error under 2^-21. The scale must lie between LEAST_FOLDED_SCALE and
-// MOST_FOLDED_SCALE: the powers of other scales are too small or too large.
+// scale. It is a fit at Chebyshev nodes as above, error under 2^-21. The scale must lie between MIN_POLYNOMIAL_SCALE
+// and MAX_POLYNOMIAL_SCALE: the powers of other scales are too small or too large.
 #define NEAR_ZERO 0.2
-#define LEAST_FOLDED_SCALE 2e-4
-#define MOST_FOLDED_SCALE 1e6
+#define MIN_POLYNOMIAL_SCALE 2e-4
+#define MAX_POLYNOMIAL_SCALE 1e6
 
 vec3 nearTanhFactors(const float scale) {
     float square = scale * scale;

@@ -47,8 +47,8 @@ float usualSlope(const uint head) {
     return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
 }
 
-// Address of a head's number in an array of [QUERY_HEADS]. The head is limited for llvmpipe: behind the last turn of a
-// loop it was seen to load what the next turn would need.
+// Address of a head's number in an array of [QUERY_HEADS]. The head is limited for llvmpipe: behind the last iteration
+// of a loop it was seen to load what the next iteration would need.
 uvec2 numberOfHead(const uvec2 numbers, const uint head) {
     return add64(numbers, uvec2(min(head, QUERY_HEADS - 1) * 4, 0));
 }
@@ -59,7 +59,7 @@ float slopeOf(const uint head) {
         float slope = uintBitsToFloat(Word(numberOfHead(VKF_TABLE_ADDRESS(slopes), head)).value);
         return clamp(slope, -VKF_LARGEST_SLOPE, VKF_LARGEST_SLOPE) * scoreUnit();
     }
-    return ALIBI == VKF_ALIBI_USUAL ? usualSlope(head) : 0.0;
+    return ALIBI == VKF_ALIBI_STANDARD ? usualSlope(head) : 0.0;
 }
 
 // The factor that multiplies the bias of a query head.

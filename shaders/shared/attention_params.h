@@ -82,9 +82,9 @@ static_assert(offsetof(CallParams, lse) == offsetof(AttentionParams, lse));
 #define VKF_MAX_DECODE_DIM 576
 #define VKF_MAX_DECODE_VALUE_DIM 512
 #define VKF_MAX_SPLITS 1024
-/* Rows and keys of a block of a block mask: a multiple of VKF_LEAST_MASK_BLOCK, at most VKF_MAX_MASK_BLOCK. The
+/* Rows and keys of a block of a block mask: a multiple of VKF_MIN_MASK_BLOCK, at most VKF_MAX_MASK_BLOCK. The
  * matrices of the cooperative-matrix kernels are not larger than the smallest block. */
-#define VKF_LEAST_MASK_BLOCK 16
+#define VKF_MIN_MASK_BLOCK 16
 #define VKF_MAX_MASK_BLOCK 65536
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ struct BackwardParams {
 
 /* Push constants of backward_rows.comp, which writes the state of the rows, and of backward_sinks.comp, which reads it.
  * A row state is two fp32 numbers, dense [batch, heads, rows]:
- *   - lse in units of log2; +infinity for a row that gives and takes nothing
+ *   - lse in units of log2; +infinity for a row that contributes nothing and gets no gradient
  *   - delta = dot(dout, o) - dlse; 0 for such a row */
 struct BackwardRowsParams {
     Address o;
@@ -104,7 +104,7 @@ struct BackwardTable {
  *                                   matrix into different banks.
  * VKF_BACKWARD_JOIN_ROW_WORDS       words from row to row of fp32 pairs that subgroups add up; padded likewise
  */
-#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups)-1) / (subgroups))
+#define VKF_BACKWARD_SHARE(dim, side, subgroups) ((VKF_MATRICES(dim, side) + (subgroups)-1) / (subgroups))
 #define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                            \
     VKF_MATRIX_ROW_WORDS(VKF_BACKWARD_SHARE(dim, unit, subgroups) * (subgroups), unit)
 #define VKF_BACKWARD_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)

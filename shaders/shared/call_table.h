@@ -52,13 +52,13 @@ struct Bf16x3Table {
     Uint padding;
 };
 
-#define VKF_TABLE_PIECE_WORDS 29
+#define VKF_TABLE_BATCH_WORDS 29
 
 /* Push constants of write_table.comp. */
-struct TablePiece {
+struct TableBatch {
     Address to;
-    Uint count; /* number of words */
-    Uint word[VKF_TABLE_PIECE_WORDS];
+    Uint count; /* number of uint32 words */
+    Uint word[VKF_TABLE_BATCH_WORDS];
 };
 
 /* Push constants of list_sequences.comp. */
@@ -75,7 +75,7 @@ struct SequenceList {
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);
 static_assert(sizeof(Bf16x3Table) == sizeof(CallTable) + 2 * sizeof(Uint));
-static_assert(sizeof(TablePiece) == 128);
+static_assert(sizeof(TableBatch) == 128);
 } // namespace vkf::shared
 #endif
 

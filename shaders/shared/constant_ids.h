@@ -41,8 +41,8 @@
 #define VKF_ID_MASK 22              /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
 #define VKF_ID_DOCUMENTS 23         /* bool */
 #define VKF_ID_MASK_BLOCK 24        /* rows and keys of a block of the block mask; 0 = no block mask */
-#define VKF_ID_MASK_BATCH_STRIDE 25 /* words from the block mask of one sequence to the next */
-#define VKF_ID_MASK_HEAD_STRIDE 26  /* words from the block mask of one head to the next */
+#define VKF_ID_MASK_BATCH_STRIDE 25 /* uint32 words from the block mask of one sequence to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 26  /* uint32 words from the block mask of one head to the next */
 #define VKF_ID_TILE_MAP 27          /* whether there is a map of empty and full tiles: VKF_MAP_* */
 #define VKF_ID_ROW_CLASS 78         /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 
@@ -58,10 +58,10 @@
 #define VKF_ID_WINDOW_RIGHT 34 /* right reach of the window, if the slot has an address */
 
 /* All kernels of attention: work items. */
-#define VKF_ID_PACKED_HEADS 35  /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
-#define VKF_ID_HEADS_IN_TURN 36 /* heads, of all sequences and splits, whose row tiles take turns */
-#define VKF_ID_KEY_SPLITS 37    /* workgroups that share the keys of a row tile */
-#define VKF_ID_MAP_ROW_TILES 80 /* tiles of rows of the attention kernel in a tile of rows of the map */
+#define VKF_ID_PACKED_HEADS 35      /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
+#define VKF_ID_INTERLEAVED_HEADS 36 /* heads, of all sequences and splits, whose row tiles take turns */
+#define VKF_ID_KEY_SPLITS 37        /* workgroups that share the keys of a row tile */
+#define VKF_ID_MAP_ROW_TILES 80     /* tiles of rows of the attention kernel in a tile of rows of the map */
 
 /* All kernels on cooperative matrices: sizes, and the element layout of the device. */
 #define VKF_ID_SUBGROUP_LANES 45        /* invocations of a subgroup */
@@ -76,8 +76,8 @@
 #define VKF_ID_LOCKSTEP 54              /* bool: a subgroup runs in lockstep and needs no barriers of its own */
 
 /* Tiles of several folders. */
-#define VKF_ID_WHOLE_WORDS 57 /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
-#define VKF_ID_ROW_TILES 55   /* matrices of query rows that a subgroup owns */
+#define VKF_ID_WHOLE_WORDS 57  /* bool: rows of q, k and v are complete words of 16 bytes, at multiples of 16 */
+#define VKF_ID_ROW_MATRICES 55 /* matrices of query rows that a subgroup owns */
 
 /* scalar: the tile of path scalar, and of the kernels that include its files. */
 #define VKF_ID_ROW_LANES 39      /* invocations that share a query row, a power of two */
@@ -89,10 +89,10 @@
 #define VKF_ID_KEY_OUTER 38      /* bool: a workgroup takes one tile of keys; m, l and o are loaded and stored */
 
 /* coopmat. */
-#define VKF_ID_KEY_TILES 56       /* number of matrices side by side in a tile of keys */
-#define VKF_ID_OUTPUT_WORDS 58    /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
-#define VKF_ID_SHARED_DEPTHS 111  /* depths of q that lie in shared memory, not in registers */
-#define VKF_ID_PARTS_ARE_BF16 108 /* bool: parts are bf16; else fp16 */
+#define VKF_ID_KEY_MATRICES 56     /* number of matrices side by side in a tile of keys */
+#define VKF_ID_OUTPUT_WORDS 58     /* bool: rows of o, of fp32 or q's type, may be stored as words of 16 bytes */
+#define VKF_ID_SHARED_Q_SLICES 111 /* slices of q that lie in shared memory, not in registers */
+#define VKF_ID_PARTS_ARE_BF16 108  /* bool: parts are bf16; else fp16 */
 
 /* decode. */
 #define VKF_ID_KEY_LANES 59       /* invocations that share a key, a power of two */
@@ -101,7 +101,7 @@
 
 /* decode_matrix. */
 #define VKF_ID_ROW_SUBGROUPS 62   /* subgroups with their own rows; the others share keys */
-#define VKF_ID_LANE_QUERY_ROWS 63 /* number of query rows of an invocation that may exist */
+#define VKF_ID_LANE_ROWS 63       /* rows of an invocation that may exist (decode_matrix/tile.glsl) */
 #define VKF_ID_BLOCK_UNIT 64      /* words of 4 bytes of a block type that are loaded at once */
 #define VKF_ID_KEY_OFFSETS_32 109 /* bool: k and v of a head: 4 GiB each at most, in whole words, no pages */
 #define VKF_ID_KEY_COLUMNS 110    /* columns of v that a matrix has of each key: 1 or 2 */
@@ -144,20 +144,20 @@
 #define VKF_ID_CHUNK_VISITED 94  /* visited rows or keys staged at once for a sum: a multiple of the lanes */
 
 /* backward_coopmat: the tile on cooperative matrices. */
-#define VKF_ID_OWNED_TILES 95     /* matrices of rows or keys that a subgroup owns */
+#define VKF_ID_OWNED_MATRICES 95  /* matrices of rows or keys that a subgroup owns */
 #define VKF_ID_VISITED_STEPS 96   /* steps of a visited tile; a step fills the depth and the columns of a matrix */
 #define VKF_ID_TWO_STAGES 97      /* bool: shared memory has two visited tiles */
 #define VKF_ID_DEPTH_SUBGROUPS 98 /* subgroups that share owned rows or keys, and divide the columns of all tensors */
 
 /* backward_coopmat: bands of keys, whose ds or p and ds lie in scratch memory (backward/bands.glsl). */
-#define VKF_ID_BAND_TILES 99      /* tiles of keys in a band; 0 = ds is not stored */
-#define VKF_ID_BAND_HEADS 100     /* KV heads whose bands are computed at the same time; a divisor of all of them */
-#define VKF_ID_BAND_TILE_ROWS 101 /* rows of a tile of the kernel that stores ds */
-#define VKF_ID_BAND_TILE_KEYS 102 /* keys of such a tile */
-#define VKF_ID_BAND_PAIR_ROWS 106 /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
-#define VKF_ID_STORES_P 103       /* bool: p is stored too, and other kernels make all sums */
-#define VKF_ID_PAIRS_BY_LANE 104  /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
-#define VKF_ID_FALLBACK 105       /* bool: the kernel does nothing unless the table asks for a fallback */
+#define VKF_ID_BAND_TILES 99        /* tiles of keys in a band; 0 = ds is not stored */
+#define VKF_ID_BAND_HEADS 100       /* KV heads whose bands are computed at the same time; a divisor of all of them */
+#define VKF_ID_BAND_TILE_ROWS 101   /* rows of a tile of the kernel that stores ds */
+#define VKF_ID_BAND_TILE_KEYS 102   /* keys of such a tile */
+#define VKF_ID_BAND_SHARED_ROWS 106 /* rows that two tiles of keys share in a band (stored_matrices.glsl) */
+#define VKF_ID_STORES_P 103         /* bool: p is stored too, and other kernels make all sums */
+#define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
+#define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
 #define VKF_ID_COUNT 112
 
@@ -178,7 +178,7 @@
 #define VKF_ROWS_DENSE 3     /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
 
 #define VKF_ALIBI_NONE 0
-#define VKF_ALIBI_USUAL 1
+#define VKF_ALIBI_STANDARD 1
 #define VKF_ALIBI_CUSTOM 2 /* slopes from memory */
 
 /* How dropout chooses the probabilities that stay out of o. */

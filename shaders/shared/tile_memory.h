@@ -23,20 +23,20 @@
 
 /* Shared memory of the cooperative-matrix kernel, in 16-byte words of eight elements. Each row has one word of
  * padding, so that the rows of a matrix start in different banks. */
-#define VKF_MATRIX_TILES(dim, depth) (((dim) + (depth)-1) / (depth))
-#define VKF_MATRIX_ROW_WORDS(tiles, depth) ((tiles) * (depth) / 8 + 1)
+#define VKF_MATRICES(dim, depth) (((dim) + (depth)-1) / (depth))
+#define VKF_MATRIX_ROW_WORDS(matrices, depth) ((matrices) * (depth) / 8 + 1)
 #define VKF_MATRIX_KV_WORDS(keys, depth, columns, head_dim, value_dim)                                                 \
-    ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(head_dim, depth), depth) +                                        \
-               VKF_MATRIX_ROW_WORDS(VKF_MATRIX_TILES(value_dim, columns), columns)))
+    ((keys) * (VKF_MATRIX_ROW_WORDS(VKF_MATRICES(head_dim, depth), depth) +                                            \
+               VKF_MATRIX_ROW_WORDS(VKF_MATRICES(value_dim, columns), columns)))
 /* The memory of one subgroup before and after the loop over keys. During the loop, k and v use the same memory. The
- * subgroup loads q through it, VKF_MATRIX_STAGED_TILES matrices of a row at a time. It stores o through it, two fp32
+ * subgroup loads q through it, VKF_STAGED_MATRICES matrices of a row at a time. It stores o through it, two fp32
  * matrices at a time. */
-#define VKF_MATRIX_STAGED_TILES 4
+#define VKF_STAGED_MATRICES 4
 #define VKF_MATRIX_STAGE_WORDS(matrix_rows, depth, columns)                                                            \
-    VKF_MAX_WORDS((matrix_rows)*VKF_MATRIX_ROW_WORDS(VKF_MATRIX_STAGED_TILES, depth), (matrix_rows) * (columns) / 2)
-/* The depths of q that lie in shared memory during the loop over keys. */
-#define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, depths, depth)                                                            \
-    ((depths) == 0 ? 0 : (tile_rows)*VKF_MATRIX_ROW_WORDS(depths, depth))
+    VKF_MAX_WORDS((matrix_rows)*VKF_MATRIX_ROW_WORDS(VKF_STAGED_MATRICES, depth), (matrix_rows) * (columns) / 2)
+/* The slices of q that lie in shared memory during the loop over keys. */
+#define VKF_MATRIX_SHARED_Q_WORDS(tile_rows, slices, depth)                                                            \
+    ((slices) == 0 ? 0 : (tile_rows)*VKF_MATRIX_ROW_WORDS(slices, depth))
 /* The parts of an fp32 number on cooperative matrices (coopmat/bf16x3.glsl). Each part of k and v has rows of its own.
  */
 #define VKF_BF16X3_PARTS 3
@@ -64,13 +64,14 @@
  * invocations load a row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load
  * equally many.
  *
- * VKF_DEALS_BLOCKS                    whether that is possible
- * VKF_VALUE_SHARES, VKF_KEY_SHARES    chunks of a block of v or k
- * VKF_LANE_CHUNKS                     chunks of a row that an invocation loads */
-#define VKF_DEALS_BLOCKS(dim, lanes) ((dim) / 8 % (lanes) == 0)
-#define VKF_VALUE_SHARES(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
-#define VKF_KEY_SHARES(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_SHARES(dim, lanes))
-#define VKF_LANE_CHUNKS(dim, lanes, shares) ((dim) / VKF_BLOCK_ELEMENTS * (shares) / (lanes))
+ * VKF_SPLITS_BLOCKS_EVENLY      whether that is possible
+ * VKF_VALUE_CHUNKS_PER_BLOCK    chunks of a block of v
+ * VKF_KEY_CHUNKS_PER_BLOCK      chunks of a block of k
+ * VKF_LANE_CHUNKS               chunks of a row that an invocation loads */
+#define VKF_SPLITS_BLOCKS_EVENLY(dim, lanes) ((dim) / 8 % (lanes) == 0)
+#define VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
+#define VKF_KEY_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
+#define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) / VKF_BLOCK_ELEMENTS * (chunks_per_block) / (lanes))
 /* In words of 4 bytes:
  * VKF_CHUNK_WORDS      codes of a chunk
  * VKF_CHUNK_UNIT       one load
@@ -80,34 +81,35 @@
  *
  * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
-#define VKF_CHUNK_WORDS(type, shares) (VKF_BLOCK_CODE_BYTES(type) / 4 / (shares))
-#define VKF_CHUNK_UNIT(type, shares, unit) (VKF_CHUNK_WORDS(type, shares) < (unit) ? 1 : (unit))
+#define VKF_CHUNK_WORDS(type, chunks_per_block) (VKF_BLOCK_CODE_BYTES(type) / 4 / (chunks_per_block))
+#define VKF_CHUNK_UNIT(type, chunks_per_block, unit) (VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
-#define VKF_CHUNK_HEADER_WORDS(type, shares)                                                                           \
-    ((shares) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
-#define VKF_FETCHED_WORDS(type, shares, unit)                                                                          \
-    (VKF_CHUNK_HEADER_WORDS(type, shares) + VKF_CHUNK_WORDS(type, shares) + VKF_CHUNK_UNIT(type, shares, unit))
+#define VKF_CHUNK_HEADER_WORDS(type, chunks_per_block)                                                                 \
+    ((chunks_per_block) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
+#define VKF_FETCHED_WORDS(type, chunks_per_block, unit)                                                                \
+    (VKF_CHUNK_HEADER_WORDS(type, chunks_per_block) + VKF_CHUNK_WORDS(type, chunks_per_block) +                        \
+     VKF_CHUNK_UNIT(type, chunks_per_block, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */
 #define VKF_DECODE_STAGED_ROW(columns) ((columns) / 2 + 1)
 /* `split`: whether the columns of a pair of columns of v are in two invocations (decode_matrix/tile.glsl).
- * VKF_DECODE_MATRIX_QUERIES: query rows of a matrix with this many columns. VKF_QUERY_ROW_STEP: query rows of one
- * state, where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row of staged probabilities to the
- * next. With matrices of 16 keys, rows then are in different banks. */
-#define VKF_DECODE_MATRIX_QUERIES(columns, split) ((split) ? (columns) / 2 : (columns))
-#define VKF_QUERY_ROW_STEP(lanes, split) ((split) ? (lanes) / 2 : (lanes))
+ * VKF_DECODE_MATRIX_PACKED_ROWS: packed rows of a matrix with this many columns. VKF_LANE_ROW_STRIDE: packed rows from
+ * one row of an invocation to its next one, where `lanes` invocations share a key. VKF_DECODE_P_ROW: words from one row
+ * of staged probabilities to the next. With matrices of 16 keys, rows then are in different banks. */
+#define VKF_DECODE_MATRIX_PACKED_ROWS(columns, split) ((split) ? (columns) / 2 : (columns))
+#define VKF_LANE_ROW_STRIDE(lanes, split) ((split) ? (lanes) / 2 : (lanes))
 #define VKF_DECODE_P_ROW(keys) ((keys) + 8)
-/* The largest number of query rows whose state an invocation of that kernel keeps. Each row adds code. */
-#define VKF_MOST_LANE_QUERY_ROWS 4
+/* The largest number of rows whose state an invocation of that kernel keeps. Each row adds code. */
+#define VKF_MAX_LANE_ROWS 4
 /* The latent kernel. Subgroups divide a dimension into matrices of `side` rows or columns.
- * VKF_LATENT_TILES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the tile
- * that k and v share, with one word of padding. */
-#define VKF_LATENT_TILES(dim, side, subgroups) ((VKF_MATRIX_TILES(dim, side) + (subgroups)-1) / (subgroups))
+ * VKF_LATENT_MATRICES: matrices of one subgroup. VKF_LATENT_ROW_WORDS: 16-byte words from one row to the next in the
+ * tile that k and v share, with one word of padding. */
+#define VKF_LATENT_MATRICES(dim, side, subgroups) ((VKF_MATRICES(dim, side) + (subgroups)-1) / (subgroups))
 #define VKF_LATENT_ROW_WORDS(head_dim, value_dim, side, depth_subgroups, subgroups)                                    \
-    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_TILES(head_dim, side, depth_subgroups) * (depth_subgroups),          \
-                                       VKF_LATENT_TILES(value_dim, side, subgroups) * (subgroups)),                    \
+    VKF_MATRIX_ROW_WORDS(VKF_MAX_WORDS(VKF_LATENT_MATRICES(head_dim, side, depth_subgroups) * (depth_subgroups),       \
+                                       VKF_LATENT_MATRICES(value_dim, side, subgroups) * (subgroups)),                 \
                          side)
 /* Shared memory of one product of the unfused path on cooperative matrices, in 16-byte words. VKF_PRODUCT_WORDS: a step
  * of a and a step of b, with one word of padding in each row. VKF_PRODUCT_OUTPUT_WORDS: one matrix of each subgroup,

@@ -29,14 +29,14 @@ using Float = float;
 #endif
 
 /* Rows or keys of a tile, and rows of a workgroup: no tile has more. */
-#define VKF_MOST_TILE 32768
+#define VKF_MAX_TILE 32768
 /* Rows of a head, keys, sequences, entries of a block table: 2^30 - 65536. The position of a row plus a reach of
  * the window then fits an int, even for a row past the last one. Four times each number fits 32 bits. */
 #define VKF_MAX_ROWS 0x3fff0000
 /* Rows of all heads of all sequences, also times key splits; work items; tiles of packed sequences: 2^32 - 65536. */
-#define VKF_MOST_COUNT 0xffff0000u
+#define VKF_MAX_COUNT 0xffff0000u
 /* Rows of a tile that has all packed rows of a sequence (coopmat/dequantize_keys.comp). */
-#define VKF_ALL_ROWS VKF_MOST_COUNT
+#define VKF_ALL_ROWS VKF_MAX_COUNT
 /* The reach of a window that is unlimited. */
 #define VKF_UNLIMITED_LEFT 0x40000000
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
@@ -46,13 +46,13 @@ using Float = float;
 /* Number of a row: row `index` of a workgroup that has `rows` of them. */
 #define VKF_ROW_OF_ITEM(item, rows, index) ((item) * (rows) + (index))
 
-/* The row tile and the head of work item `number` (common/item.glsl). Work items count the heads of a group fastest,
- * then its row tiles, then groups. `in_group` is the number in the group. Heads count over splits and sequences. */
-#define VKF_ITEM_GROUP(number, row_tiles, group_heads) ((number) / ((row_tiles) * (group_heads)))
-#define VKF_ITEM_IN_GROUP(number, group, row_tiles, group_heads) ((number) - (group) * ((row_tiles) * (group_heads)))
-#define VKF_ITEM_TILE(in_group, group_heads) ((group_heads) == 1 ? (in_group) : (in_group) / (group_heads))
-#define VKF_ITEM_HEAD(group, in_group, group_heads)                                                                    \
-    ((group) * (group_heads) + ((group_heads) == 1 ? 0 : (in_group) % (group_heads)))
+/* The row tile and the head of work item `number` (common/item.glsl). Work items count the heads of a set of
+ * interleaved heads fastest, then their row tiles, then sets. `in_set` is the number in the set. Heads count over
+ * splits and sequences. */
+#define VKF_ITEM_HEAD_SET(number, row_tiles, set_heads) ((number) / ((row_tiles) * (set_heads)))
+#define VKF_ITEM_IN_SET(number, set, row_tiles, set_heads) ((number) - (set) * ((row_tiles) * (set_heads)))
+#define VKF_ITEM_TILE(in_set, set_heads) ((set_heads) == 1 ? (in_set) : (in_set) / (set_heads))
+#define VKF_ITEM_HEAD(set, in_set, set_heads) ((set) * (set_heads) + ((set_heads) == 1 ? 0 : (in_set) % (set_heads)))
 
 /* Packed rows of a sequence; the first packed row of a tile, where tiles count backwards or not; the last packed row of
  * the tile. A tile has rows if row_begin < packed_rows. */

@@ -2,7 +2,7 @@
 //
 // One tile of a matrix product a b on cooperative matrices. The kernel reads a and b from device memory as 16-bit rows,
 // and an fp32 q as fp32 rows. The unfused path has two such products. A workgroup makes TILE_ROWS rows of all
-// COLUMN_TILES columns of matrices. A subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in
+// COLUMN_MATRICES columns of matrices. A subgroup owns SUBGROUP_ROWS of the rows. The kernel walks over the depth in
 // steps. One step has:
 //
 //     a   TILE_ROWS rows of A_WORDS words of 16 bytes
@@ -16,9 +16,9 @@
 #include "matrix/half_rows.glsl"
 #include "matrix/query_words.glsl"
 
-const uint DEPTH_WORDS = MATRIX_DEPTH / 8;
+const uint SLICE_WORDS = MATRIX_DEPTH / 8;
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
-const uint STEP_DEPTHS = A_WORDS / DEPTH_WORDS; // matrices in a step, along the depth
+const uint STEP_SLICES = A_WORDS / SLICE_WORDS; // matrices in a step, along the depth
 // Words from row to row in shared memory. One word of padding lets rows start in different banks.
 const uint A_ROW = A_WORDS + 1;
 const uint B_ROW = B_WORDS + 1;
@@ -32,11 +32,11 @@ shared uvec4 stage[VKF_MAX_WORDS(VKF_PRODUCT_WORDS(TILE_ROWS, A_WORDS, B_ROWS, B
 uvec4 fetched_a[A_FETCHES];
 uvec4 fetched_b[B_FETCHES];
 
-ResultMatrix sum_tile[ROW_TILES * COLUMN_TILES];
+ResultMatrix sum_matrix[ROW_MATRICES * COLUMN_MATRICES];
 
 void clearProduct() {
-    UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {
-        sum_tile[i] = ResultMatrix(0.0);
+    UNROLL for (uint i = 0; i < ROW_MATRICES * COLUMN_MATRICES; i++) {
+        sum_matrix[i] = ResultMatrix(0.0);
     }
 }
 
@@ -89,23 +89,24 @@ void stageStep(const uint thread) {
 }
 
 void multiplyStep(const uint subgroup) {
-    UNROLL for (uint d = 0; d < STEP_DEPTHS; d++) {
-        LeftMatrix a_tile[ROW_TILES];
-        UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-            coopMatLoad(a_tile[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * DEPTH_WORDS, A_ROW,
-                        gl_CooperativeMatrixLayoutRowMajor);
+    UNROLL for (uint d = 0; d < STEP_SLICES; d++) {
+        LeftMatrix a_matrix[ROW_MATRICES];
+        UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+            coopMatLoad(a_matrix[r], stage, (subgroup * SUBGROUP_ROWS + r * MATRIX_ROWS) * A_ROW + d * SLICE_WORDS,
+                        A_ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
-        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
-            RightMatrix b_tile;
+        UNROLL for (uint c = 0; c < COLUMN_MATRICES; c++) {
+            RightMatrix b_matrix;
             if (B_IN_COLUMNS) {
-                coopMatLoad(b_tile, stage, B_STAGE + c * MATRIX_COLUMNS * B_ROW + d * DEPTH_WORDS, B_ROW,
+                coopMatLoad(b_matrix, stage, B_STAGE + c * MATRIX_COLUMNS * B_ROW + d * SLICE_WORDS, B_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
             } else {
-                coopMatLoad(b_tile, stage, B_STAGE + d * MATRIX_DEPTH * B_ROW + c * COLUMN_WORDS, B_ROW,
+                coopMatLoad(b_matrix, stage, B_STAGE + d * MATRIX_DEPTH * B_ROW + c * COLUMN_WORDS, B_ROW,
                             gl_CooperativeMatrixLayoutRowMajor);
             }
-            UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-                sum_tile[r * COLUMN_TILES + c] = coopMatMulAdd(a_tile[r], b_tile, sum_tile[r * COLUMN_TILES + c]);
+            UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+                sum_matrix[r * COLUMN_MATRICES + c] =
+                    coopMatMulAdd(a_matrix[r], b_matrix, sum_matrix[r * COLUMN_MATRICES + c]);
             }
         }
     }

@@ -20,10 +20,10 @@ layout(constant_id = VKF_ID_STEP_KEYS) const uint STEP_KEYS = 32;
 layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
 #include "matrix/matrix_tile.glsl"
 
-const uint COLUMN_TILES = VALUE_TILES;
+const uint COLUMN_MATRICES = VALUE_MATRICES;
 const uint A_WORDS = STEP_KEYS / 8;
 const uint B_ROWS = STEP_KEYS;
-const uint B_WORDS = VALUE_TILES * MATRIX_COLUMNS / 8;
+const uint B_WORDS = VALUE_MATRICES * MATRIX_COLUMNS / 8;
 const bool B_IN_COLUMNS = false;
 
 #include "common/address.glsl"
@@ -69,16 +69,16 @@ void storeStaged(const Item item, const HalfRows v, const uint first_row, const 
 // matrices count to a constant").
 void storeOutput(const Item item, const HalfRows v, const uint subgroup, const uint lane) {
     uint begin = subgroup * MATRIX_WORDS;
-    KEEP_LOOP for (uint matrix = 0; matrix < ROW_TILES * COLUMN_TILES; matrix++) {
-        UNROLL for (uint i = 0; i < ROW_TILES * COLUMN_TILES; i++) {
+    KEEP_LOOP for (uint matrix = 0; matrix < ROW_MATRICES * COLUMN_MATRICES; matrix++) {
+        UNROLL for (uint i = 0; i < ROW_MATRICES * COLUMN_MATRICES; i++) {
             if (i == matrix) {
-                coopMatStore(sum_tile[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatStore(sum_matrix[i], stage, begin, MATRIX_COLUMNS / 4, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
-        uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS + matrix / COLUMN_TILES * MATRIX_ROWS;
-        storeStaged(item, v, first_row, matrix % COLUMN_TILES * MATRIX_COLUMNS, begin, lane);
+        uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS + matrix / COLUMN_MATRICES * MATRIX_ROWS;
+        storeStaged(item, v, first_row, matrix % COLUMN_MATRICES * MATRIX_COLUMNS, begin, lane);
         subgroupBarrier();
     }
 }

@@ -23,7 +23,7 @@
 layout(constant_id = VKF_ID_STEP_DIM) const uint STEP_DIM4 = 8;
 #include "matrix/matrix_tile.glsl"
 
-const uint COLUMN_TILES = KEY_TILES;
+const uint COLUMN_MATRICES = KEY_MATRICES;
 const uint A_WORDS = STEP_DIM4 / 2;
 const uint B_ROWS = TILE_KEYS;
 const uint B_WORDS = A_WORDS;
@@ -44,17 +44,17 @@ layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer S
 void storeScores(const Item item, const uint key_begin, const uint subgroup) {
     uvec2 head = headAddress(params.s, VKF_S, item.batch, item.head);
     uint first_row = item.row_begin + subgroup * SUBGROUP_ROWS;
-    UNROLL for (uint r = 0; r < ROW_TILES; r++) {
-        UNROLL for (uint c = 0; c < COLUMN_TILES; c++) {
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        UNROLL for (uint c = 0; c < COLUMN_MATRICES; c++) {
             UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-                sum_tile[r * COLUMN_TILES + c][e] = finalScore(sum_tile[r * COLUMN_TILES + c][e]);
+                sum_matrix[r * COLUMN_MATRICES + c][e] = finalScore(sum_matrix[r * COLUMN_MATRICES + c][e]);
             }
             uint row = first_row + r * MATRIX_ROWS;
             uint key = key_begin + c * MATRIX_COLUMNS;
             if (row < params.query_rows && key < params.keys) {
                 uvec2 address = add64(rowAddress(head, VKF_S, row), uvec2(key * 4, 0));
-                coopMatStore(sum_tile[r * COLUMN_TILES + c], ScoreWords(address).word, 0, params.row_stride[VKF_S] / 16,
-                             gl_CooperativeMatrixLayoutRowMajor);
+                coopMatStore(sum_matrix[r * COLUMN_MATRICES + c], ScoreWords(address).word, 0,
+                             params.row_stride[VKF_S] / 16, gl_CooperativeMatrixLayoutRowMajor);
             }
         }
     }

@@ -29,7 +29,7 @@ template <typename Struct> inline constexpr std::size_t firstSize = 0;
         alignof(Struct)
 
 // No newer header is expected to add more bytes than this. A larger structSize counts as a field that was never set.
-inline constexpr std::size_t mostGrowth = 4096;
+inline constexpr std::size_t maxGrowth = 4096;
 
 // Refuses a null pointer, and a structSize that no version can have.
 template <typename Struct> VkfResult checkStructSize(const Struct* given, const char* name, VkfMessage* message) {
@@ -40,7 +40,7 @@ template <typename Struct> VkfResult checkStructSize(const Struct* given, const 
     if (given->structSize == 0) {
         return fail(message, VKF_ERROR_STRUCT_SIZE, "structSize of %s is 0; it must be the sizeof of the struct", name);
     }
-    if (given->structSize < firstSize<Struct> || given->structSize > sizeof(Struct) + mostGrowth) {
+    if (given->structSize < firstSize<Struct> || given->structSize > sizeof(Struct) + maxGrowth) {
         return fail(message, VKF_ERROR_STRUCT_SIZE,
                     "structSize of %s is %zu; this version has %zu, and takes %zu and more", name, given->structSize,
                     sizeof(Struct), firstSize<Struct>);

@@ -17,8 +17,8 @@ VkfBinding VkfBindings::*bindingOf(VkfArray array) {
     case VKF_ARRAY_##NAME:                                                                                             \
         return &VkfBindings::member;
     switch (array) {
-        VKF_ATTENTION_INPUTS(VKF_MEMBER_CASE)
-        VKF_ATTENTION_OUTPUTS(VKF_MEMBER_CASE)
+        VKF_FOR_EACH_OPTIONAL_INPUT(VKF_MEMBER_CASE)
+        VKF_FOR_EACH_OPTIONAL_OUTPUT(VKF_MEMBER_CASE)
     default:
         return nullptr;
     }

@@ -62,15 +62,15 @@ void setCache(const VkfAppend_T& append, Constants& constants) {
     }
 }
 
-// One tensor that a pass moves.
+// One tensor that a dispatch moves.
 struct Move {
     const VkfTensorLayout* source;
     const VkfTensorLayout* target;
 };
 
-// Fills *pass: one move (q), or two moves (k and v).
-VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool toCache, AppendPass* pass,
-                  VkfMessage* message) {
+// Fills *to: one move (q), or two moves (k and v).
+VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bool toCache, AppendDispatch* to,
+                      VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
     const VkfTensorLayout& first = *moves.front().source;
     uint32_t dim = 0;
@@ -85,7 +85,7 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
         constants[VKF_APPEND_ID_SOURCE_TYPE + i] = static_cast<uint32_t>(source.type);
         constants[VKF_APPEND_ID_TARGET_TYPE + i] = static_cast<uint32_t>(target.type);
         constants[VKF_APPEND_ID_DIM + i] = source.dim;
-        std::ranges::copy(strideBytes(source), &pass->params.stride[VKF_APPEND_SOURCE_STRIDES(i)]);
+        std::ranges::copy(strideBytes(source), &to->params.stride[VKF_APPEND_SOURCE_STRIDES(i)]);
     }
     if (variant.storage16) {
         if (const VkfResult result = requireStorage16(append.context->caps, "types other than f32 need", message);
@@ -96,7 +96,7 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
     if (toCache) {
         setCache(append, constants);
     } else {
-        std::ranges::copy(strideBytes(*moves.front().target), &pass->params.stride[VKF_APPEND_QUERY_TARGET_STRIDES]);
+        std::ranges::copy(strideBytes(*moves.front().target), &to->params.stride[VKF_APPEND_QUERY_TARGET_STRIDES]);
     }
     const uint32_t lanes = std::min(std::bit_ceil((dim + 3) / 4), maxLanes);
     const uint32_t rowsOfWorkgroup = workgroupSize / lanes;
@@ -105,11 +105,11 @@ VkfResult addPass(const VkfAppend_T& append, std::span<const Move> moves, bool t
     constants[VKF_APPEND_ID_HEADS] = first.heads;
     constants[VKF_APPEND_ID_KEYS] = p.keys;
     setRotary(p.rotary, constants);
-    pass->params.rows = p.rows;
-    pass->params.row_count = p.batch * first.heads * p.rows;
-    pass->workgroups = (pass->params.row_count + rowsOfWorkgroup - 1) / rowsOfWorkgroup;
-    pass->tensors = static_cast<uint32_t>(moves.size());
-    return append.context->pipelines.get(variant, &pass->pipeline, message);
+    to->params.rows = p.rows;
+    to->params.row_count = p.batch * first.heads * p.rows;
+    to->workgroups = (to->params.row_count + rowsOfWorkgroup - 1) / rowsOfWorkgroup;
+    to->tensors = static_cast<uint32_t>(moves.size());
+    return append.context->pipelines.get(variant, &to->pipeline, message);
 }
 
 VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfAppend* append, VkfMessage* message) {
@@ -123,11 +123,11 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     };
     if (result == VKF_SUCCESS) {
         const std::array moves = {moveOf(VKF_APPEND_NEW_K, VKF_APPEND_K), moveOf(VKF_APPEND_NEW_V, VKF_APPEND_V)};
-        result = addPass(*created, moves, true, &created->cache, message);
+        result = addDispatch(*created, moves, true, &created->cache, message);
     }
     if (result == VKF_SUCCESS && has(created->problem, VKF_USE_QUERIES)) {
         const std::array moves = {moveOf(VKF_APPEND_Q, VKF_APPEND_ROTATED_Q)};
-        result = addPass(*created, moves, false, &created->query, message);
+        result = addDispatch(*created, moves, false, &created->query, message);
     }
     if (result == VKF_SUCCESS) {
         Variant variant;
@@ -247,11 +247,11 @@ VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append,
         return result;
     }
     const CallBarriers barriers(*append.context, commandBuffer);
-    for (const auto& [pass, params] : {std::pair{&append.cache, &cache}, std::pair{&append.query, &query}}) {
-        if (pass->workgroups != 0) {
-            const uint32_t layers = (pass->workgroups - 1) / VKF_APPEND_GROUPS + 1;
-            dispatch(append, commandBuffer, pass->pipeline, *params,
-                     {std::min<uint32_t>(pass->workgroups, VKF_APPEND_GROUPS), pass->tensors, layers});
+    for (const auto& [one, params] : {std::pair{&append.cache, &cache}, std::pair{&append.query, &query}}) {
+        if (one->workgroups != 0) {
+            const uint32_t layers = (one->workgroups - 1) / VKF_APPEND_GROUPS + 1;
+            dispatch(append, commandBuffer, one->pipeline, *params,
+                     {std::min<uint32_t>(one->workgroups, VKF_APPEND_GROUPS), one->tensors, layers});
         }
     }
     return VKF_SUCCESS;

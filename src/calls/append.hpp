@@ -11,7 +11,7 @@
 namespace vkf {
 
 // One dispatch. It moves k and v, or q.
-struct AppendPass {
+struct AppendDispatch {
     shared::AppendParams params{}; // without addresses
     VkPipeline pipeline = VK_NULL_HANDLE;
     uint32_t workgroups = 0; // 0 = there is nothing to do
@@ -27,7 +27,7 @@ struct VkfAppend_T {
     vkf::AppendLayouts layouts{};
 
     const VkfTensorLayout& layout(VkfAppendRole role) const { return layouts[static_cast<size_t>(role)]; }
-    vkf::AppendPass cache;               // k and v
-    vkf::AppendPass query;               // q; without workgroups if the append has no queries
+    vkf::AppendDispatch cache;           // k and v
+    vkf::AppendDispatch query;           // q; without workgroups if the append has no queries
     VkPipeline advance = VK_NULL_HANDLE; // of vkfCmdAdvance
 };

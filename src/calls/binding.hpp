@@ -56,13 +56,13 @@ private:
         bool dense;
         const char* inPlaceOf;
     };
-    static constexpr size_t mostBindings = 32;
+    static constexpr size_t maxBindings = 32;
 
     static bool overlap(const Touched& a, const Touched& b);
 
     const VkfContext_T& context_;
     VkfMessage* message_;
-    std::array<Touched, mostBindings> touched_{};
+    std::array<Touched, maxBindings> touched_{};
     size_t count_ = 0;
 };
 

@@ -16,8 +16,8 @@ VKF_FIRST_SIZE(VkfMergeBindings, lse);
 VKF_FIRST_SIZE(VkfAppendBindings, sin);
 VKF_FIRST_SIZE(VkfBackwardInfo, keyTile);
 VKF_FIRST_SIZE(VkfBackwardBindings, scratch);
-VKF_FIRST_SIZE(VkfMatrixInfo, layoutKnown);
-VKF_FIRST_SIZE(VkfPathVerdict, reason);
+VKF_FIRST_SIZE(VkfMatrixInfo, reserved);
+VKF_FIRST_SIZE(VkfPathDecision, reason);
 VKF_FIRST_SIZE(VkfTileCandidate, tile);
 
 } // namespace vkf

@@ -19,16 +19,16 @@
 namespace vkf {
 namespace {
 
-constexpr uint64_t mostElements = (uint64_t{1} << 62) - 1;
+constexpr uint64_t maxElements = (uint64_t{1} << 62) - 1;
 
 // Returns the distance from the first element of `count` pieces to one past the last one. UINT64_MAX if it is over
-// mostElements.
+// maxElements.
 uint64_t reachOf(uint64_t piece, uint64_t stride, uint32_t count) {
     if (piece == 0) {
         return 0;
     }
     const uint64_t steps = count - 1;
-    return steps != 0 && stride > (mostElements - piece) / steps ? UINT64_MAX : steps * stride + piece;
+    return steps != 0 && stride > (maxElements - piece) / steps ? UINT64_MAX : steps * stride + piece;
 }
 
 // Checks everything that needs no device. Fills *problem with the given problem, and *layout.
@@ -80,9 +80,9 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
     made.all.lsePartialStride = p.lsePartialStride != 0 ? p.lsePartialStride : rows;
     made.all.partialElements = reachOf(made.partial.elements, made.all.partialStride, p.partials);
     made.all.lseElements = reachOf(rows, made.all.lsePartialStride, p.partials);
-    if (std::max(made.all.partialElements, made.all.lseElements) > mostElements) {
+    if (std::max(made.all.partialElements, made.all.lseElements) > maxElements) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s reaches past 2^62 - 1 elements",
-                    made.all.partialElements > mostElements ? "partialStride" : "lsePartialStride");
+                    made.all.partialElements > maxElements ? "partialStride" : "lsePartialStride");
     }
     *layout = made;
     return VKF_SUCCESS;
@@ -130,7 +130,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
             return result;
         }
     }
-    const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), mostMergeLanes);
+    const uint32_t lanes = std::min(std::bit_ceil((merge.params.dim + 3) / 4), maxMergeLanes);
     const MergeTile tile = chooseMergeTile(merge.params.partial_count, lanes, caps);
     merge.rowsOfWorkgroup = tile.rows;
     merge.columnsOfWorkgroup = 4 * lanes;

@@ -15,18 +15,19 @@
 namespace vkf {
 namespace {
 
-VkfPathVerdict publicVerdict(const PathVerdict& verdict, bool taken) {
-    VkfPathVerdict to{};
+VkfPathDecision publicDecision(const PathDecision& decision, bool taken) {
+    VkfPathDecision to{};
     to.structSize = sizeof to;
-    to.rule = verdict.rule;
+    to.rule = decision.rule;
     to.taken = taken ? 1 : 0;
-    std::snprintf(to.reason, sizeof to.reason, "%s", verdict.reason.c_str());
+    std::snprintf(to.reason, sizeof to.reason, "%s", decision.reason.c_str());
     return to;
 }
 
 // `object` is a plan or a backward pass.
 template <typename Object>
-VkfResult getPath(const Object* object, const char* name, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
+VkfResult getPath(const Object* object, const char* name, VkfPath path, VkfPathDecision* decision,
+                  VkfMessage* message) {
     return guarded(message, [&] {
         if (object == nullptr) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", name);
@@ -35,18 +36,18 @@ VkfResult getPath(const Object* object, const char* name, VkfPath path, VkfPathV
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "path is %d; it must be %d to %d", static_cast<int>(path),
                         static_cast<int>(VKF_PATH_SCALAR), static_cast<int>(VKF_PATH_KEY_OUTER));
         }
-        const PathVerdict found = explainPath(object->context->tunedDevice(), object->problem, *object, path);
-        return writeVersioned(publicVerdict(found, path == object->path), verdict, "verdict", message);
+        const PathDecision found = explainPath(object->context->tunedDevice(), object->problem, *object, path);
+        return writeVersioned(publicDecision(found, path == object->path), decision, "decision", message);
     });
 }
 
 } // namespace
 } // namespace vkf
 
-VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
-    return vkf::getPath(plan, "plan", path, verdict, message);
+VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathDecision* decision, VkfMessage* message) {
+    return vkf::getPath(plan, "plan", path, decision, message);
 }
 
-VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
-    return vkf::getPath(backward, "backward", path, verdict, message);
+VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathDecision* decision, VkfMessage* message) {
+    return vkf::getPath(backward, "backward", path, decision, message);
 }

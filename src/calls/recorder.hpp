@@ -43,24 +43,24 @@ public:
             barrier();
         }
         bind(index);
-        const uint32_t stepsPerPass = phase.stepsPerPass();
+        const uint32_t stepsPerRound = phase.stepsPerRound();
         for (uint32_t step = first; step < last; step++) {
-            const uint32_t pass = step / stepsPerPass;
-            const uint32_t stepOfPass = step % stepsPerPass;
-            if (stepOfPass == 0 && pass > 0 && (phase.barrierBefore || !phase.interleaved)) {
+            const uint32_t round = step / stepsPerRound;
+            const uint32_t stepOfRound = step % stepsPerRound;
+            if (stepOfRound == 0 && round > 0 && (phase.barrierBefore || !phase.interleaved)) {
                 barrier();
             }
-            const uint32_t firstOfPass = stepOfPass * phase.itemsPerStep;
-            params.first_item = pass * phase.itemsPerPass() + firstOfPass;
-            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerPass() - firstOfPass));
+            const uint32_t firstOfRound = stepOfRound * phase.itemsPerStep;
+            params.first_item = round * phase.itemsPerRound() + firstOfRound;
+            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerRound() - firstOfRound));
         }
     }
 
     // Records the phase that writes a call table. No barrier comes before it.
     void table(size_t index, std::span<const uint32_t> words, uint64_t tableAddress) const {
         bind(index);
-        for (uint32_t i = 0; i < tablePieces(words); i++) {
-            dispatch(tablePiece(words, tableAddress, i), 1);
+        for (uint32_t i = 0; i < tableBatches(words); i++) {
+            dispatch(tableBatch(words, tableAddress, i), 1);
         }
     }
 
@@ -72,25 +72,25 @@ public:
     }
 
     // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases,
-    // and for each pass of interleaved phases. Steps [first, last) are counted from the phase's first step.
+    // and for each round of interleaved phases. Steps [first, last) are counted from the phase's first step.
     template <typename Visit> void forEachPhase(uint32_t firstStep, uint32_t stepCount, const Visit& visit) const {
         const uint64_t end = uint64_t{firstStep} + stepCount;
-        uint64_t begin = 0; // of the steps of this turn of the phase
+        uint64_t begin = 0; // of the steps of this round of the phase
         size_t next = 0;
         for (size_t i = 0; i < phases_.size(); i = next) {
             next = i + 1;
             while (next < phases_.size() && phases_[next].interleaved) {
                 next++;
             }
-            const uint32_t turns = next - i > 1 ? phases_[i].passes : 1;
-            for (uint32_t turn = 0; turn < turns; turn++) {
+            const uint32_t rounds = next - i > 1 ? phases_[i].rounds : 1;
+            for (uint32_t round = 0; round < rounds; round++) {
                 for (size_t index = i; index < next; index++) {
-                    const uint64_t steps = phases_[index].steps() / turns;
+                    const uint64_t steps = phases_[index].steps() / rounds;
                     const uint64_t first = std::max<uint64_t>(firstStep, begin);
                     const uint64_t last = std::min(end, begin + steps);
                     if (first < last) {
-                        visit(index, static_cast<uint32_t>(turn * steps + first - begin),
-                              static_cast<uint32_t>(turn * steps + last - begin));
+                        visit(index, static_cast<uint32_t>(round * steps + first - begin),
+                              static_cast<uint32_t>(round * steps + last - begin));
                     }
                     begin += steps;
                 }

@@ -43,9 +43,9 @@ const char* vkfPathRuleString(VkfPathRule rule) {
     static constexpr Text texts[] = {
         {VKF_RULE_ASKED_FOR, "asked for"},
         {VKF_RULE_UNSUPPORTED, "unsupported"},
-        {VKF_RULE_WIDE_HEADS, "wide heads"},
+        {VKF_RULE_LATENT_HEADS, "latent heads"},
         {VKF_RULE_FEW_ROWS, "few query rows"},
-        {VKF_RULE_CROWDED, "many packed rows and keys"},
+        {VKF_RULE_MANY_ROWS_AND_KEYS, "many packed rows and keys"},
         {VKF_RULE_MANY_ROWS, "many query rows"},
         {VKF_RULE_CHIP, "slower on this chip"},
         {VKF_RULE_WHOLE_WORDS, "rows are not whole words"},

@@ -37,29 +37,30 @@ struct Matrix {
     }
 };
 
-std::array<Matrix, 3> matricesOf(const VkfMatrixLayout& given) {
-    return {{{"result", given.result, given.rows, given.columns, given.lanes},
-             {"left", given.left, given.rows, given.depth, given.lanes},
-             {"right", given.right, given.depth, given.columns, given.lanes}}};
+std::array<Matrix, 3> matricesOf(const VkfMatrixLayout& layout) {
+    return {{{"result", layout.result, layout.rows, layout.columns, layout.lanes},
+             {"left", layout.left, layout.rows, layout.depth, layout.lanes},
+             {"right", layout.right, layout.depth, layout.columns, layout.lanes}}};
 }
 
 bool isZero(const VkfMatrixPosition& position) { return position.row == 0 && position.column == 0; }
 
-VkfResult checkSizes(const VkfMatrixLayout& given, VkfMessage* message) {
-    if (given.type != VKF_TYPE_F16 && given.type != VKF_TYPE_BF16) {
+VkfResult checkSizes(const VkfMatrixLayout& layout, VkfMessage* message) {
+    if (layout.type != VKF_TYPE_F16 && layout.type != VKF_TYPE_BF16) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type is %d; it must be VKF_TYPE_F16 or VKF_TYPE_BF16",
-                    given.type);
+                    layout.type);
     }
-    if (given.rows == 0 || given.columns == 0 || given.depth == 0 || given.lanes == 0) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a product of %ux%ux%u in %u lanes does not exist", given.rows,
-                    given.columns, given.depth, given.lanes);
+    if (layout.rows == 0 || layout.columns == 0 || layout.depth == 0 || layout.lanes == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a product of %ux%ux%u in %u lanes does not exist",
+                    layout.rows, layout.columns, layout.depth, layout.lanes);
     }
-    if (std::any_of(std::begin(given.reserved), std::end(given.reserved), [](uint32_t field) { return field != 0; })) {
+    if (std::any_of(std::begin(layout.reserved), std::end(layout.reserved),
+                    [](uint32_t field) { return field != 0; })) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "reserved must be 0");
     }
-    if (!suitsKernels(given.lanes, given.rows, given.columns, given.depth)) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "kernels cannot use matrices of %ux%ux%u in %u lanes", given.rows,
-                    given.columns, given.depth, given.lanes);
+    if (!suitsKernels(layout.lanes, layout.rows, layout.columns, layout.depth)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "kernels cannot use matrices of %ux%ux%u in %u lanes", layout.rows,
+                    layout.columns, layout.depth, layout.lanes);
     }
     return VKF_SUCCESS;
 }
@@ -132,12 +133,12 @@ bool isAlike(const VkfElementLayout& a, const VkfElementLayout& b, bool transpos
            std::equal(std::begin(a.laneBits), std::end(a.laneBits), std::begin(b.laneBits), same);
 }
 
-VkfResult checkForm(const VkfMatrixLayout& given, VkfMessage* message) {
-    if (!hasFragmentRows(given.result)) {
+VkfResult checkForm(const VkfMatrixLayout& layout, VkfMessage* message) {
+    if (!hasFragmentRows(layout.result)) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "result: kernels need low bits of the element that choose a column, in rising order");
     }
-    if (given.columns == given.depth && !isAlike(given.result, given.left, false)) {
+    if (layout.columns == layout.depth && !isAlike(layout.result, layout.left, false)) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "left: kernels need left operands that are laid out like results");
     }
     return VKF_SUCCESS;
@@ -150,36 +151,36 @@ void copyPositions(const VkfMatrixPosition (&from)[VKF_MATRIX_POSITION_BITS], st
     });
 }
 
-// Whether the narrow shape is laid out like the full shape without the columns that it lacks.
-bool isNarrowed(const VkfMatrixLayout& full, const VkfMatrixLayout& narrow) {
-    const auto wideMatrices = matricesOf(full);
-    const auto narrowMatrices = matricesOf(narrow);
+// Whether the small shape is laid out like the full shape without the columns that it lacks.
+bool isSmallShapeOf(const VkfMatrixLayout& full, const VkfMatrixLayout& small) {
+    const auto fullMatrices = matricesOf(full);
+    const auto smallMatrices = matricesOf(small);
     for (const size_t i : {0U, 2U}) { // result, right operand
-        const Matrix& wide = wideMatrices[i];
+        const Matrix& fullMatrix = fullMatrices[i];
         for (uint32_t lane = 0; lane < full.lanes; lane++) {
             uint32_t next = 0;
-            for (uint32_t element = 0; element < wide.elements(); element++) {
-                const Position position = wide.positionOf(element, lane);
-                if (position.column < narrow.columns && narrowMatrices[i].positionOf(next++, lane) != position) {
+            for (uint32_t element = 0; element < fullMatrix.elements(); element++) {
+                const Position position = fullMatrix.positionOf(element, lane);
+                if (position.column < small.columns && smallMatrices[i].positionOf(next++, lane) != position) {
                     return false;
                 }
             }
         }
     }
-    return isAlike(full.left, narrow.left, false);
+    return isAlike(full.left, small.left, false);
 }
 
-bool isOfShape(const VkfMatrixLayout& given, const MatrixShape& shape) {
-    return shape.type == given.type && shape.rows == given.rows && shape.columns == given.columns &&
-           shape.depth == given.depth;
+bool isOfShape(const VkfMatrixLayout& layout, const MatrixShape& shape) {
+    return shape.type == layout.type && shape.rows == layout.rows && shape.columns == layout.columns &&
+           shape.depth == layout.depth;
 }
 
-// Chooses among the application's layouts of a type: the largest one that kernels can use, and the narrowest shape
-// beside it. Changes nothing if no layout is about the type.
-void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUse* use) {
+// Chooses among the application's layouts of a type: the largest one that kernels can use, and the shape with the
+// fewest columns beside it. Changes nothing if no layout is about the type.
+void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> layouts, MatrixUse* use) {
     MatrixLayout best;
     const VkfMatrixLayout* full = nullptr;
-    for (const VkfMatrixLayout& one : given) {
+    for (const VkfMatrixLayout& one : layouts) {
         if (one.type != type || one.columns != one.depth) {
             continue;
         }
@@ -190,11 +191,11 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUs
             full = &one;
         }
     }
-    for (const VkfMatrixLayout& one : given) {
-        const bool narrow = full != nullptr && one.type == type && one.rows == full->rows && one.depth == full->depth &&
-                            one.columns < best.fewestColumns();
-        if (narrow && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isNarrowed(*full, one)) {
-            best.narrowColumns = one.columns;
+    for (const VkfMatrixLayout& one : layouts) {
+        const bool isSmall = full != nullptr && one.type == type && one.rows == full->rows &&
+                             one.depth == full->depth && one.columns < best.fewestColumns();
+        if (isSmall && readMatrixLayout(one, nullptr, nullptr) == VKF_SUCCESS && isSmallShapeOf(*full, one)) {
+            best.smallShapeColumns = one.columns;
         }
     }
     if (use->fromApplication) {
@@ -204,39 +205,40 @@ void useLayoutsOf(VkfType type, std::span<const VkfMatrixLayout> given, MatrixUs
 
 } // namespace
 
-VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, VkfMessage* message) {
-    VkfResult result = checkSizes(given, message);
-    for (const Matrix& matrix : matricesOf(given)) {
+VkfResult readMatrixLayout(const VkfMatrixLayout& from, MatrixLayout* layout, VkfMessage* message) {
+    VkfResult result = checkSizes(from, message);
+    for (const Matrix& matrix : matricesOf(from)) {
         result = result == VKF_SUCCESS ? checkBits(matrix, message) : result;
         result = result == VKF_SUCCESS ? checkPermutation(matrix, message) : result;
     }
-    result = result == VKF_SUCCESS ? checkForm(given, message) : result;
+    result = result == VKF_SUCCESS ? checkForm(from, message) : result;
     if (result == VKF_SUCCESS && layout != nullptr) {
-        *layout = {
-            given.rows, given.columns, given.depth, given.lanes, {}, {}, false, isAlike(given.left, given.right, true)};
-        copyPositions(given.result.elementBits, &layout->elementBits);
-        copyPositions(given.result.laneBits, &layout->laneBits);
+        *layout = {from.rows, from.columns, from.depth, from.lanes,
+                   {},        {},           false,      isAlike(from.left, from.right, true)};
+        copyPositions(from.result.elementBits, &layout->elementBits);
+        copyPositions(from.result.laneBits, &layout->laneBits);
     }
     return result;
 }
 
-VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> given, Caps* caps, VkfMessage* message) {
-    for (size_t i = 0; i < given.size(); i++) {
+VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> layouts, Caps* caps, VkfMessage* message) {
+    for (size_t i = 0; i < layouts.size(); i++) {
         VkfMessage detail{};
-        if (readMatrixLayout(given[i], nullptr, &detail) == VKF_ERROR_INVALID_ARGUMENT) {
+        if (readMatrixLayout(layouts[i], nullptr, &detail) == VKF_ERROR_INVALID_ARGUMENT) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "matrixLayouts[%zu]: %s", i, detail.text);
         }
-        const bool exists = given[i].lanes == caps->subgroupSize &&
+        const bool exists = layouts[i].lanes == caps->subgroupSize &&
                             std::any_of(caps->matrixShapes.begin(), caps->matrixShapes.end(),
-                                        [&](const MatrixShape& shape) { return isOfShape(given[i], shape); });
+                                        [&](const MatrixShape& shape) { return isOfShape(layouts[i], shape); });
         if (!exists) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                         "matrixLayouts[%zu]: this device multiplies no %s matrices of %ux%ux%u in subgroups of %u", i,
-                        vkfTypeName(given[i].type), given[i].rows, given[i].columns, given[i].depth, given[i].lanes);
+                        vkfTypeName(layouts[i].type), layouts[i].rows, layouts[i].columns, layouts[i].depth,
+                        layouts[i].lanes);
         }
     }
-    useLayoutsOf(VKF_TYPE_F16, given, &caps->f16Matrix);
-    useLayoutsOf(VKF_TYPE_BF16, given, &caps->bf16Matrix);
+    useLayoutsOf(VKF_TYPE_F16, layouts, &caps->f16Matrix);
+    useLayoutsOf(VKF_TYPE_BF16, layouts, &caps->bf16Matrix);
     return VKF_SUCCESS;
 }
 

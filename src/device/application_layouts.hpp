@@ -14,10 +14,10 @@
 namespace vkf {
 
 // Checks a layout as vkfCheckMatrixLayout says. Fills *layout, unless null, if kernels can use the layout.
-VkfResult readMatrixLayout(const VkfMatrixLayout& given, MatrixLayout* layout, VkfMessage* message);
+VkfResult readMatrixLayout(const VkfMatrixLayout& from, MatrixLayout* layout, VkfMessage* message);
 
 // Replaces the library's layouts by those of the application, as VkfContextCreateInfo::matrixLayouts says. Fails for a
 // layout that no device can have, and for a shape that this device lacks.
-VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> given, Caps* caps, VkfMessage* message);
+VkfResult useMatrixLayouts(std::span<const VkfMatrixLayout> layouts, Caps* caps, VkfMessage* message);
 
 } // namespace vkf

@@ -175,11 +175,12 @@ MatrixUse matrixUseOf(VkfType type, const Caps& caps) {
             larger(use.viaShared, viaSharedMatrixLayout(caps.subgroupSize, shape.rows, shape.columns, shape.depth));
     }
     const MatrixLayout& known = use.known;
-    const bool narrow = std::any_of(caps.matrixShapes.begin(), caps.matrixShapes.end(), [&](const MatrixShape& shape) {
-        return shape.type == type && shape.rows == known.rows && shape.columns == known.narrowColumns &&
-               shape.depth == known.depth;
-    });
-    use.known.narrowColumns = narrow ? known.narrowColumns : 0;
+    const bool hasSmallShape =
+        std::any_of(caps.matrixShapes.begin(), caps.matrixShapes.end(), [&](const MatrixShape& shape) {
+            return shape.type == type && shape.rows == known.rows && shape.columns == known.smallShapeColumns &&
+                   shape.depth == known.depth;
+        });
+    use.known.smallShapeColumns = hasSmallShape ? known.smallShapeColumns : 0;
     return use;
 }
 

@@ -14,7 +14,8 @@ constexpr std::array registerCandidates = {
     CoopmatCandidate{4, 2, 4, 64},
     // Twice as many workgroups: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     CoopmatCandidate{4, 1, 4, 64},
-    // Windows of few keys, and causal masks over fewKeysOfTriangle: fewer tiles are partial than with 256 rows. 8192
+    // Windows of few keys, and causal masks over maxKeysOfSmallCausalTiles: fewer tiles are partial than with 256 rows.
+    // 8192
     // rows with a window of 1024 keys, D = 128, take 295 us, and 323 with the next tile. This one also serves blocks
     // that are smaller than the next one.
     CoopmatCandidate{8, 1, 4, 128, 1536},
@@ -64,8 +65,8 @@ constexpr Chip::Coopmat coopmatWith(std::span<const CoopmatCandidate> viaShared)
 
 constexpr Chip h200 = {.path = {}, .coopmat = coopmatWith(viaSharedCandidates)};
 
-// The software driver llvmpipe has no matrix units, so that the portable kernels are faster there. The map's numbers
-// are those of a few cores.
+// The software driver llvmpipe has no matrix units, so that kernels of plain arithmetic are faster there. The map's
+// numbers are those of a few cores.
 constexpr Chip llvmpipe = {.path = {.avoidsMatrices = true, .avoidsBackwardMatrices = true},
                            .coopmat = coopmatWith(viaSharedCandidates),
                            .tileMap = {20e9, 10e9, 12e-6}};
@@ -87,14 +88,14 @@ constexpr Chip llvmpipe = {.path = {.avoidsMatrices = true, .avoidsBackwardMatri
 // matrices in registers (docs/portability.md).
 constexpr Chip amd = {.path = {.avoidsBf16x3 = true, .avoidsBackwardMatrices = true},
                       .coopmat = coopmatWith(amdCandidates),
-                      .spills = {.mostScalar = 190,
-                                 .mostCoopmat = 152,
-                                 .mostCoopmatLoop = 188,
-                                 .mostCoopmatLoopWithBias = 172,
-                                 .mostCoopmatGathering = 90,
-                                 .mostDecode = 136,
-                                 .mostDecodeOutput = 64,
-                                 .mostLatent = 180}};
+                      .spills = {.maxScalar = 190,
+                                 .maxCoopmat = 152,
+                                 .maxCoopmatLoop = 188,
+                                 .maxCoopmatLoopWithBias = 172,
+                                 .maxCoopmatGathering = 90,
+                                 .maxDecode = 136,
+                                 .maxDecodeOutput = 64,
+                                 .maxLatent = 180}};
 
 } // namespace
 

@@ -19,10 +19,10 @@ inline constexpr uint64_t multiprocessors = 132;
 // A tile before matrix shape and head dimensions are known. lab/log-0.4.md has the measurements.
 struct CoopmatCandidate {
     uint32_t subgroups;
-    uint32_t rowTiles;
-    uint32_t keyTiles;
-    uint32_t mostDim;            // of q and v, whichever is larger
-    uint32_t mostMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
+    uint32_t rowMatrices;       // of a subgroup
+    uint32_t keyUnits;          // as in CoopmatTile
+    uint32_t maxDim;            // of q and v, whichever is larger
+    uint32_t maxMaskedKeys = 0; // if not 0, for masked problems of at most as many keys, and for block masks
 };
 
 struct Chip {
@@ -31,18 +31,18 @@ struct Chip {
         bool avoidsMatrices = false;         // path coopmat is slower than path scalar
         bool avoidsBf16x3 = false;           // for fp32 numbers as bf16x3
         bool avoidsBackwardMatrices = false; // in the backward pass
-        // The default path is decode up to mostDecodeRows query rows. But path coopmat, where it can run, takes
-        // problems with more than mostPackedDecodeRows packed rows and at least fewKeys keys in all KV heads. Path
-        // decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
+        // The default path is decode up to maxDecodeRows query rows. But path coopmat, where it can run, takes
+        // problems with more than maxPackedDecodeRows packed rows and at least minCoopmatKeys keys in all KV heads.
+        // Path decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
         // heads in us:
         //
         //     packed rows   keys   decode   coopmat
         //              64   1024     15.6      18.4
         //              64   4096       71        50
         //              32    any   about the same
-        uint32_t mostDecodeRows = 16;
-        uint64_t mostPackedDecodeRows = 32;
-        uint64_t fewKeys = 16384;
+        uint32_t maxDecodeRows = 16;
+        uint64_t maxPackedDecodeRows = 32;
+        uint64_t minCoopmatKeys = 16384;
     };
 
     // Path coopmat.
@@ -51,20 +51,20 @@ struct Chip {
         std::span<const CoopmatCandidate> viaSharedCandidates; // elements pass through shared memory
         std::span<const CoopmatCandidate> bf16x3Candidates;    // fp32 numbers as bf16x3
         // With fewer subgroups a smaller tile is faster: eight subgroups for a little less than all multiprocessors.
-        uint32_t fewSubgroups = 960;
+        uint32_t minSubgroups = 960;
         // Enough workgroups of four subgroups with 16 rows each where keys are not split. One sequence of 512 rows, 16
         // heads, D = 128, takes 20.8 us in 128 of them, causal 22.3. In two splits of larger tiles it takes 22.3 us. In
         // smaller tiles, causal, it takes 38.5 us.
-        uint64_t fewSmallWorkgroups = 120;
+        uint64_t enoughSmallWorkgroups = 120;
         // The bias of the next tile counts: 8192 rows of 16 heads with a bias take 2.2 ms with 16 rows a subgroup, 2.9
         // with 32.
-        uint32_t mostRegisters = 232;
-        // Tiles that need more registers keep the last depths of q in shared memory. D = 128 with 32 rows a subgroup
+        uint32_t maxRegisters = 232;
+        // Tiles that need more registers keep the last slices of q in shared memory. D = 128 with 32 rows a subgroup
         // needs 224, D = 256 with 16 rows needs 208.
-        uint32_t crowdedRegisters = 200;
-        // As many depths as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
+        uint32_t registersBeforeSharingQ = 200;
+        // As many slices as free this number of registers. With D = 128 these are 2 of 8. 16384 rows in all take 257,
         // 775 and 2880 us with 512, 2048 and 8192 keys, and 264, 817 and 3010 with all of q in registers. With one
-        // depth they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
+        // slice they take 264, 826 and 3100, with three 270, 833 and 3080. With D = 256 these are 3 of 16: 301, 986 and
         // 3750 instead of 313, 1030 and 3890.
         uint32_t freedRegisters = 12;
         // Smaller workgroups load too little at a time, however few the rows are.
@@ -79,21 +79,21 @@ struct Chip {
         uint64_t moreThanOneWave = manyWorkgroups + 1;
         // Under a causal mask, tiles of 256 rows are slower than smaller ones with 512 keys, and faster with more.
         // 16384 rows in all, D = 128, take 234 us instead of 224 with 512 keys, and 324 instead of 336 with 1024.
-        uint32_t fewKeysOfTriangle = 768;
-        // Splits of fewer keys cost more in beginning, end and merge than they gain.
-        uint32_t leastSplitKeys = 256;
+        uint32_t maxKeysOfSmallCausalTiles = 768;
+        // Splits of fewer keys cost more in prologue, epilogue and merge than they gain.
+        uint32_t minSplitKeys = 256;
         // A cache has at least this many keys for each row. Large tiles of split keys are faster there. 512 rows of 32
         // query heads, 8 KV heads, D = 128, with 16384 keys: 413 us, small tiles 457. With 4096 keys: 126 and 120. With
         // 4096 keys where k and v are q4_0: 159 and 172, because each tile of rows decodes their elements again.
         uint32_t cacheKeys = 8;
-        uint32_t leastSplitKeysOfLargeHeads = 128;
+        uint32_t minSplitKeysOfLargeHeads = 128;
         // Under a causal mask, large heads are split until there are this many workgroups, because the longest takes
         // twice the mean. 2048 rows of 8 heads, D = 256: 138 us in 128 workgroups, 104 in 256. 12 heads: 141 us in 192,
         // 161 in 384.
         uint64_t balancedWorkgroups = 160;
         // Each of these splits has this many keys. 1024 rows of 16 heads take 76.7 us in 128 workgroups, 80.1 in 256.
-        uint32_t leastBalancedSplitKeys = 640;
-        uint32_t mostSmallDim = 128;
+        uint32_t minBalancedSplitKeys = 640;
+        uint32_t maxSmallDim = 128;
     };
 
     // Key splits of path scalar.
@@ -102,12 +102,12 @@ struct Chip {
         // 2048 rows (lab/log-0.4.md): a tile of 64 rows and keys of D = 128 takes 14 us alone on a multiprocessor, and
         // 20 us next to another workgroup.
         double operationsOfMultiprocessor = 2.1e5; // in one microsecond
-        double aloneTakes = 1.4;                   // times a workgroup's share of a full multiprocessor
-        double beginningAndEnd = 5;                // of a workgroup
+        double aloneFactor = 1.4;                  // times a workgroup's share of a full multiprocessor
+        double prologueAndEpilogue = 5;            // of a workgroup
         double merge = 5;
         double partialResultBytes = 3e6; // written or read in one microsecond
         double worthIt = 0.9;            // of the time with fewer splits
-        uint32_t leastSplitKeys = 64;
+        uint32_t minSplitKeys = 64;
         uint64_t enoughWaves = 8; // limits the scratch memory
     };
 
@@ -127,9 +127,9 @@ struct Chip {
 
     // Path decode on cooperative matrices.
     struct DecodeMatrix {
-        // A matrix costs the same for one row as for sixteen. One row is what plain arithmetic does best. Matrices are
-        // faster from four rows on, where plain arithmetic takes four instructions for each element.
-        uint64_t mostPlainRows = 1;
+        // A matrix costs the same for one row as for sixteen. Plain arithmetic takes an instruction for each row and
+        // element, so that it is best for one row.
+        uint64_t maxPlainRows = 1;
         uint32_t usualSubgroups = 4; // of a workgroup, unless the rows need more
         // With many keys for each multiprocessor, one workgroup of eight subgroups has half as many partial results to
         // merge as two of four. 65536 keys take 66.3 us instead of 66.9, eight sequences of 65536 keys 480 instead of
@@ -139,7 +139,7 @@ struct Chip {
         uint64_t manyKeys = 2048; // of all KV heads, for each multiprocessor
         // Two columns of each key pay from here on. With 64 columns, 65536 keys of q8_0 take 35.4 us instead of 37.3,
         // but 4096 keys take 10.6 instead of 9.9.
-        uint32_t leastDimOfTwoColumns = 128;
+        uint32_t minDimOfTwoColumns = 128;
     };
 
     // Merges of partial results.
@@ -149,9 +149,9 @@ struct Chip {
         // less with 512 invocations. Two rows in a workgroup of 256 invocations take 0.1 us more than one row in 128.
         // See lab/log-0.4.md, "The merge".
         uint32_t usualAtOnce = 4;
-        uint32_t mostAtOnce = 8;
+        uint32_t maxAtOnce = 8;
         uint32_t usualInvocations = 128;
-        uint32_t mostInvocations = 256;
+        uint32_t maxInvocations = 256;
     };
 
     // What a map of a bias costs and saves (planning/decide/tile_map.cpp). For instance, 8192 rows and keys of 16 heads
@@ -162,27 +162,27 @@ struct Chip {
         double operations = 300e12; // of attention, a second
         double bytes = 4e12;        // of a bias that the map reads, a second
         double fixed = 35e-6;       // seconds of any map: dispatches, and workgroups that wait for memory
-        double savedShare = 0.5;    // of the time of attention, by a causal mask
+        double savedFraction = 0.5; // of the time of attention, by a causal mask
     };
 
-    struct HeadsInTurn {
+    struct InterleavedHeads {
         // Heads that take turns read their k and v at the same time. More than 16 heads gain nothing. With 16 heads and
         // tiles of 256 rows, the multiprocessors of an H200 are equally busy within 3 %, for any N from 1024.
-        uint64_t mostHeads = 16;
+        uint64_t maxHeads = 16;
         uint64_t cacheBytes = uint64_t{32} << 20; // for k and v of all heads that take turns
     };
 
     // The most registers of a tile that the compiler holds without spills, as tiles/amd/registers.hpp counts them.
     // Compilers without an entry follow the counts of the tiles themselves.
     struct Spills {
-        uint32_t mostScalar = UINT32_MAX;
-        uint32_t mostCoopmat = UINT32_MAX;
-        uint32_t mostCoopmatLoop = UINT32_MAX;
-        uint32_t mostCoopmatLoopWithBias = UINT32_MAX;
-        uint32_t mostCoopmatGathering = UINT32_MAX;
-        uint32_t mostDecode = UINT32_MAX;
-        uint32_t mostDecodeOutput = UINT32_MAX;
-        uint32_t mostLatent = UINT32_MAX;
+        uint32_t maxScalar = UINT32_MAX;
+        uint32_t maxCoopmat = UINT32_MAX;
+        uint32_t maxCoopmatLoop = UINT32_MAX;
+        uint32_t maxCoopmatLoopWithBias = UINT32_MAX;
+        uint32_t maxCoopmatGathering = UINT32_MAX;
+        uint32_t maxDecode = UINT32_MAX;
+        uint32_t maxDecodeOutput = UINT32_MAX;
+        uint32_t maxLatent = UINT32_MAX;
     };
 
     Path path;
@@ -192,7 +192,7 @@ struct Chip {
     DecodeMatrix decodeMatrix;
     Merge merge;
     TileMap tileMap;
-    HeadsInTurn headsInTurn;
+    InterleavedHeads interleavedHeads;
     Spills spills;
 };
 

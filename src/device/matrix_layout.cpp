@@ -65,16 +65,16 @@ bool MatrixLayout::fillsFromRegisters() const {
         return false;
     }
     const bool inPairs = elementBits[0].row + elementBits[0].column == 1;
-    const uint32_t narrowElements = fragmentRowElements() * fewestColumns() / columns;
-    if (!inPairs || narrowElements == 0) {
+    const uint32_t smallShapeElements = fragmentRowElements() * fewestColumns() / columns;
+    if (!inPairs || smallShapeElements == 0) {
         return false;
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         for (uint32_t element = 0; element < elements(); element++) {
             const Position position = positionOf(element, lane);
-            const bool narrow = element % fragmentRowElements() < narrowElements;
+            const bool inSmallShape = element % fragmentRowElements() < smallShapeElements;
             if (position.row != lane / depthLanes + element / fragmentRowElements() * (lanes / depthLanes) ||
-                (narrow && position.column >= fewestColumns())) {
+                (inSmallShape && position.column >= fewestColumns())) {
                 return false;
             }
         }
@@ -90,11 +90,11 @@ const MatrixLayout& larger(const MatrixLayout& a, const MatrixLayout& b) {
 // A row or column number has four bits.
 bool suitsKernels(uint32_t lanes, uint32_t rows, uint32_t columns, uint32_t depth) {
     constexpr uint32_t wordElements = 8;
-    constexpr uint32_t mostLanes = 64;
-    constexpr uint32_t mostRows = 16;
+    constexpr uint32_t maxLanes = 64;
+    constexpr uint32_t maxRows = 16;
     const bool powersOfTwo = std::has_single_bit(lanes) && std::has_single_bit(rows) && std::has_single_bit(columns) &&
                              std::has_single_bit(depth);
-    return powersOfTwo && lanes <= mostLanes && rows <= mostRows && columns >= wordElements && columns <= mostRows &&
+    return powersOfTwo && lanes <= maxLanes && rows <= maxRows && columns >= wordElements && columns <= maxRows &&
            depth >= wordElements && rows * columns >= 4 * lanes && rows * columns <= 16 * lanes &&
            rows * depth >= 2 * lanes;
 }

@@ -30,11 +30,11 @@ struct MatrixLayout {
     std::array<Position, 4> elementBits{}; // unused ones 0
     std::array<Position, 6> laneBits{};
     bool viaShared = false;       // the layout of the library: elements pass through shared memory
-    bool rightTransposed = false; // right operands are laid out like left operands, rows and columns viaShared
+    bool rightTransposed = false; // right operands are laid out like left operands with rows and columns exchanged
     // The device also has a shape with fewer columns: this many. Its results and right operands are laid out like those
-    // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no
-    // narrow shape.
-    uint32_t narrowColumns = 0;
+    // of the full shape. Elements whose column is too large are left out, and the others keep their order. 0 = no such
+    // shape.
+    uint32_t smallShapeColumns = 0;
 
     uint32_t elements() const { return rows * columns / lanes; }
     // Consecutive elements of an invocation that lie in one row.
@@ -44,10 +44,10 @@ struct MatrixLayout {
     Position positionOf(uint32_t element, uint32_t lane) const;
     // Whether elements 2i and 2i + 1 of an invocation are in columns 2j and 2j + 1 of a row.
     bool pairsInLane() const { return elementBits[0] == Position{0, 1}; }
-    uint32_t fewestColumns() const { return narrowColumns != 0 ? narrowColumns : columns; }
-    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn narrow results into
-    // operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose the
-    // column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
+    uint32_t fewestColumns() const { return smallShapeColumns != 0 ? smallShapeColumns : columns; }
+    // Whether shaders/decode_matrix/tile.glsl can fill operands from registers, and turn results with fewer columns
+    // into operands. For this, matrices are square and in the driver's layout. The low bits of lane and element choose
+    // the column. The low bits of the row come from the lane. Elements 0 and 1 are neighbours.
     bool fillsFromRegisters() const;
 
     bool operator==(const MatrixLayout&) const = default;

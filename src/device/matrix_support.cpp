@@ -9,7 +9,7 @@ namespace vkf {
 namespace {
 
 // q as bf16x3 takes three registers for every two columns.
-constexpr uint32_t mostBf16x3Dim = 128;
+constexpr uint32_t maxBf16x3Dim = 128;
 
 struct Lack {
     bool applies;
@@ -71,7 +71,7 @@ const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
         return whyNot;
     }
     return firstOf(std::array{
-        Lack{std::max(p.headDim, p.valueDim) > mostBf16x3Dim,
+        Lack{std::max(p.headDim, p.valueDim) > maxBf16x3Dim,
              "headDim and valueDim must be at most 128 if q, k and v are f32"},
         Lack{has(p, VKF_USE_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
         Lack{coopmatMatrices(caps, p).viaShared,

@@ -26,8 +26,8 @@ bool wants(const VkfBackwardProblem& problem, VkfGradientBits gradient) {
 // The layout of dbias. Dimensions that share elements have one entry.
 VkfTensorLayout biasLayout(const VkfBackwardProblem& problem) {
     const VkfProblem& p = *problem.forward;
-    const auto differing = [](uint64_t stride, uint32_t given, uint32_t count) {
-        return stride == 0 ? 1 : given != 0 ? std::min(given, count) : count;
+    const auto differing = [](uint64_t stride, uint32_t requested, uint32_t count) {
+        return stride == 0 ? 1 : requested != 0 ? std::min(requested, count) : count;
     };
     VkfTensorLayout layout{};
     layout.type = problem.dbiasType;

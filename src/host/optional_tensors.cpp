@@ -11,7 +11,8 @@ template <auto field> void* to(const T& tensors) { return tensors.*field; }
 
 #define VKF_INPUT_ROW(NAME, member) {VKF_ARRAY_##NAME, #member, &VkfBindings::member, from<&T::member>, nullptr},
 #define VKF_OUTPUT_ROW(NAME, member) {VKF_ARRAY_##NAME, #member, &VkfBindings::member, nullptr, to<&T::member>},
-constexpr OptionalTensor rows[] = {VKF_ATTENTION_INPUTS(VKF_INPUT_ROW) VKF_ATTENTION_OUTPUTS(VKF_OUTPUT_ROW)};
+constexpr OptionalTensor rows[] = {VKF_FOR_EACH_OPTIONAL_INPUT(VKF_INPUT_ROW)
+                                       VKF_FOR_EACH_OPTIONAL_OUTPUT(VKF_OUTPUT_ROW)};
 #undef VKF_INPUT_ROW
 #undef VKF_OUTPUT_ROW
 

@@ -17,7 +17,7 @@ std::string secondsText(double seconds) {
 }
 
 // Waits after which a wait that fails each time is given up.
-constexpr int mostWaits = 4;
+constexpr int maxWaits = 4;
 
 // Returns the handle that create(&handle) makes. A call that fails leaves an undefined handle, which must not reach the
 // members that destroy() looks at.
@@ -139,7 +139,7 @@ void Submitter::wait() {
     VkResult result = VK_ERROR_UNKNOWN;
     // The submission runs on after a wait that failed, and may still use all its memory. So this function ends only
     // when the submission has finished, or when the device counts as lost.
-    for (int i = 0; i < mostWaits && result != VK_SUCCESS && result != VK_TIMEOUT && result != VK_ERROR_DEVICE_LOST;
+    for (int i = 0; i < maxWaits && result != VK_SUCCESS && result != VK_TIMEOUT && result != VK_ERROR_DEVICE_LOST;
          i++) {
         result = vk_.WaitForFences(device_.handle(), 1, &fence_, VK_TRUE, nanoseconds);
     }

@@ -46,15 +46,15 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
     return address;
 }
 
-uint32_t tablePieces(std::span<const uint32_t> words) {
-    return static_cast<uint32_t>((words.size() + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS);
+uint32_t tableBatches(std::span<const uint32_t> words) {
+    return static_cast<uint32_t>((words.size() + VKF_TABLE_BATCH_WORDS - 1) / VKF_TABLE_BATCH_WORDS);
 }
 
-shared::TablePiece tablePiece(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t piece) {
-    const size_t first = size_t{piece} * VKF_TABLE_PIECE_WORDS;
-    shared::TablePiece params{};
+shared::TableBatch tableBatch(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t batch) {
+    const size_t first = size_t{batch} * VKF_TABLE_BATCH_WORDS;
+    shared::TableBatch params{};
     params.to = tableAddress + first * sizeof(uint32_t);
-    params.count = static_cast<uint32_t>(std::min<size_t>(words.size() - first, VKF_TABLE_PIECE_WORDS));
+    params.count = static_cast<uint32_t>(std::min<size_t>(words.size() - first, VKF_TABLE_BATCH_WORDS));
     std::memcpy(params.word, words.subspan(first).data(), params.count * sizeof(uint32_t));
     return params;
 }

@@ -18,18 +18,18 @@ Phase tablePhase();
 // Fills in the strides, in bits, and the repeats of the optional inputs that broadcast.
 void addStrides(const VkfProblem& problem, shared::CallTable* table);
 
-// Returns the address for the extra extraSlot of the push constants: the address of the table, or of the only optional
+// Returns the address for the extra slot of the push constants: the address of the table, or of the only optional
 // input. `extraSlot` is VKF_EXTRA_SLOT_HAS_*.
 uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, uint64_t tableAddress);
 
-// The words of a table that write_table.comp writes.
+// The uint32 words of a table that write_table.comp writes.
 template <typename Table> std::span<const uint32_t> wordsOf(const Table& table) {
     static_assert(sizeof table % sizeof(uint32_t) == 0);
     return {reinterpret_cast<const uint32_t*>(&table), sizeof table / sizeof(uint32_t)};
 }
 
-// A table is written in pieces, one dispatch for each. tablePiece returns the push constants for one piece.
-uint32_t tablePieces(std::span<const uint32_t> words);
-shared::TablePiece tablePiece(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t piece);
+// A table is written in batches of words, one dispatch for each. tableBatch returns the push constants for one batch.
+uint32_t tableBatches(std::span<const uint32_t> words);
+shared::TableBatch tableBatch(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t batch);
 
 } // namespace vkf

@@ -11,7 +11,7 @@
 
 namespace vkf {
 
-// Refuses more than mostCount rows, over all heads, sequences and key splits.
+// Refuses more than maxCount rows, over all heads, sequences and key splits.
 VkfResult checkRowCount(const CheckedProblem& problem, uint32_t splits, VkfMessage* message);
 
 // Work items of one phase.

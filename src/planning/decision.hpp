@@ -11,7 +11,7 @@
 
 #include "device/matrix_layout.hpp"
 #include "pipelines/variant.hpp"
-#include "planning/path_verdict.hpp"
+#include "planning/path_decision.hpp"
 #include "planning/phase.hpp"
 #include "problem/problem.hpp"
 #include "tiles/scalar_tile.hpp"
@@ -44,9 +44,9 @@ struct BiasMaskTile {
     uint32_t rows = 0;
     uint32_t keys = 0;
     uint32_t workgroupSize = 0;
-    uint32_t rowTiles = 0;     // of a subgroup, in matrices
-    uint32_t keyMatrices = 0;  // in the keys of the tile
-    uint32_t sharedDepths = 0; // depths of q in shared memory
+    uint32_t rowMatrices = 0;   // matrices of rows that a subgroup owns
+    uint32_t keyMatrices = 0;   // in the keys of the tile
+    uint32_t sharedQSlices = 0; // slices of q in shared memory
     bool outputWords = false;
 };
 
@@ -71,7 +71,7 @@ struct StandardKernels {
 
 struct Decision {
     VkfPath path{};
-    PathVerdicts pathVerdicts; // on every path
+    PathDecisions pathDecisions; // on every path
     TileShape tile;
     std::string tileText; // tile and key splits in the spelling of tuning data
     bool tuned = false;   // the tuning data chose tile and key splits
@@ -83,7 +83,7 @@ struct Decision {
     std::optional<ScalarTile> fallback;      // of the kernel that repeats a call whose numbers have no parts
     uint32_t splits = 1;                     // key splits
     uint32_t packedHeads = 1;                // query heads whose rows share tiles
-    uint32_t headsInTurn = 1;                // heads whose workgroups take turns with their tiles
+    uint32_t interleavedHeads = 1;           // heads whose workgroups take turns with their tiles
     MatrixLayout matrix;                     // empty without cooperative matrices
     VkfType matrixElements = VKF_TYPE_F32;   // the 16-bit type of cooperative matrices; f32 = none
     VkfType productType = VKF_TYPE_F32;      // the type of products: of p, and of an fp32 q

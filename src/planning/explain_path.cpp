@@ -25,23 +25,23 @@ VkfResult planOn(const TunedDevice& device, const CheckedBackward& backward, Vkf
 }
 
 template <typename Problem, typename Plan>
-PathVerdict explain(const TunedDevice& device, const Problem& problem, const Plan& plan, VkfPath path) {
+PathDecision explain(const TunedDevice& device, const Problem& problem, const Plan& plan, VkfPath path) {
     VkfMessage message{};
     if (path != plan.path && planOn(device, problem, path, &message) != VKF_SUCCESS) {
         return {path, VKF_RULE_UNSUPPORTED, message.text};
     }
-    return *verdictOn(plan.pathVerdicts, path);
+    return *decisionOn(plan.pathDecisions, path);
 }
 
 } // namespace
 
-PathVerdict explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
-                        VkfPath path) {
+PathDecision explainPath(const TunedDevice& device, const CheckedProblem& problem, const AttentionPlan& plan,
+                         VkfPath path) {
     return explain(device, problem, plan, path);
 }
 
-PathVerdict explainPath(const TunedDevice& device, const CheckedBackward& backward, const BackwardPlan& plan,
-                        VkfPath path) {
+PathDecision explainPath(const TunedDevice& device, const CheckedBackward& backward, const BackwardPlan& plan,
+                         VkfPath path) {
     return explain(device, backward, plan, path);
 }
 

@@ -166,9 +166,9 @@ Constants tileConstants(const DecodeTile& tile) {
 Constants tileConstants(const CoopmatTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_KEY_TILES] = tile.keyMatrices();
-    c[VKF_ID_SHARED_DEPTHS] = tile.sharedDepths;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
+    c[VKF_ID_KEY_MATRICES] = tile.keyMatrices();
+    c[VKF_ID_SHARED_Q_SLICES] = tile.sharedQSlices;
     setLayout(tile.layout, c);
     return c;
 }
@@ -177,8 +177,8 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
-    c[VKF_ID_LANE_QUERY_ROWS] = tile.laneQueryRows;
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_LANE_ROWS] = tile.laneRows;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
     c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;
     c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
@@ -190,7 +190,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
 Constants tileConstants(const LatentTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
     c[VKF_ID_LATENT_KEY_MATRICES] = tile.keyMatrices;
     setLayout(tile.layout, c);
     return c;
@@ -203,8 +203,8 @@ Constants tileConstants(const ProductTile& tile) {
     c[VKF_ID_MATRIX_ROWS] = tile.layout.rows;
     c[VKF_ID_MATRIX_COLUMNS] = tile.layout.columns;
     c[VKF_ID_MATRIX_DEPTH] = tile.layout.depth;
-    c[VKF_ID_ROW_TILES] = tile.rowTiles;
-    c[VKF_ID_KEY_TILES] = tile.keyTiles;
+    c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
+    c[VKF_ID_KEY_MATRICES] = tile.keyMatrices;
     c[VKF_ID_FRAGMENT_ROW_ELEMENTS] = tile.layout.fragmentRowElements();
     c[VKF_ID_STEP_DIM] = tile.step() / 4;
     c[VKF_ID_STEP_KEYS] = tile.step();
@@ -237,7 +237,7 @@ Constants tileConstants(const BackwardMatrixTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
-    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_OWNED_MATRICES] = tile.ownedMatrices;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_TWO_STAGES] = tile.twoStages ? 1 : 0;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
@@ -249,7 +249,7 @@ Constants tileConstants(const BackwardSumTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
     c[VKF_ID_OWNER] = static_cast<uint32_t>(tile.owner);
-    c[VKF_ID_OWNED_TILES] = tile.ownedTiles;
+    c[VKF_ID_OWNED_MATRICES] = tile.ownedMatrices;
     c[VKF_ID_VISITED_STEPS] = tile.steps;
     c[VKF_ID_DEPTH_SUBGROUPS] = tile.depthSubgroups;
     setLayout(tile.layout, c);
@@ -276,7 +276,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_STRIDE_SHIFT] = shift;
     c[VKF_ID_KEY_SPLITS] = 1;
     c[VKF_ID_PACKED_HEADS] = std::max(ofTile[VKF_ID_PACKED_HEADS], 1U);
-    c[VKF_ID_HEADS_IN_TURN] = 1;
+    c[VKF_ID_INTERLEAVED_HEADS] = 1;
     c[VKF_ID_MAP_ROW_TILES] = 1;
     if (has(p, VKF_USE_BLOCK_MASK)) {
         c[VKF_ID_MASK_BLOCK] = p.blockMask.blockSize;
@@ -290,7 +290,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     }
     c[VKF_ID_ALIBI] = !has(p, VKF_USE_ALIBI)         ? VKF_ALIBI_NONE
                       : has(p, VKF_USE_ALIBI_SLOPES) ? VKF_ALIBI_CUSTOM
-                                                     : VKF_ALIBI_USUAL;
+                                                     : VKF_ALIBI_STANDARD;
     c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
     c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();

@@ -6,14 +6,14 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t mostWorkgroups = 65535; // of one dispatch, on every device
+constexpr uint32_t maxWorkgroups = 65535; // of one dispatch, on every device
 
 } // namespace
 
 Phase sequenceListPhase(const VkfProblem& problem) {
     Phase list;
     list.variant.kernel = Kernel::listSequences;
-    list.items = std::min(problem.batch, mostWorkgroups);
+    list.items = std::min(problem.batch, maxWorkgroups);
     list.itemsPerStep = list.items;
     return list;
 }

@@ -37,28 +37,28 @@ enum class Operand : uint32_t {
 };
 inline constexpr size_t operandCount = 17;
 
-// One kernel over a range of work items. The items are divided into passes of equal size, and a pass into steps of at
-// most itemsPerStep items. A barrier stands before each pass.
+// One kernel over a range of work items. The items are divided into rounds of equal size, and a round into steps of at
+// most itemsPerStep items. A barrier stands before each round.
 struct Phase {
     Variant variant;
     std::array<Operand, 4> operands{}; // in the order of the kernel's push constants
     shared::CallParams params{};       // addresses and first_item left 0
     Operand lse = Operand::none;       // the memory of lse, if the kernel writes or reads it
-    uint32_t items = 0;                // of all passes
-    uint32_t passes = 1;
+    uint32_t items = 0;                // of all rounds
+    uint32_t rounds = 1;
     uint32_t itemsPerStep = 0;
     // Whether a barrier stands before the phase. Without one, it runs at the same time as the phase before it.
     bool barrierBefore = true;
-    // Interleaved with the phase before it, which has as many passes: a pass of that phase, then one of this phase.
+    // Interleaved with the phase before it, which has as many rounds: a round of that phase, then one of this phase.
     // barrierBefore then says whether a barrier stands between the two.
     bool interleaved = false;
 
-    uint32_t itemsPerPass() const { return items / passes; }
+    uint32_t itemsPerRound() const { return items / rounds; }
     // Divides before it adds: a step may have nearly as many items as 32 bits can count.
-    uint32_t stepsPerPass() const {
-        return itemsPerPass() / itemsPerStep + (itemsPerPass() % itemsPerStep != 0 ? 1 : 0);
+    uint32_t stepsPerRound() const {
+        return itemsPerRound() / itemsPerStep + (itemsPerRound() % itemsPerStep != 0 ? 1 : 0);
     }
-    uint32_t steps() const { return passes * stepsPerPass(); }
+    uint32_t steps() const { return rounds * stepsPerRound(); }
 };
 
 // Steps of all phases.

@@ -45,8 +45,8 @@ Variant PhaseBuilder::variantOf(const PhaseRequest& request) const {
 }
 
 uint32_t PhaseBuilder::itemsPerStep(const PhaseRequest& request) const {
-    const uint64_t given = problem_.fields.maxStepOperations;
-    const auto most = static_cast<double>(given != 0 ? given : traitsOf(request.kernel).stepOperations);
+    const uint64_t requested = problem_.fields.maxStepOperations;
+    const auto most = static_cast<double>(requested != 0 ? requested : traitsOf(request.kernel).stepOperations);
     return itemsOfStep(most, request.operations, caps_.maxGroupCount);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes single phases of a plan. It does what the kernels of both passes have in common: the variant, the push
-// constants and the steps.
+// Makes single phases of a plan. It does what the kernels of the forward and the backward pass have in common: the
+// variant, the push constants and the steps.
 #pragma once
 
 #include <array>

@@ -73,12 +73,12 @@ VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
         VkfUseBits array;
         bool described;
         const char* field;
-    } descriptions[] = {
+    } parameterFields[] = {
         {VKF_USE_BLOCK_TABLE, !isZero(p.paging), "paging"},
         {VKF_USE_QUERIES, p.queryHeads != 0, "queryHeads"},
         {VKF_USE_ROTARY_TABLES, p.rotary.tableRows != 0, "rotary.tableRows"},
     };
-    for (const auto& [array, described, field] : descriptions) {
+    for (const auto& [array, described, field] : parameterFields) {
         if (has(p, array) != described) {
             const char* name = vkfUseString(array);
             return described

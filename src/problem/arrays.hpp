@@ -3,8 +3,8 @@
 // The arrays of attention that only some problems use: optional inputs, and two optional outputs. Bits of VkfUseBits
 // enable them; problem/use.cpp checks the bits. One row of the table here says what all code that handles an array must
 // know: its names, its size, its alignment, which bit enables it, and how kernels learn of it. Members of public
-// structs come from VKF_ATTENTION_INPUTS and VKF_ATTENTION_OUTPUTS. docs/architecture.md lists all places that a new
-// array touches.
+// structs come from VKF_FOR_EACH_OPTIONAL_INPUT and VKF_FOR_EACH_OPTIONAL_OUTPUT. docs/architecture.md lists all places
+// that a new array touches.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace vkf {
 
 // Rows of the table: the values of VkfArray that attention has, which come first.
 #define VKF_ONE_MORE(NAME, member) +1
-inline constexpr size_t arrayCount = 0 VKF_ATTENTION_INPUTS(VKF_ONE_MORE) VKF_ATTENTION_OUTPUTS(VKF_ONE_MORE);
+inline constexpr size_t arrayCount =
+    0 VKF_FOR_EACH_OPTIONAL_INPUT(VKF_ONE_MORE) VKF_FOR_EACH_OPTIONAL_OUTPUT(VKF_ONE_MORE);
 #undef VKF_ONE_MORE
 
 // A kernel learns of the array in another way than by a boolean constant.

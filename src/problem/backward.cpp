@@ -87,22 +87,22 @@ VkfResult checkWanted(const CheckedBackward& c, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-// Refuses descriptions of gradients that are not wanted.
-VkfResult checkDescriptions(const CheckedBackward& c, VkfMessage* message) {
+// Refuses parameter fields of gradients that are not wanted.
+VkfResult checkParameterFields(const CheckedBackward& c, VkfMessage* message) {
     const VkfBackwardProblem& p = c.fields;
     const struct {
         VkfGradientBits gradient;
         bool zero;
         const char* field;
         const char* name;
-    } descriptions[] = {{VKF_GRADIENT_Q, isZero(p.dq), "dq", "VKF_GRADIENT_Q"},
-                        {VKF_GRADIENT_K, isZero(p.dk), "dk", "VKF_GRADIENT_K"},
-                        {VKF_GRADIENT_V, isZero(p.dv), "dv", "VKF_GRADIENT_V"},
-                        {VKF_GRADIENT_BIAS, p.dbiasType == VKF_TYPE_F32, "dbiasType", "VKF_GRADIENT_BIAS"}};
-    for (const auto& description : descriptions) {
-        if (!description.zero && !c.wants(description.gradient)) {
+    } parameterFields[] = {{VKF_GRADIENT_Q, isZero(p.dq), "dq", "VKF_GRADIENT_Q"},
+                           {VKF_GRADIENT_K, isZero(p.dk), "dk", "VKF_GRADIENT_K"},
+                           {VKF_GRADIENT_V, isZero(p.dv), "dv", "VKF_GRADIENT_V"},
+                           {VKF_GRADIENT_BIAS, p.dbiasType == VKF_TYPE_F32, "dbiasType", "VKF_GRADIENT_BIAS"}};
+    for (const auto& parameterField : parameterFields) {
+        if (!parameterField.zero && !c.wants(parameterField.gradient)) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but gradients lacks %s",
-                        description.field, description.name);
+                        parameterField.field, parameterField.name);
         }
     }
     return VKF_SUCCESS;
@@ -205,7 +205,7 @@ VkfResult checkBackward(const VkfBackwardProblem* problem, CheckedBackward* chec
     }
     p.forward = nullptr;
     p.gradients = p.gradients == 0 ? defaultGradients : p.gradients;
-    for (const auto check : {checkWanted, checkDescriptions}) {
+    for (const auto check : {checkWanted, checkParameterFields}) {
         if (result = check(c, message); result != VKF_SUCCESS) {
             return result;
         }

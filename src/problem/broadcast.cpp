@@ -11,21 +11,21 @@
 namespace vkf {
 namespace {
 
-constexpr double mostElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
+constexpr double maxElements = 0x1p56; // offsets in bits fit 64 bits up to this many elements
 
 bool isMaskType(VkfType type) { return type == VKF_TYPE_BOOL8 || type == VKF_TYPE_BOOL1; }
 
 VkfResult checkRepeats(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
     const struct {
-        uint32_t given;
+        uint32_t requested;
         uint32_t count;
         const char* field;
         const char* limit;
     } counts[] = {{array.heads, p.queryHeads, "heads", "queryHeads"}, {array.sequences, p.batch, "sequences", "batch"}};
     for (const auto& count : counts) {
-        if (count.given > std::max(count.count, 1U)) {
+        if (count.requested > std::max(count.count, 1U)) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %u; it must be at most %s, which is %u", name,
-                        count.field, count.given, count.limit, count.count);
+                        count.field, count.requested, count.limit, count.count);
         }
     }
     return VKF_SUCCESS;
@@ -40,7 +40,7 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const 
                    {array.headStride, p.queryHeads, "headStride"},
                    {array.rowStride, longestRowsOf(p), "rowStride"}};
     for (const auto& stride : strides) {
-        if (static_cast<double>(stride.stride) * stride.count > mostElements) {
+        if (static_cast<double>(stride.stride) * stride.count > maxElements) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.%s is %llu; times %u it must be at most 2^56 elements",
                         name, stride.field, static_cast<unsigned long long>(stride.stride), stride.count);
         }

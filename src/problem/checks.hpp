@@ -27,7 +27,7 @@ VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessa
 // Refuses a tensor whose reserved fields are not 0.
 VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message);
 
-// Checks the bits of p.use, and that descriptions go with them.
+// Checks the bits of p.use, and that parameter fields go with them.
 VkfResult checkUse(const VkfProblem& p, VkfMessage* message);
 // Refuses reserved fields that are not 0, in all structs of the problem but the tensors.
 VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message);

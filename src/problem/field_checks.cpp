@@ -36,8 +36,8 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
                     static_cast<double>(p.scale));
     }
     constexpr float largestScale = 0x1p126F;
-    constexpr float leastScale = 0x1p-126F;
-    if (p.scale != 0.0F && (std::abs(p.scale) > largestScale || std::abs(p.scale) < leastScale)) {
+    constexpr float minScale = 0x1p-126F;
+    if (p.scale != 0.0F && (std::abs(p.scale) > largestScale || std::abs(p.scale) < minScale)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scale is %g; its magnitude must be 0 or from 2^-126 to 2^126",
                     static_cast<double>(p.scale));
     }

@@ -28,9 +28,11 @@ inline uint32_t broadcastBits(VkfType type) {
     }
 }
 
-// Returns how many heads or sequences a bias or mask has, of a problem that has `count`. `given` is the field `heads`
-// or `sequences`.
-inline uint32_t repeatedCount(uint32_t given, uint32_t count) { return given != 0 ? std::min(given, count) : count; }
+// Returns how many heads or sequences a bias or mask has, of a problem that has `count`. `requested` is the field
+// `heads` or `sequences`.
+inline uint32_t repeatedCount(uint32_t requested, uint32_t count) {
+    return requested != 0 ? std::min(requested, count) : count;
+}
 
 // Whether an index into heads or sequences must be taken modulo their number. A single one needs only a stride of 0.
 inline bool repeatsByModulo(const VkfProblem& p, const VkfBroadcastArray& array) {

@@ -11,10 +11,10 @@ namespace vkf {
 
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message) {
     const VkfBlockMask& mask = p.blockMask;
-    if (mask.blockSize % VKF_LEAST_MASK_BLOCK != 0 || mask.blockSize > VKF_MAX_MASK_BLOCK) {
+    if (mask.blockSize % VKF_MIN_MASK_BLOCK != 0 || mask.blockSize > VKF_MAX_MASK_BLOCK) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
                     "blockMask.blockSize is %u; it must be a multiple of %d, at most %d", mask.blockSize,
-                    VKF_LEAST_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
+                    VKF_MIN_MASK_BLOCK, VKF_MAX_MASK_BLOCK);
     }
     if (std::max(mask.batchStride, mask.headStride) > UINT32_MAX) {
         const bool batch = mask.batchStride > UINT32_MAX;

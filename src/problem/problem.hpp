@@ -18,7 +18,7 @@ inline constexpr uint32_t maxHeadDim = VKF_MAX_DIM; // headDim and valueDim of a
 inline constexpr uint32_t maxDecodeHeadDim = VKF_MAX_DECODE_DIM;
 inline constexpr uint32_t maxDecodeValueDim = VKF_MAX_DECODE_VALUE_DIM;
 // Rows of all heads and key splits, work items, tiles of packed sequences (shaders/shared/work_items.h).
-inline constexpr uint64_t mostCount = VKF_MOST_COUNT;
+inline constexpr uint64_t maxCount = VKF_MAX_COUNT;
 
 // Whether the type stores blocks of quantised elements. k and v can have such types.
 inline bool isBlockType(VkfType type) { return VKF_IS_BLOCK_TYPE(type); }

@@ -12,19 +12,19 @@ ByteStrides byteStrides(const VkfTensorLayout& layout) {
 VkfResult chooseStrideShift(const std::array<ByteStrides, 4>& strides, uint32_t* shift, VkfMessage* message,
                             const std::array<const char*, 4>& names) {
     *shift = 0;
-    constexpr uint32_t mostShift = 31; // of SHIFT64 in shaders/common/address64.glsl
+    constexpr uint32_t maxShift = 31; // of SHIFT64 in shaders/common/address64.glsl
     for (size_t i = 0; i < strides.size(); i++) {
-        while (std::max(strides[i].head, strides[i].batch) >> *shift > most32) {
+        while (std::max(strides[i].head, strides[i].batch) >> *shift > max32) {
             ++*shift;
         }
-        if (*shift > mostShift) {
+        if (*shift > maxShift) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "a head or batch stride of %s is over 2^63 - 1 bytes",
                         names[i]);
         }
     }
     const uint64_t unit = uint64_t{1} << *shift;
     for (size_t i = 0; i < strides.size(); i++) {
-        if (strides[i].row > most32) {
+        if (strides[i].row > max32) {
             return fail(message, VKF_ERROR_UNSUPPORTED,
                         "the row stride of %s is %llu bytes; it must be at most 4294967295", names[i],
                         static_cast<unsigned long long>(strides[i].row));

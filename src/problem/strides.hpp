@@ -13,7 +13,7 @@
 
 namespace vkf {
 
-inline constexpr uint64_t most32 = std::numeric_limits<uint32_t>::max();
+inline constexpr uint64_t max32 = std::numeric_limits<uint32_t>::max();
 // Bytes that the kernels of paths coopmat, standard and decode load at once, if rows are whole words.
 inline constexpr uint32_t loadedWordBytes = 16;
 // Bytes of the words in which these kernels load block types.
@@ -57,7 +57,7 @@ template <typename AnyTile> bool hasWholeWords(const CheckedProblem& problem, co
     const auto inWords = [&](VkfTensorRole role) {
         const VkfTensorLayout& layout = problem.layout(role);
         return inWholeWords(layout) &&
-               byteStrides(layout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
+               byteStrides(layout).row <= max32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
     };
     return inWords(VKF_TENSOR_Q) && inWords(VKF_TENSOR_K) && inWords(VKF_TENSOR_V);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The bits of `use`: their names, and checks of VkfProblem::use: the bits, the descriptions that go with them, and bits
-// without which others have no meaning.
+// The bits of `use`: their names, and checks of VkfProblem::use: the bits, the parameter fields that go with them, and
+// bits without which others have no meaning.
 #include "problem/checks.hpp"
 
 #include <algorithm>
@@ -38,14 +38,14 @@ VkfUse knownBits() {
     return bits;
 }
 
-struct Description {
+struct ParameterField {
     VkfUseBits bit;
-    bool given;
+    bool isSet;
     const char* field;
 };
 
-VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
-    const Description descriptions[] = {
+VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
+    const ParameterField parameterFields[] = {
         {VKF_USE_BIAS, !isZero(p.bias), "bias"},
         {VKF_USE_MASK, !isZero(p.mask), "mask"},
         {VKF_USE_DROPOUT_MASK, !isZero(p.dropoutMask), "dropoutMask"},
@@ -54,10 +54,10 @@ VkfResult checkDescriptions(const VkfProblem& p, VkfMessage* message) {
         {VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
         {VKF_USE_WINDOW, p.window.left != 0 || p.window.right != 0 || p.window.firstKeys != 0, "window"},
     };
-    for (const Description& description : descriptions) {
-        if (description.given && !has(p, description.bit)) {
-            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks %s", description.field,
-                        vkfUseString(description.bit));
+    for (const ParameterField& parameterField : parameterFields) {
+        if (parameterField.isSet && !has(p, parameterField.bit)) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks %s", parameterField.field,
+                        vkfUseString(parameterField.bit));
         }
     }
     if (has(p, VKF_USE_BLOCK_MASK) && p.blockMask.blockSize == 0) {
@@ -105,7 +105,7 @@ VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessa
 VkfResult checkUse(const VkfProblem& p, VkfMessage* message) {
     VkfResult result = checkUseBits(p.use, attentionBits(), "attention", message);
     if (result == VKF_SUCCESS) {
-        result = checkDescriptions(p, message);
+        result = checkParameterFields(p, message);
     }
     return result == VKF_SUCCESS ? checkCompanions(p, message) : result;
 }

@@ -23,19 +23,20 @@ struct RowBlock {
     uint32_t row(const Call& call, uint32_t selected) const { return call.row(selected) - firstRow; }
 };
 
-// Sizes of a row (row_sizes.hpp): means over its keys, weighted by their probabilities without sink and dropout.
-struct RowSizes {
+// Magnitudes of a row (row_magnitudes.hpp): means over its keys, weighted by their probabilities without sink and
+// dropout.
+struct RowMagnitudes {
     double values; // the largest mean |v| of a column
     double scores; // the mean of scale |q| |k| times the slope of the softcap
     double error;  // what roundings may change in o, to first order
 };
 
-// o, lse, probabilities and sizes of one row. All but o may be null.
+// o, lse, probabilities and magnitudes of one row. All but o may be null.
 struct RowResult {
     double* o;
     double* lse;
-    double* probabilities; // of all keys
-    RowSizes* sizes;       // written by the direct run alone
+    double* probabilities;     // of all keys
+    RowMagnitudes* magnitudes; // written by the direct run alone
 };
 
 // Where results go. o is [heads, rows, valueDim]. `rows` counts the selected rows if `compact`, otherwise all query
@@ -44,7 +45,7 @@ struct Output {
     double* o;
     double* lse; // or null
     bool compact;
-    RowSizes* sizes = nullptr; // [heads, rows], or null
+    RowMagnitudes* magnitudes = nullptr; // [heads, rows], or null
 
     RowResult row(const Call& call, const RowBlock& block, uint32_t selected) const {
         const uint64_t rowsOfHead = compact ? call.rows : call.problem.queryRows;
@@ -54,7 +55,7 @@ struct Output {
         double* probabilities = call.options.probabilities;
         return {o + row * call.layout(VKF_TENSOR_O).dim, lse == nullptr ? nullptr : lse + row,
                 probabilities == nullptr ? nullptr : probabilities + probabilitiesRow * call.problem.keys,
-                sizes == nullptr ? nullptr : sizes + row};
+                magnitudes == nullptr ? nullptr : magnitudes + row};
     }
 };
 

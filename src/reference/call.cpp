@@ -22,7 +22,7 @@ namespace vkf::reference {
 namespace {
 
 constexpr uint32_t defaultTile = 64;
-constexpr uint32_t mostThreads = 256;
+constexpr uint32_t maxThreads = 256;
 
 // Returns the host memory of an optional input. Null for outputs.
 const void* memoryOf(const VkfReferenceInputs& inputs, VkfArray array) {
@@ -30,7 +30,7 @@ const void* memoryOf(const VkfReferenceInputs& inputs, VkfArray array) {
     case VKF_ARRAY_##NAME:                                                                                             \
         return inputs.member;
     switch (array) {
-        VKF_ATTENTION_INPUTS(VKF_MEMBER_CASE)
+        VKF_FOR_EACH_OPTIONAL_INPUT(VKF_MEMBER_CASE)
     default: // outputs, and arrays of other calls
         return nullptr;
     }
@@ -136,7 +136,7 @@ VkfResult completeOptions(Call* call, VkfMessage* message) {
     if (options.threads == 0) {
         options.threads = std::max(std::thread::hardware_concurrency(), 1U);
     }
-    options.threads = std::min(options.threads, mostThreads);
+    options.threads = std::min(options.threads, maxThreads);
 
     call->rows = selectedRows(call->problem.queryRows, options.rowBegin, options.rowStride);
     return VKF_SUCCESS;

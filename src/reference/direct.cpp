@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "reference/algorithm.hpp"
+#include "reference/row_magnitudes.hpp"
 #include "reference/row_scores.hpp"
-#include "reference/row_sizes.hpp"
 
 namespace vkf::reference {
 namespace {
@@ -21,7 +21,7 @@ class Direct final : public Algorithm {
 public:
     explicit Direct(const Call& call)
         : call_(call), scores_(call), s_(call.problem.keys), slopes_(s_.size()),
-          o_(padded(call.layout(VKF_TENSOR_V).dim)), sizes_(call) {}
+          o_(padded(call.layout(VKF_TENSOR_V).dim)), magnitudes_(call) {}
 
     void compute(const RowBlock& block, const Output& output) noexcept override {
         for (uint32_t selected = block.first; selected < block.first + block.rows; selected++) {
@@ -45,15 +45,15 @@ private:
         const double m = maximum == -infinity ? 0.0 : maximum;
         double l = 0.0;
         std::fill(o_.begin(), o_.end(), 0.0);
-        sizes_.begin(scores_.normOfQuery());
+        magnitudes_.begin(scores_.normOfQuery());
         scores_.forEachVisible([&](KeyRange keys) {
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 const auto at = static_cast<size_t>(key);
                 const double p = std::exp(s_[at] - m);
                 l += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, o_.data());
-                if (result.sizes != nullptr) {
-                    sizes_.addKey(head, key, slopes_[at], p);
+                if (result.magnitudes != nullptr) {
+                    magnitudes_.addKey(head, key, slopes_[at], p);
                 }
             }
         });
@@ -64,11 +64,11 @@ private:
         if (result.lse != nullptr) {
             *result.lse = finished.lse;
         }
-        if (result.sizes != nullptr) {
+        if (result.magnitudes != nullptr) {
             if (finished.l > 0.0) {
                 addErrors(head, m, finished.l, result.o);
             }
-            *result.sizes = sizes_.sizes(l);
+            *result.magnitudes = magnitudes_.magnitudes(l);
         }
     }
 
@@ -79,8 +79,8 @@ private:
         scores_.forEachVisible([&](KeyRange keys) {
             for (int64_t key = keys.begin; key < keys.end; key++) {
                 const auto at = static_cast<size_t>(key);
-                sizes_.addError(head, key, s_[at], slopes_[at], std::exp(s_[at] - m), l, scores_.afterDropout(1.0, key),
-                                o_.data());
+                magnitudes_.addError(head, key, s_[at], slopes_[at], std::exp(s_[at] - m), l,
+                                     scores_.afterDropout(1.0, key), o_.data());
             }
         });
     }
@@ -90,7 +90,7 @@ private:
     std::vector<double> s_;      // by key
     std::vector<double> slopes_; // of the softcap, by key
     std::vector<double> o_;
-    RowSizeSums sizes_;
+    RowMagnitudeSums magnitudes_;
 };
 
 } // namespace

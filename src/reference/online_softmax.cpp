@@ -14,11 +14,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-using vkf::reference::origin; // for an empty state 0, which makes the factors 0
+using vkf::reference::finiteMaximum; // for an empty state 0, which makes the factors 0
 
 // Turns sums relative to the old m into sums relative to the new m, which is not smaller.
 void moveTo(VkfOnlineSoftmax* state, double m) {
-    const double alpha = std::exp(state->m - origin(m));
+    const double alpha = std::exp(state->m - finiteMaximum(m));
     state->m = m;
     state->l *= alpha;
     for (uint32_t i = 0; i < state->dim; i++) {
@@ -45,7 +45,7 @@ void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint3
         if (scores[j] == -infinity) {
             continue;
         }
-        const double p = std::exp(scores[j] - origin(m));
+        const double p = std::exp(scores[j] - finiteMaximum(m));
         state->l += p;
         for (uint32_t i = 0; i < state->dim; i++) {
             state->o[i] += p * values[j * valueStride + i];
@@ -55,7 +55,7 @@ void vkfOnlineSoftmaxUpdate(VkfOnlineSoftmax* state, const double* scores, uint3
 
 void vkfOnlineSoftmaxMerge(VkfOnlineSoftmax* state, const VkfOnlineSoftmax* other) {
     const double m = std::max(state->m, other->m);
-    const double beta = std::exp(other->m - origin(m));
+    const double beta = std::exp(other->m - finiteMaximum(m));
     moveTo(state, m);
     state->l += other->l * beta;
     for (uint32_t i = 0; i < state->dim; i++) {
@@ -67,7 +67,7 @@ void vkfOnlineSoftmaxCompute(const VkfOnlineSoftmax* state, const double* scores
                              double* probabilities) {
     for (uint32_t j = 0; j < count; j++) {
         const bool dropped = scores[j] == -infinity || state->l == 0.0;
-        probabilities[j] = dropped ? 0.0 : std::exp(scores[j] - origin(state->m)) / state->l;
+        probabilities[j] = dropped ? 0.0 : std::exp(scores[j] - finiteMaximum(state->m)) / state->l;
     }
 }
 
@@ -75,5 +75,5 @@ double vkfOnlineSoftmaxFinish(VkfOnlineSoftmax* state) {
     for (uint32_t i = 0; i < state->dim; i++) {
         state->o[i] = state->l == 0.0 ? 0.0 : state->o[i] / state->l;
     }
-    return origin(state->m) + std::log(state->l);
+    return finiteMaximum(state->m) + std::log(state->l);
 }

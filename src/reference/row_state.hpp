@@ -14,7 +14,7 @@ template <typename Real> inline constexpr Real minusInfinity = -std::numeric_lim
 
 // The number that scores are measured from, so that no exponential overflows. If all scores are -infinity, any finite
 // number gives probabilities of 0.
-template <typename Real> Real origin(Real m) { return m == minusInfinity<Real> ? Real{0} : m; }
+template <typename Real> Real finiteMaximum(Real m) { return m == minusInfinity<Real> ? Real{0} : m; }
 
 template <typename Real> struct RowState {
     Real m; // running maximum of the scores

@@ -80,7 +80,7 @@ public:
         }
     }
 
-    // Computes every query head of one KV head. Calls report(share) with the share that is done.
+    // Computes every query head of one KV head. Calls report() with the fraction that is done.
     template <typename Report> void run(uint32_t batch, uint32_t kvHead, const Report& report) {
         const Call::Span rows = call_.rowsOf(batch);
         const Call::Span selected = selectedOf(rows);

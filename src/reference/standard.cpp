@@ -51,7 +51,7 @@ private:
         }
         double l = 0.0;
         for (double& x : row) {
-            x = std::exp(x - origin(m));
+            x = std::exp(x - finiteMaximum(m));
             l += x;
         }
         const FinishedRow<double> finished = scores_.finished(m, l);

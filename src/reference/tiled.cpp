@@ -101,7 +101,7 @@ private:
             maximum = unit_.whole(maximum);
         }
         // While a row has seen no score above -infinity, m is 0, because the difference of two infinities is NaN.
-        const Real m = origin(maximum);
+        const Real m = finiteMaximum(maximum);
         const Real alpha = unit_.power(row.m - m);
         row.m = maximum;
         row.l *= alpha;
@@ -151,7 +151,7 @@ private:
     // Writes P. Computes the scores of the row once more.
     void writeProbabilities(const RowBlock& block, uint32_t i, double* probabilities) {
         const RowState<Real>& row = rows_[i];
-        const Real m = origin(row.m);
+        const Real m = finiteMaximum(row.m);
         const FinishedRow<Real> rowEnd = finished(i, block.queryHead);
         // If lse was saved, probabilities are made from it, as in attention_probabilities.comp.
         const double* saved = call_.options.savedLse;

@@ -60,14 +60,14 @@ private:
         std::fill(pv_.begin(), pv_.end(), 0.0);
         scores_.forEachVisible(tile, [&](KeyRange keys) {
             for (int64_t key = keys.begin; key < keys.end; key++) {
-                const double p = std::exp(scoreOf(key) - origin(mTile));
+                const double p = std::exp(scoreOf(key) - finiteMaximum(mTile));
                 lTile += p;
                 addValue<double, false>(head, scores_.afterDropout(p, key), key, pv_.data());
             }
         });
         const double mNew = std::max(m_[i], mTile); // 11
-        const double ofOld = std::exp(m_[i] - origin(mNew)) * l_[i];
-        const double ofTile = std::exp(mTile - origin(mNew));
+        const double ofOld = std::exp(m_[i] - finiteMaximum(mNew)) * l_[i];
+        const double ofTile = std::exp(mTile - finiteMaximum(mNew));
         const double lNew = ofOld + ofTile * lTile;
         double* o = &o_[i * columns_]; // 12
         for (size_t column = 0; column < columns_; column++) {

@@ -27,18 +27,18 @@ CoopmatTile tileOf(const CoopmatCandidate& candidate, const Caps& caps, const Ma
     CoopmatTile tile;
     tile.layout = layout;
     tile.subgroups = candidate.subgroups;
-    tile.rowTiles = candidate.rowTiles;
-    tile.keyTiles = candidate.keyTiles;
+    tile.rowMatrices = candidate.rowMatrices;
+    tile.keyUnits = candidate.keyUnits;
     tile.headDim = problem.headDim;
     tile.valueDim = problem.valueDim;
     tile.biasBits = problem.biasBits;
     tile.bf16x3 = problem.bf16x3;
-    tile.gathersPacked = problem.gathers && problem.packedHeads > 1;
-    tile.sharedDepths = sharedDepthsOf(tile, caps, problem);
+    tile.loadsScalars = problem.gathers && problem.packedHeads > 1;
+    tile.sharedQSlices = sharedQSlicesOf(tile, caps, problem);
     return tile;
 }
 
-uint64_t enoughWorkgroups(const Coopmat& chip, const CoopmatTile& tile) { return chip.fewSubgroups / tile.subgroups; }
+uint64_t enoughWorkgroups(const Coopmat& chip, const CoopmatTile& tile) { return chip.minSubgroups / tile.subgroups; }
 
 // Under a causal mask the longest workgroup takes twice the mean.
 uint64_t enoughUnderMasks(const Coopmat& chip, const CoopmatTile& tile) { return 2 * enoughWorkgroups(chip, tile); }
@@ -54,30 +54,29 @@ bool endsEarly(const TileProblem& problem) { return isUneven(problem) && problem
 
 // Why the candidate is not for this problem.
 Rejection otherProblem(const Coopmat& chip, const CoopmatCandidate& candidate, const TileProblem& problem) {
-    const uint32_t mostKeys =
-        endsEarly(problem) ? std::min(candidate.mostMaskedKeys, chip.fewKeysOfTriangle) : candidate.mostMaskedKeys;
-    const bool otherMask = mostKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > mostKeys);
+    const uint32_t maxKeys = endsEarly(problem) ? std::min(candidate.maxMaskedKeys, chip.maxKeysOfSmallCausalTiles)
+                                                : candidate.maxMaskedKeys;
+    const bool otherMask = maxKeys != 0 && problem.maskBlock == 0 && (!problem.masked || problem.keys > maxKeys);
     return firstOf({
-        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.mostDim),
-        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, mostKeys}),
+        otherDimension(std::max(problem.headDim, problem.valueDim), 0, candidate.maxDim),
+        rejectIf(otherMask, {VKF_TILE_MASK, problem.keys, maxKeys}),
     });
 }
 
 // Small tiles are taken where large ones would leave multiprocessors idle.
 bool isLarge(const Coopmat& chip, const CoopmatTile& tile) {
-    return tile.subgroups > chip.subgroupsOfFewRows || tile.rowTiles > 1;
+    return tile.subgroups > chip.subgroupsOfFewRows || tile.rowMatrices > 1;
 }
 
 // With fewer workgroups than these, another tile or more splits are better.
-uint64_t leastWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const TileProblem& problem,
-                         KeySplits keySplits) {
+uint64_t minWorkgroups(const Coopmat& chip, const CoopmatTile& tile, const TileProblem& problem, KeySplits keySplits) {
     if (!isLarge(chip, tile) && tile.subgroups == chip.subgroupsOfFewRows && keySplits == KeySplits::none) {
-        return chip.fewSmallWorkgroups;
+        return chip.enoughSmallWorkgroups;
     }
-    if (tile.rowTiles > 1 && tile.subgroups > chip.subgroupsOfFewRows && isUneven(problem)) {
+    if (tile.rowMatrices > 1 && tile.subgroups > chip.subgroupsOfFewRows && isUneven(problem)) {
         return enoughUnderMasks(chip, tile);
     }
-    if (tile.rowTiles > 1 && tile.subgroups == chip.subgroupsOfFewRows && endsEarly(problem)) {
+    if (tile.rowMatrices > 1 && tile.subgroups == chip.subgroupsOfFewRows && endsEarly(problem)) {
         return chip.moreThanOneWave;
     }
     return enoughWorkgroups(chip, tile);
@@ -88,24 +87,24 @@ Rejection weakness(const Coopmat& chip, const CoopmatTile& tile, const TileProbl
                    uint64_t workgroups) {
     return firstOf({
         isLarge(chip, tile) ? halfEmpty(tile.rows(), problem.rows()) : Rejection{},
-        spillsRegisters(tile.registers(), chip.mostRegisters),
-        fewWorkgroups(workgroups, leastWorkgroups(chip, tile, problem, keySplits)),
+        spillsRegisters(tile.registers(), chip.maxRegisters),
+        fewWorkgroups(workgroups, minWorkgroups(chip, tile, problem, keySplits)),
     });
 }
 
 // In a masked problem with about as many rows as keys, most splits would be empty. Smaller tiles are faster than splits
 // there, but not where heads are large.
-uint64_t mostSplits(const Coopmat& chip, const TileProblem& problem) {
-    if (std::max(problem.headDim, problem.valueDim) > chip.mostSmallDim) {
-        return std::max(problem.keys / chip.leastSplitKeysOfLargeHeads, 1U);
+uint64_t maxSplits(const Coopmat& chip, const TileProblem& problem) {
+    if (std::max(problem.headDim, problem.valueDim) > chip.maxSmallDim) {
+        return std::max(problem.keys / chip.minSplitKeysOfLargeHeads, 1U);
     }
-    return isUneven(problem) ? 1 : std::max(problem.keys / chip.leastSplitKeys, 1U);
+    return isUneven(problem) ? 1 : std::max(problem.keys / chip.minSplitKeys, 1U);
 }
 
 // Splits of long rows that make the workgroups of a problem that ends early end at about the same time. 0 for others.
 uint64_t balancedSplits(const Coopmat& chip, const TileProblem& problem, uint64_t workgroups) {
     const uint64_t wanted = (chip.balancedWorkgroups + workgroups - 1) / workgroups;
-    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / chip.leastBalancedSplitKeys) : 0;
+    return endsEarly(problem) ? std::min<uint64_t>(wanted, problem.keys / chip.minBalancedSplitKeys) : 0;
 }
 
 // Splits until there are enough workgroups. Where keys are very many, until the workgroups fill an H200 twice.
@@ -122,7 +121,7 @@ void considerBuiltIn(const Caps& caps, const MatrixLayout& layout, const TilePro
     for (const CoopmatCandidate& candidate : candidatesFor(chip, layout, problem.bf16x3)) {
         const CoopmatTile tile = tileOf(candidate, caps, layout, problem);
         const uint64_t count = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-        const uint64_t wanted = std::min(mostSplits(chip, problem), wantedSplits(chip, tile, problem, count));
+        const uint64_t wanted = std::min(maxSplits(chip, problem), wantedSplits(chip, tile, problem, count));
         const uint64_t splits = keySplits == KeySplits::wanted ? wanted : 1;
         const CoopmatPlan plan = {tile, static_cast<uint32_t>(splits)};
         search.consider(plan, problem.workgroups(tile.rows()),
@@ -144,35 +143,35 @@ uint32_t CoopmatTile::sharedBytes() const {
     const uint32_t stageWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, depth, layout.columns);
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, keys()) : 0;
     const uint32_t biasBytes = biasBits != 0 ? rows() * addressBytes : 0;
-    const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedDepths, depth);
+    const uint32_t queryWords = VKF_MATRIX_SHARED_Q_WORDS(rows(), sharedQSlices, depth);
     return (VKF_MAX_WORDS(kvWords, stageWords) + queryWords + viaSharedWords + 1) * VKF_WORD_BYTES + biasBytes;
 }
 
 uint32_t CoopmatTile::registers() const {
-    const uint32_t dimTiles = VKF_MATRIX_TILES(headDim, layout.depth);
-    const uint32_t valueTiles = VKF_MATRIX_TILES(valueDim, layout.columns);
-    const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimTiles / 2;
+    const uint32_t dimMatrices = VKF_MATRICES(headDim, layout.depth);
+    const uint32_t valueMatrices = VKF_MATRICES(valueDim, layout.columns);
+    const uint32_t ofQ = parts() * layout.rows * layout.depth / layout.lanes * dimMatrices / 2;
     const uint32_t ofBias = layout.elements() * keyMatrices() * biasBits / 32;
-    return rowTiles * (ofQ + layout.elements() * (parts() * keyMatrices() + valueTiles) + ofBias);
+    return rowMatrices * (ofQ + layout.elements() * (parts() * keyMatrices() + valueMatrices) + ofBias);
 }
 
 // Under a boolean mask all of q is in registers.
-uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
+uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const Coopmat& chip = chipOf(caps).coopmat;
     const MatrixLayout& layout = tile.layout;
-    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.crowdedRegisters) {
+    if (problem.bf16x3 || problem.keyMask || layout.viaShared || tile.registers() <= chip.registersBeforeSharingQ) {
         return 0;
     }
-    const uint32_t ofDepth = tile.rowTiles * layout.rows * layout.depth / layout.lanes / 2;
-    tile.sharedDepths = (chip.freedRegisters + ofDepth - 1) / ofDepth;
-    while (tile.sharedDepths > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
-        tile.sharedDepths--;
+    const uint32_t ofDepth = tile.rowMatrices * layout.rows * layout.depth / layout.lanes / 2;
+    tile.sharedQSlices = (chip.freedRegisters + ofDepth - 1) / ofDepth;
+    while (tile.sharedQSlices > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
+        tile.sharedQSlices--;
     }
-    return tile.sharedDepths;
+    return tile.sharedQSlices;
 }
 
 std::string CoopmatTile::text(uint32_t splits) const {
-    return tileText(TunedCoopmatTile{subgroups, rowTiles, keyTiles, splits});
+    return tileText(TunedCoopmatTile{subgroups, rowMatrices, keyUnits, splits});
 }
 
 bool staysBusyUnderMasks(const CoopmatTile& tile, const Caps& caps, const TileProblem& problem) {
@@ -189,12 +188,12 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
         device, problem,
         [&](const TuningEntry& entry) {
             const TunedCoopmatTile& t = entry.coopmat;
-            return CoopmatPlan{tileOf({t.subgroups, t.rowTiles, t.keyTiles, VKF_MAX_DIM}, caps, layout, problem),
+            return CoopmatPlan{tileOf({t.subgroups, t.rowMatrices, t.keyUnits, VKF_MAX_DIM}, caps, layout, problem),
                                t.splits};
         },
         [](const CoopmatTile&) { return Rejection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
-    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.mostSmallDim &&
+    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.maxSmallDim &&
                        problem.keys < uint64_t{chip.cacheKeys} * problem.queryRows;
     considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {

@@ -19,20 +19,19 @@ namespace vkf {
 // shaders/coopmat/attention_coopmat.comp explains the numbers.
 struct CoopmatTile {
     MatrixLayout layout;
-    uint32_t subgroups = 0; // 0 = no tile
-    uint32_t rowTiles = 0;
-    uint32_t keyTiles = 0;
+    uint32_t subgroups = 0;   // 0 = no tile
+    uint32_t rowMatrices = 0; // matrices of rows that a subgroup owns
+    uint32_t keyUnits = 0;    // a unit of keys: the columns of a matrix or the depth of a product, whichever is larger
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
     uint32_t biasBits = 0;      // of one element; 0 = no bias
     bool bf16x3 = false;        // three matrices hold the parts of fp32 numbers
-    uint32_t sharedDepths = 0;  // depths of q that lie in shared memory instead of registers
-    bool gathersPacked = false; // elements are loaded one by one, and rows of several heads share the tile
+    uint32_t sharedQSlices = 0; // slices of q that lie in shared memory instead of registers
+    bool loadsScalars = false;  // elements are loaded one by one, and rows of several heads share the tile
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
-    uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
-    // A multiple of a matrix's columns and of a product's depth.
-    uint32_t keys() const { return keyTiles * std::max(layout.columns, layout.depth); }
+    uint32_t rows() const { return subgroups * rowMatrices * layout.rows; }
+    uint32_t keys() const { return keyUnits * std::max(layout.columns, layout.depth); }
     uint32_t keyMatrices() const { return keys() / layout.columns; }
     // Matrices that hold a matrix of q, k, v or p. There are as many accumulators of scores.
     uint32_t parts() const { return bf16x3 ? VKF_BF16X3_PARTS : 1; }
@@ -42,8 +41,8 @@ struct CoopmatTile {
     std::string text(uint32_t splits) const;
 };
 
-// Depths of q that the tile has in shared memory on this device: none where registers are not short.
-uint32_t sharedDepthsOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem);
+// Slices of q that the tile has in shared memory on this device: none where registers are not short.
+uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem);
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 

@@ -18,13 +18,13 @@ void MergeTile::setConstants(Constants& constants) const {
 
 MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, const Caps& caps) {
     const Chip::Merge& chip = chipOf(caps).merge;
-    const uint32_t mostGroups = std::bit_floor(std::min(chip.mostInvocations, caps.maxInvocations) / lanes);
+    const uint32_t maxGroups = std::bit_floor(std::min(chip.maxInvocations, caps.maxInvocations) / lanes);
     MergeTile tile;
     tile.lanes = lanes;
     tile.groups =
-        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(tilesOf(partialResults, chip.usualAtOnce)), mostGroups));
-    const auto turns = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * chip.mostAtOnce));
-    tile.atOnce = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * turns));
+        static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(tilesOf(partialResults, chip.usualAtOnce)), maxGroups));
+    const auto rounds = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * chip.maxAtOnce));
+    tile.atOnce = static_cast<uint32_t>(tilesOf(partialResults, tile.groups * rounds));
     tile.rows = std::max(chip.usualInvocations / (lanes * tile.groups), 1U);
     return tile;
 }

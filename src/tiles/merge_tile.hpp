@@ -11,7 +11,7 @@
 namespace vkf {
 
 // Most invocations that share a row which is merged in one piece.
-inline constexpr uint32_t mostMergeLanes = 64;
+inline constexpr uint32_t maxMergeLanes = 64;
 
 struct MergeTile {
     uint32_t lanes = 0;  // invocations that share a row, a power of two
@@ -23,7 +23,7 @@ struct MergeTile {
     void setConstants(Constants& constants) const;
 };
 
-// `lanes` must be a power of two, and at most mostMergeLanes. The device takes workgroups of at least 128 invocations.
+// `lanes` must be a power of two, and at most maxMergeLanes. The device takes workgroups of at least 128 invocations.
 MergeTile chooseMergeTile(uint32_t partialResults, uint32_t lanes, const Caps& caps);
 
 } // namespace vkf

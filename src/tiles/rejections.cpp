@@ -6,8 +6,8 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t leastRowsInOneBlock = 32;
-constexpr uint32_t mostRowsInSeveralBlocks = 64;
+constexpr uint32_t minRowsInOneBlock = 32;
+constexpr uint32_t maxRowsInSeveralBlocks = 64;
 
 } // namespace
 
@@ -53,13 +53,13 @@ Rejection fewWorkgroups(uint64_t workgroups, uint64_t least) {
 // Without 16-bit storage there is no kernel that merges partial results.
 Rejection tooManyPartialResults(const TileProblem& problem, uint32_t splits, const Caps& caps) {
     const uint64_t rows = problem.heads * problem.queryRows;
-    const uint64_t most = caps.storage16() ? mostCount : rows;
+    const uint64_t most = caps.storage16() ? maxCount : rows;
     return rejectIf(rows > most / splits, {VKF_TILE_PARTIALS, rows * splits, most});
 }
 
 Rejection otherBlocks(BlockTiles tiles, const TileProblem& problem, uint32_t tileRows, uint32_t tileKeys) {
-    const bool inside = tileRows >= leastRowsInOneBlock && problem.liesInOneBlock(tileRows, tileKeys);
-    const bool among = tiles == BlockTiles::inOneBlock ? inside : tileRows <= mostRowsInSeveralBlocks;
+    const bool inside = tileRows >= minRowsInOneBlock && problem.liesInOneBlock(tileRows, tileKeys);
+    const bool among = tiles == BlockTiles::inOneBlock ? inside : tileRows <= maxRowsInSeveralBlocks;
     return rejectIf(problem.maskBlock != 0 && !among, {VKF_TILE_BLOCKS, tileRows, problem.maskBlock});
 }
 

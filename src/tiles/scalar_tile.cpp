@@ -23,11 +23,11 @@ struct ScalarCandidate {
     uint32_t threadKeys;
     uint32_t chunkDim4; // at most
     uint32_t chunkKeys; // at most; lanes times a power of two
-    uint32_t leastValueDim;
-    uint32_t mostValueDim;
-    bool outputF32;                 // the tile is for fp32 outputs alone
-    uint32_t leastWorkgroups;       // with fewer workgroups a later tile is faster
-    uint32_t leastScalarWorkgroups; // the same limit on path scalar, for the workgroups of all splits
+    uint32_t minValueDim;
+    uint32_t maxValueDim;
+    bool outputF32;               // the tile is for fp32 outputs alone
+    uint32_t minWorkgroups;       // with fewer workgroups a later tile is faster
+    uint32_t minScalarWorkgroups; // the same limit on path scalar, for the workgroups of all splits
 };
 
 // Best first. The kernel stages 32 columns of q and k at a time, because these are a cache line in fp32. 16 columns
@@ -38,8 +38,7 @@ constexpr std::array scalarCandidates = {
     ScalarCandidate{8, 16, 8, 4, 8, 16, 1, 128, false, 0, 120},
     // One workgroup of twice the rows: eight rows of an invocation halve the reads of v. The compiler of the H200 moves
     // the accumulators to memory when it packs this many 16-bit outputs, at half the speed. Fewer workgroups than the
-    // 132
-    // multiprocessors leave some of them idle. A device with few multiprocessors loses little.
+    // 132 multiprocessors leave some of them idle. A device with few multiprocessors loses little.
     ScalarCandidate{16, 16, 8, 4, 8, 16, 129, 256, true, 128, 128},
     ScalarCandidate{8, 16, 4, 4, 8, 16, 1, 256, false, 0, 0},
     ScalarCandidate{8, 16, 4, 2, 8, 16, 1, 256, false, 0, 0},
@@ -53,15 +52,15 @@ constexpr std::array scalarCandidates = {
 
 // A limit for tuning data. No known device has more registers for an invocation. A tile with more was never measured,
 // and takes long to compile.
-constexpr uint32_t mostTunedScalarRegisters = 255;
+constexpr uint32_t maxTunedScalarRegisters = 255;
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
-constexpr uint32_t mostScalarRegisters = 224;
+constexpr uint32_t maxScalarRegisters = 224;
 
 // Why the candidate is not for this problem.
 Rejection otherProblem(const ScalarCandidate& candidate, const TileProblem& problem) {
     return firstOf({
-        otherDimension(problem.valueDim, candidate.leastValueDim, candidate.mostValueDim),
+        otherDimension(problem.valueDim, candidate.minValueDim, candidate.maxValueDim),
         rejectIf(candidate.outputF32 && !problem.outputF32, {VKF_TILE_OUTPUT_TYPE, 0, 0}),
     });
 }
@@ -72,13 +71,13 @@ double timeOf(const Chip::Scalar& chip, const ScalarTile& tile, const TileProble
     const uint64_t resident = residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
     const uint64_t ofMultiprocessor = divideUp(problem.workgroups(tile.rows()) * splits, multiprocessors);
     const uint64_t rest = ofMultiprocessor % resident;
-    const double alone = rest == 1 ? chip.aloneTakes : static_cast<double>(rest);
+    const double alone = rest == 1 ? chip.aloneFactor : static_cast<double>(rest);
     const double inTurn = static_cast<double>(ofMultiprocessor - rest) + alone;
     const double columns = static_cast<double>(problem.headDim) + problem.valueDim;
     const double ofTile = 2.0 * tile.rows() * tile.keys() * columns / chip.operationsOfMultiprocessor;
     const auto tiles = static_cast<double>(divideUp(divideUp(problem.keys, tile.keys()), splits));
     const double time =
-        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * chip.beginningAndEnd;
+        tiles * ofTile * inTurn + static_cast<double>(divideUp(ofMultiprocessor, resident)) * chip.prologueAndEpilogue;
     const double scratch =
         2.0 * sizeof(float) * static_cast<double>(problem.heads * problem.queryRows * splits) * problem.valueDim;
     return splits == 1 ? time : time + chip.merge + scratch / chip.partialResultBytes;
@@ -90,7 +89,7 @@ uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const Ti
     const uint64_t workgroups = problem.workgroups(tile.rows());
     const uint64_t slots =
         multiprocessors * residentWorkgroups(tile.workgroupSize(), tile.registers(), tile.sharedBytes());
-    const uint64_t most = std::min<uint64_t>(problem.keys / chip.leastSplitKeys, VKF_MAX_SPLITS);
+    const uint64_t most = std::min<uint64_t>(problem.keys / chip.minSplitKeys, VKF_MAX_SPLITS);
     uint32_t best = 1;
     double least = timeOf(chip, tile, problem, 1);
     for (uint32_t splits = 2; splits <= most && splits * workgroups <= chip.enoughWaves * slots; splits++) {
@@ -106,10 +105,9 @@ uint32_t chooseSplits(const Chip::Scalar& chip, const ScalarTile& tile, const Ti
 // Why a tile that fits is not a good one for the problem.
 Rejection weakness(const ScalarCandidate& candidate, const ScalarPlan& plan, const TileProblem& problem) {
     constexpr uint32_t fewRows = 8; // a tile of 8 rows serves as well for fewer
-    const uint32_t least =
-        problem.path == VKF_PATH_SCALAR ? candidate.leastScalarWorkgroups : candidate.leastWorkgroups;
+    const uint32_t least = problem.path == VKF_PATH_SCALAR ? candidate.minScalarWorkgroups : candidate.minWorkgroups;
     return firstOf({
-        spillsRegisters(plan.tile.registers(), mostScalarRegisters),
+        spillsRegisters(plan.tile.registers(), maxScalarRegisters),
         halfEmpty(plan.tile.rows(), std::max(problem.queryRows, fewRows)),
         fewWorkgroups(problem.workgroups(plan.tile.rows()) * plan.splits, least),
     });
@@ -191,7 +189,7 @@ ScalarPlan chooseScalarTile(const TunedDevice& device, const TileProblem& proble
         [&](const ScalarTile& tile) {
             return firstOf({
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
-                spillsRegisters(tile.registers(), mostTunedScalarRegisters),
+                spillsRegisters(tile.registers(), maxTunedScalarRegisters),
             });
         },
         search);

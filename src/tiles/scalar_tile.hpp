@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tile choice of the portable kernel. It depends on plain data alone: a device and a problem.
+// Tile choice of the kernel of path scalar. It depends on plain data alone: a device and a problem.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace vkf {
 
-// How the portable kernels spread a tile over a workgroup. shaders/scalar/scores.glsl and output.glsl explain the
-// numbers.
+// How the kernels of plain arithmetic spread a tile over a workgroup. shaders/scalar/scores.glsl and output.glsl
+// explain the numbers.
 struct ScalarTile {
     uint32_t groups = 0;         // of lanes; 0 = no tile
     uint32_t lanes = 0;          // invocations that share a query row
@@ -35,8 +35,8 @@ struct ScalarTile {
 
 using ScalarPlan = TilePlan<ScalarTile>;
 
-// For path scalar, and for paths standard and key_outer, whose portable kernels use the same tile. Fills *considered,
-// unless null.
+// For path scalar, and for paths standard and key_outer, whose kernels of plain arithmetic use the same tile. Fills
+// *considered, unless null.
 ScalarPlan chooseScalarTile(const TunedDevice& device, const TileProblem& problem,
                             ConsideredTiles* considered = nullptr);
 

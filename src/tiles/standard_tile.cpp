@@ -17,9 +17,9 @@ constexpr uint32_t wordElements = 8; // of 16 bits
 // A tile before matrix shape and head dimensions are known.
 struct ProductCandidate {
     uint32_t subgroups;
-    uint32_t rowTiles;
-    uint32_t keyTiles;
-    uint32_t stepDepths;
+    uint32_t rowMatrices;
+    uint32_t keyMatrices;
+    uint32_t stepSlices;
 };
 
 // Largest first. With 16 x 16 matrices the first makes 128 x 128 scores from 20 KiB. Two such workgroups share the 48
@@ -30,17 +30,17 @@ constexpr std::array productCandidates = {
 };
 
 // An invocation of the softmax keeps 32 scores in registers. The other half of its 64 registers stays free.
-constexpr uint32_t mostRowWords = 8;
+constexpr uint32_t maxRowWords = 8;
 // Each invocation has this many loads in flight before a row gets a larger workgroup.
 constexpr uint32_t wantedRowWords = 4;
-constexpr uint32_t leastSoftmaxInvocations = 32;
-constexpr uint32_t mostSoftmaxInvocations = 512;
+constexpr uint32_t minSoftmaxInvocations = 32;
+constexpr uint32_t maxSoftmaxInvocations = 512;
 
 } // namespace
 
 uint32_t ProductTile::sharedBytes() const {
     const uint32_t stepWords = step() / wordElements;
-    const uint32_t valueWords = VKF_MATRIX_TILES(valueDim, layout.columns) * layout.columns / wordElements;
+    const uint32_t valueWords = VKF_MATRICES(valueDim, layout.columns) * layout.columns / wordElements;
     const uint32_t scores = VKF_PRODUCT_WORDS(rows(), stepWords, keys(), stepWords);
     const uint32_t output = VKF_PRODUCT_WORDS(rows(), stepWords, step(), valueWords);
     const uint32_t onTheWayOut = VKF_PRODUCT_OUTPUT_WORDS(subgroups, layout.rows, layout.columns);
@@ -48,12 +48,13 @@ uint32_t ProductTile::sharedBytes() const {
 }
 
 uint32_t ProductTile::registers() const {
-    return layout.elements() * rowTiles * std::max(keyTiles, VKF_MATRIX_TILES(valueDim, layout.columns));
+    return layout.elements() * rowMatrices * std::max(keyMatrices, VKF_MATRICES(valueDim, layout.columns));
 }
 
 // Path standard does not split keys.
 std::string ProductTile::text(uint32_t /*splits*/) const {
-    return tileText({{"subgroups", subgroups}, {"rowTiles", rowTiles}, {"keyTiles", keyTiles}, {"chunkKeys", step()}});
+    return tileText(
+        {{"subgroups", subgroups}, {"rowTiles", rowMatrices}, {"keyTiles", keyMatrices}, {"chunkKeys", step()}});
 }
 
 ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, const TileProblem& problem,
@@ -61,7 +62,7 @@ ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, cons
     TileSearch<TilePlan<ProductTile>> search;
     for (const ProductCandidate& candidate : productCandidates) {
         const ProductTile tile{
-            layout,          candidate.subgroups, candidate.rowTiles, candidate.keyTiles, candidate.stepDepths,
+            layout,          candidate.subgroups, candidate.rowMatrices, candidate.keyMatrices, candidate.stepSlices,
             problem.valueDim};
         search.consider(TilePlan<ProductTile>{tile}, problem.workgroups(tile.rows()),
                         firstOf({
@@ -74,10 +75,10 @@ ProductTile chooseProductTile(const Caps& caps, const MatrixLayout& layout, cons
 
 SoftmaxTile chooseSoftmaxTile(const Caps& caps, uint32_t keys) {
     const uint32_t words = std::max((keys + 3) / 4, 1U);
-    const uint32_t most = std::min(std::bit_floor(caps.maxInvocations), mostSoftmaxInvocations);
+    const uint32_t most = std::min(std::bit_floor(caps.maxInvocations), maxSoftmaxInvocations);
     const uint32_t size = std::clamp(std::bit_ceil((words + wantedRowWords - 1) / wantedRowWords),
-                                     std::min(leastSoftmaxInvocations, most), most);
-    return {size, std::min((words + size - 1) / size, mostRowWords)};
+                                     std::min(minSoftmaxInvocations, most), most);
+    return {size, std::min((words + size - 1) / size, maxRowWords)};
 }
 
 } // namespace vkf

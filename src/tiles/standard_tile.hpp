@@ -18,16 +18,16 @@ namespace vkf {
 struct ProductTile {
     MatrixLayout layout;
     uint32_t subgroups = 0; // 0 = no tile
-    uint32_t rowTiles = 0;
-    uint32_t keyTiles = 0;
-    uint32_t stepDepths = 0; // matrices in the depth that is staged at once
+    uint32_t rowMatrices = 0;
+    uint32_t keyMatrices = 0;
+    uint32_t stepSlices = 0; // matrices in the depth that is staged at once
     uint32_t valueDim = 0;
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
-    uint32_t rows() const { return subgroups * rowTiles * layout.rows; }
-    uint32_t keys() const { return keyTiles * layout.columns; }
+    uint32_t rows() const { return subgroups * rowMatrices * layout.rows; }
+    uint32_t keys() const { return keyMatrices * layout.columns; }
     // Columns of q and k, and keys of p and v, that are staged at once.
-    uint32_t step() const { return stepDepths * layout.depth; }
+    uint32_t step() const { return stepSlices * layout.depth; }
     // Bytes of the product that needs more.
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold a part of s or of o, whichever is larger.

@@ -33,7 +33,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             typicalRows(p),
             uint64_t{typicalSequences(p)} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
-            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
+            static_cast<uint32_t>(std::min<double>(maxVisibleKeys(problem), typicalKeys(p))),
             problem.windowed(),
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
@@ -46,7 +46,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }
 
-double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
+double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows) {
     const double keys = longestKeysOf(problem.fields);
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
@@ -57,7 +57,7 @@ double widestRow(const CheckedProblem& problem, uint32_t tileRows) {
 
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {
     const double columns = static_cast<double>(problem.fields.headDim) + problem.fields.valueDim;
-    return 2.0 * tileRows * widestRow(problem, tileRows) * columns;
+    return 2.0 * tileRows * maxVisibleKeys(problem, tileRows) * columns;
 }
 
 } // namespace vkf

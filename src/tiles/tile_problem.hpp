@@ -51,7 +51,7 @@ bool walksTiles(VkfPath path);
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
 
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
-double widestRow(const CheckedProblem& problem, uint32_t tileRows = 0);
+double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);
 
 // The most operations of one workgroup of a fused kernel.
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows);

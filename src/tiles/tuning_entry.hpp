@@ -32,8 +32,8 @@ struct TunedScalarTile {
 // The numbers of a CoopmatTile (coopmat_tile.hpp), and the splits of the keys.
 struct TunedCoopmatTile {
     uint32_t subgroups;
-    uint32_t rowTiles;
-    uint32_t keyTiles;
+    uint32_t rowMatrices;
+    uint32_t keyUnits; // as in CoopmatTile
     uint32_t splits;
 };
 
@@ -43,7 +43,7 @@ enum class TunedKernel { attention, dq, dk, dv, dkAndDv };
 // The numbers of a BackwardMatrixTile (tiles/backward/backward_matrix_tile.hpp).
 struct TunedBackwardTile {
     uint32_t subgroups;
-    uint32_t ownedTiles;
+    uint32_t ownedMatrices;
     uint32_t steps;
     uint32_t stages;
     uint32_t depthSubgroups;

@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view firstWords = "vkflash tuning ";
 constexpr uint32_t knownVersion = 1;
-constexpr size_t mostEntries = 4096;     // a plan looks at each
-constexpr size_t mostMatrixLayouts = 64; // more than a device has shapes
-constexpr uint32_t most32 = std::numeric_limits<uint32_t>::max();
+constexpr size_t maxEntries = 4096;     // a plan looks at each
+constexpr size_t maxMatrixLayouts = 64; // more than a device has shapes
+constexpr uint32_t max32 = std::numeric_limits<uint32_t>::max();
 
-constexpr std::array deviceFields = {TuningField{"vendor", 0, most32}, TuningField{"device", 0, most32},
-                                     TuningField{"driver", 0, most32}};
+constexpr std::array deviceFields = {TuningField{"vendor", 0, max32}, TuningField{"device", 0, max32},
+                                     TuningField{"driver", 0, max32}};
 
 constexpr std::array typeNames = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
 
@@ -35,9 +35,9 @@ constexpr std::array<TuningField, ClassField::count> classFields = {{{"type", 0,
                                                                      {"masked", 0, 0},
                                                                      {"headDim", 1, VKF_MAX_DIM},
                                                                      {"valueDim", 1, VKF_MAX_DIM},
-                                                                     {"rows", 0, most32},
-                                                                     {"keys", 0, most32},
-                                                                     {"heads", 0, most32}}};
+                                                                     {"rows", 0, max32},
+                                                                     {"keys", 0, max32},
+                                                                     {"heads", 0, max32}}};
 
 // The tile of each path: a table of its fields, and the members that take their numbers.
 constexpr std::array scalarFields = {TuningField{"groups", 1, 1024},
@@ -53,13 +53,13 @@ constexpr std::array scalarMembers = {&TunedScalarTile::groups,     &TunedScalar
                                       &TunedScalarTile::splits};
 constexpr std::array coopmatFields = {TuningField{"subgroups", 1, 64}, TuningField{"rowTiles", 1, 4},
                                       TuningField{"keyTiles", 1, 8}, TuningField{"splits", 1, VKF_MAX_SPLITS}};
-constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowTiles,
-                                       &TunedCoopmatTile::keyTiles, &TunedCoopmatTile::splits};
+constexpr std::array coopmatMembers = {&TunedCoopmatTile::subgroups, &TunedCoopmatTile::rowMatrices,
+                                       &TunedCoopmatTile::keyUnits, &TunedCoopmatTile::splits};
 
 constexpr std::array backwardFields = {TuningField{"subgroups", 1, 64}, TuningField{"ownedTiles", 1, 4},
                                        TuningField{"steps", 1, 8}, TuningField{"stages", 1, 2},
                                        TuningField{"depthSubgroups", 1, 2}};
-constexpr std::array backwardMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedTiles,
+constexpr std::array backwardMembers = {&TunedBackwardTile::subgroups, &TunedBackwardTile::ownedMatrices,
                                         &TunedBackwardTile::steps, &TunedBackwardTile::stages,
                                         &TunedBackwardTile::depthSubgroups};
 
@@ -76,7 +76,7 @@ constexpr std::array entryWords = {FirstWord{"scalar", VKF_PATH_SCALAR, TunedKer
                                    FirstWord{"coopmat-dv", VKF_PATH_COOPMAT, TunedKernel::dv},
                                    FirstWord{"coopmat-dk-dv", VKF_PATH_COOPMAT, TunedKernel::dkAndDv}};
 
-constexpr size_t mostFields = ClassField::count + scalarFields.size();
+constexpr size_t maxFields = ClassField::count + scalarFields.size();
 
 bool readDevice(TuningReader& reader, std::string_view line, DeviceIdentity* device) {
     std::array<std::string_view, deviceFields.size()> values{};
@@ -152,8 +152,8 @@ std::span<const TuningField> tileFieldsOf(const TuningEntry& entry) {
 // Reads the rest of a line that starts with one of entryWords.
 bool readEntry(TuningReader& reader, std::string_view line, TuningEntry* entry) {
     const std::span<const TuningField> tileFields = tileFieldsOf(*entry);
-    std::array<TuningField, mostFields> fields{};
-    std::array<std::string_view, mostFields> values{};
+    std::array<TuningField, maxFields> fields{};
+    std::array<std::string_view, maxFields> values{};
     std::copy(classFields.begin(), classFields.end(), fields.begin());
     std::copy(tileFields.begin(), tileFields.end(), fields.begin() + ClassField::count);
     const size_t count = ClassField::count + tileFields.size();
@@ -197,8 +197,8 @@ bool addEntry(TuningReader& reader, const FirstWord& first, std::string_view lin
     if (!ofDevice) {
         return true;
     }
-    if (data->entries.size() == mostEntries) {
-        return reader.refuse("more than %zu entries for one device", mostEntries);
+    if (data->entries.size() == maxEntries) {
+        return reader.refuse("more than %zu entries for one device", maxEntries);
     }
     data->entries.push_back(entry);
     return true;
@@ -214,8 +214,8 @@ bool addMatrixLayout(TuningReader& reader, std::string_view line, bool ofDevice,
     if (!ofDevice || !usable) {
         return true;
     }
-    if (data->matrixLayouts.size() == mostMatrixLayouts) {
-        return reader.refuse("more than %zu element layouts for one device", mostMatrixLayouts);
+    if (data->matrixLayouts.size() == maxMatrixLayouts) {
+        return reader.refuse("more than %zu element layouts for one device", maxMatrixLayouts);
     }
     data->matrixLayouts.push_back(layout);
     return true;

@@ -18,6 +18,9 @@
 // in any order, each once. A range A..B includes both ends; one number is a range too. Without `splits`, an entry of
 // path scalar has splits=1.
 //
+// The code has other names for some fields of the text: rowMatrices for rowTiles, keyUnits of CoopmatTile for keyTiles,
+// and ownedMatrices for ownedTiles.
+//
 // coopmat-dq, coopmat-dk-dv, coopmat-dk and coopmat-dv are kernels of the backward pass, by the gradients that they
 // write. rows, keys and heads are those of the forward call.
 //

@@ -37,7 +37,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 
 constexpr size_t oldest = vkf::firstSize<Example>;
-constexpr size_t largest = sizeof(Example) + vkf::mostGrowth;
+constexpr size_t largest = sizeof(Example) + vkf::maxGrowth;
 constexpr unsigned char poison = 0xa5;
 
 // A caller's memory: a struct of any size, with bytes behind it.

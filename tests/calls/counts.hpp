@@ -24,15 +24,14 @@ template <typename Problem> struct Count {
     void (*set)(Problem&, uint64_t);
 };
 
-inline constexpr uint64_t most32Bits = std::numeric_limits<uint32_t>::max();
-inline constexpr uint64_t most64Bits = std::numeric_limits<uint64_t>::max();
+inline constexpr uint64_t max32Bits = std::numeric_limits<uint32_t>::max();
+inline constexpr uint64_t max64Bits = std::numeric_limits<uint64_t>::max();
 
 // 0, 1, the limit of the field, and the largest number that it can hold.
 inline std::vector<uint64_t> upTo(uint64_t limit) {
-    return limit < most32Bits ? std::vector<uint64_t>{0, 1, limit, most32Bits}
-                              : std::vector<uint64_t>{0, 1, most32Bits};
+    return limit < max32Bits ? std::vector<uint64_t>{0, 1, limit, max32Bits} : std::vector<uint64_t>{0, 1, max32Bits};
 }
-inline std::vector<uint64_t> distances() { return {0, 1, (uint64_t{1} << 62) - 1, most64Bits}; }
+inline std::vector<uint64_t> distances() { return {0, 1, (uint64_t{1} << 62) - 1, max64Bits}; }
 
 // Calls visit(problem, text) with each number at each of its values, and then with each pair of numbers.
 // `turn` numbers the pairs. A visitor that does not want all of them looks at it.

@@ -82,10 +82,10 @@ VkfBindings bindingsOf(const VkfProblem& p, uint64_t scratchBytes) {
 bool arePhasesSound(const std::vector<vkf::Phase>& phases, uint32_t steps) {
     uint64_t sum = 0;
     for (const vkf::Phase& phase : phases) {
-        if (phase.itemsPerStep == 0 || phase.passes == 0 || phase.items % phase.passes != 0) {
+        if (phase.itemsPerStep == 0 || phase.rounds == 0 || phase.items % phase.rounds != 0) {
             return false;
         }
-        sum += uint64_t{phase.passes} * phase.stepsPerPass();
+        sum += uint64_t{phase.rounds} * phase.stepsPerRound();
     }
     return sum == steps;
 }
@@ -108,7 +108,7 @@ template <typename Record> void checkRecording(uint32_t steps, const Record& rec
     }
 }
 
-VkfResult checkDescriptions(const VkfProblem& p) {
+VkfResult checkParameterFields(const VkfProblem& p) {
     VkfMessage message{};
     const VkfResult result = vkfCheckProblem(&p, &message);
     checkResult(result, message);
@@ -182,7 +182,7 @@ TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in w
                                                     VkfProblem p = given;
                                                     p.path = path;
                                                     INFO(vkfPathName(path));
-                                                    if (checkDescriptions(p) == VKF_SUCCESS) {
+                                                    if (checkParameterFields(p) == VKF_SUCCESS) {
                                                         checkPlan(contexts[turn % 2], p);
                                                     }
                                                 }
@@ -192,7 +192,7 @@ TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in w
 
 namespace {
 
-VkfResult checkBackwardDescriptions(const VkfBackwardProblem& p) {
+VkfResult checkBackwardParameterFields(const VkfBackwardProblem& p) {
     VkfMessage message{};
     const VkfResult result = vkfCheckBackward(&p, &message);
     checkResult(result, message);
@@ -280,7 +280,7 @@ TEST_CASE("any counts of a backward pass make a plan, an empty one, or a refusal
                     Backward b = given;
                     b.forward.path = path;
                     INFO(vkfPathName(path));
-                    if (checkBackwardDescriptions(b.problem()) == VKF_SUCCESS) {
+                    if (checkBackwardParameterFields(b.problem()) == VKF_SUCCESS) {
                         checkBackwardPlan(contexts[turn % 2], b.problem());
                     }
                 }

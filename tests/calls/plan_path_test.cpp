@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vkfGetPlanPath and vkfGetBackwardPath on a real device. tests/planning/path_verdict_test.cpp has the rules of AUTO.
+// vkfGetPlanPath and vkfGetBackwardPath on a real device. tests/planning/path_decision_test.cpp has the rules of AUTO.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -23,28 +23,28 @@ TEST_CASE("a plan says why it has its path, and refuses values that are not path
     const vkf::host::Plan plan(device, problem);
     for (const VkfPath path :
          {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
-        auto verdict = vkf::make<VkfPathVerdict>();
-        REQUIRE(vkfGetPlanPath(plan.handle(), path, &verdict, nullptr) == VKF_SUCCESS);
-        CHECK(verdict.structSize == sizeof verdict);
-        CHECK((verdict.taken != 0) == (path == VKF_PATH_SCALAR));
+        auto decision = vkf::make<VkfPathDecision>();
+        REQUIRE(vkfGetPlanPath(plan.handle(), path, &decision, nullptr) == VKF_SUCCESS);
+        CHECK(decision.structSize == sizeof decision);
+        CHECK((decision.taken != 0) == (path == VKF_PATH_SCALAR));
         problem.path = path;
         VkfMessage message{};
         const bool supported = vkfCheckSupport(device.context(), &problem, &message) == VKF_SUCCESS;
-        CHECK(verdict.rule == (supported ? VKF_RULE_ASKED_FOR : VKF_RULE_UNSUPPORTED));
-        CHECK(std::string(verdict.reason) == (supported ? "the problem asks for path scalar" : message.text));
+        CHECK(decision.rule == (supported ? VKF_RULE_ASKED_FOR : VKF_RULE_UNSUPPORTED));
+        CHECK(std::string(decision.reason) == (supported ? "the problem asks for path scalar" : message.text));
     }
-    auto verdict = vkf::make<VkfPathVerdict>();
+    auto decision = vkf::make<VkfPathDecision>();
     VkfMessage message{};
-    CHECK(vkfGetPlanPath(nullptr, VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfGetPlanPath(nullptr, VKF_PATH_SCALAR, &decision, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(message.text) == "plan is null");
-    CHECK(vkfGetBackwardPath(nullptr, VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfGetBackwardPath(nullptr, VKF_PATH_SCALAR, &decision, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(message.text) == "backward is null");
     for (const int path : {-1, 0, 6}) {
-        CHECK(vkfGetPlanPath(plan.handle(), static_cast<VkfPath>(path), &verdict, &message) ==
+        CHECK(vkfGetPlanPath(plan.handle(), static_cast<VkfPath>(path), &decision, &message) ==
               VKF_ERROR_INVALID_ARGUMENT);
         CHECK_THAT(std::string(message.text), ContainsSubstring("it must be 1 to 5"));
     }
     CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
-    verdict.structSize = 1;
-    CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, &verdict, &message) == VKF_ERROR_STRUCT_SIZE);
+    decision.structSize = 1;
+    CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, &decision, &message) == VKF_ERROR_STRUCT_SIZE);
 }

@@ -27,7 +27,7 @@ namespace {
 
 // Dispatches of the phase that writes the call table.
 constexpr uint32_t callTablePieces =
-    (sizeof(vkf::shared::CallTable) / sizeof(uint32_t) + VKF_TABLE_PIECE_WORDS - 1) / VKF_TABLE_PIECE_WORDS;
+    (sizeof(vkf::shared::CallTable) / sizeof(uint32_t) + VKF_TABLE_BATCH_WORDS - 1) / VKF_TABLE_BATCH_WORDS;
 
 using vkf::test::fakeAddress;
 using vkf::test::problemOf;
@@ -216,7 +216,7 @@ TEST_CASE("passes wait for each other, and no step reaches over the end of one",
     CHECK(fixture.record(0, passes.steps()) == expected);
     // Only the first step of the second pass.
     CHECK(
-        fixture.record(passes.stepsPerPass(), 1) ==
+        fixture.record(passes.stepsPerRound(), 1) ==
         std::vector<Recorded>{{Command::bind}, {Command::barrier}, {Command::dispatch, rowTiles, passes.itemsPerStep}});
 }
 
@@ -439,8 +439,8 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     from.documents = 3;
     vkf::shared::CallTable to{};
     const std::span<const uint32_t> words = vkf::wordsOf(from);
-    for (uint32_t i = 0; i < vkf::tablePieces(words); i++) {
-        const vkf::shared::TablePiece piece = vkf::tablePiece(words, 0x1000, i);
+    for (uint32_t i = 0; i < vkf::tableBatches(words); i++) {
+        const vkf::shared::TableBatch piece = vkf::tableBatch(words, 0x1000, i);
         std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, piece.count * sizeof(uint32_t));
     }
     CHECK(std::memcmp(&from, &to, sizeof from) == 0);

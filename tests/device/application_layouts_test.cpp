@@ -18,7 +18,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using vkf::test::applicationLayout;
-using vkf::test::narrowLayout;
+using vkf::test::smallLayout;
 
 const vkf::MatrixLayout nvidia = vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16);
 const vkf::MatrixLayout llvmpipe = vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8);
@@ -59,7 +59,7 @@ TEST_CASE("element layouts of the table are accepted and come back as they are",
         CHECK(result == VKF_SUCCESS);
         CHECK(vkfCheckMatrixLayout(&given, nullptr) == VKF_SUCCESS);
         vkf::MatrixLayout expected = known;
-        expected.narrowColumns = 0; // a shape of its own
+        expected.smallShapeColumns = 0; // a shape of its own
         CHECK(read == expected);
     }
 }
@@ -161,38 +161,38 @@ TEST_CASE("scores pass through shared memory in layouts of another form", "[plan
     }
 }
 
-TEST_CASE("a layout of the application serves where the library has none, and narrow shapes go with it", "[planning]") {
+TEST_CASE("a layout of the application serves where the library has none, and small shapes go with it", "[planning]") {
     const VkfMatrixLayout full = applicationLayout(VKF_TYPE_F16, nvidia);
-    const VkfMatrixLayout narrow = narrowLayout(VKF_TYPE_F16);
-    CHECK(vkfCheckMatrixLayout(&narrow, nullptr) == VKF_SUCCESS);
-    vkf::MatrixLayout withoutNarrow = nvidia;
-    withoutNarrow.narrowColumns = 0;
+    const VkfMatrixLayout small = smallLayout(VKF_TYPE_F16);
+    CHECK(vkfCheckMatrixLayout(&small, nullptr) == VKF_SUCCESS);
+    vkf::MatrixLayout withoutSmall = nvidia;
+    withoutSmall.smallShapeColumns = 0;
 
     vkf::Caps caps = unknownDriver();
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK(use({}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK(use({full}, &caps) == VKF_SUCCESS);
-    CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutNarrow);
+    CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutSmall);
     CHECK(caps.f16Matrix.fromApplication);
     CHECK_FALSE(caps.bf16Matrix.fromApplication);
 
-    for (const std::vector<VkfMatrixLayout>& both : {std::vector{full, narrow}, std::vector{narrow, full}}) {
+    for (const std::vector<VkfMatrixLayout>& both : {std::vector{full, small}, std::vector{small, full}}) {
         caps = unknownDriver();
         CHECK(use(both, &caps) == VKF_SUCCESS);
         CHECK(caps.matrixOf(VKF_TYPE_F16) == nvidia);
     }
 
-    // A narrow shape alone changes nothing, and one that is laid out in another way is left out.
+    // A small shape alone changes nothing, and one that is laid out in another way is left out.
     caps = unknownDriver();
-    CHECK(use({narrow}, &caps) == VKF_SUCCESS);
+    CHECK(use({small}, &caps) == VKF_SUCCESS);
     CHECK(caps.matrixOf(VKF_TYPE_F16).viaShared);
     CHECK_FALSE(caps.f16Matrix.fromApplication);
-    VkfMatrixLayout other = narrow;
+    VkfMatrixLayout other = small;
     std::swap(other.right.laneBits[0], other.right.laneBits[1]);
     CHECK(vkfCheckMatrixLayout(&other, nullptr) == VKF_SUCCESS);
     CHECK(use({full, other}, &caps) == VKF_SUCCESS);
-    CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutNarrow);
+    CHECK(caps.matrixOf(VKF_TYPE_F16) == withoutSmall);
 
     // The quirk counts more than a layout of the application.
     caps.quirks |= VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;

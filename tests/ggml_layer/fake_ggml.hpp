@@ -122,7 +122,7 @@ public:
     static void begin(VkCommandBuffer commands);
     void submitAndWait(VkCommandBuffer commands) const;
 
-    // Of that number of storage buffers.
+    // The layout of a set with so many storage buffers.
     VkDescriptorSetLayout setLayout(uint32_t bindings);
 
 private:

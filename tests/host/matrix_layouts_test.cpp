@@ -101,7 +101,8 @@ TEST_CASE("a context with measured layouts keeps scores in registers and compute
     CHECK(device.bytesInUse() == 0);
     for (const VkfType type : {VKF_TYPE_F16, VKF_TYPE_BF16}) {
         auto info = make<VkfMatrixInfo>();
-        if (vkfGetMatrixInfo(device.context(), type, &info, nullptr) != VKF_SUCCESS || info.layoutGiven == 0) {
+        if (vkfGetMatrixInfo(device.context(), type, &info, nullptr) != VKF_SUCCESS ||
+            info.layoutFromApplication == 0) {
             continue;
         }
         CHECK(info.layoutKnown == 1);
@@ -196,9 +197,9 @@ TEST_CASE("a context takes layouts of an application", "[host]") {
         REQUIRE(vkfGetMatrixInfo(context.get(), layouts.front().type, &matrix, nullptr) == VKF_SUCCESS);
         return matrix;
     };
-    CHECK(matrixOf().layoutGiven == 1);
+    CHECK(matrixOf().layoutFromApplication == 1);
     CHECK(matrixOf().layoutKnown == 1);
     info.quirks = VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT;
-    CHECK(matrixOf().layoutGiven == 0);
+    CHECK(matrixOf().layoutFromApplication == 0);
     CHECK(matrixOf().layoutKnown == 0);
 }

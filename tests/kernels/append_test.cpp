@@ -179,7 +179,7 @@ enum class BlockKind {
     widest,
     denormals,
     tiny,
-    leastScale,
+    minScale,
     fiveToSix,
     oneHuge
 };
@@ -212,7 +212,7 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
                 static_cast<float>(static_cast<int>(random() % (2U << denormalBits)) - (1 << denormalBits)), -149);
         case BlockKind::tiny: // some elements are below the normal numbers, some differences, some scales
             return std::ldexp(normal(random), tinyExponent);
-        case BlockKind::leastScale: // see below
+        case BlockKind::minScale: // see below
             return std::ldexp(static_cast<float>(halves(random)), -127);
         case BlockKind::fiveToSix:
             return fiveToSix(random);
@@ -236,7 +236,7 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
         constexpr float infinity = std::numeric_limits<float>::infinity();
         constexpr float choices[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
         first = choices[random() % std::size(choices)];
-    } else if (kind == BlockKind::leastScale) { // a few steps around 2^-126, from which on codes are not those of 0
+    } else if (kind == BlockKind::minScale) { // a few steps around 2^-126, from which on codes are not those of 0
         first = std::ldexp(static_cast<float>(range.low), -126);
         second = std::ldexp(static_cast<float>(range.high), -126);
         for (int64_t steps = static_cast<int64_t>(random() % 5) - 2; steps != 0; steps -= steps > 0 ? 1 : -1) {

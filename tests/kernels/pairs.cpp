@@ -235,7 +235,7 @@ const std::vector<Feature> table = {
     {"factors of the bias", {{"none", nothing}, {"some", setBiasFactors}}},
     {"ALiBi",
      {{"none", nothing},
-      {"usual slopes", [](PairedCall& c) { c.problem.use |= VKF_USE_ALIBI; }},
+      {"standard slopes", [](PairedCall& c) { c.problem.use |= VKF_USE_ALIBI; }},
       {"slopes of the caller",
        [](PairedCall& c) {
            c.problem.use |= VKF_USE_ALIBI;
@@ -319,7 +319,7 @@ Levels grow(const Design& design, const Pair& seed, const std::set<Pair>& allowe
             continue;
         }
         Choice best{feature, 0};
-        size_t mostNew = 0;
+        size_t maxNew = 0;
         for (size_t level = 0; level < levelsOn(design, feature); level++) {
             const Choice candidate{feature, level};
             const auto isIn = [&](const std::set<Pair>& pairs) {
@@ -327,8 +327,8 @@ Levels grow(const Design& design, const Pair& seed, const std::set<Pair>& allowe
             };
             if (std::all_of(chosen.begin(), chosen.end(), isIn(allowed))) {
                 const auto fresh = static_cast<size_t>(std::count_if(chosen.begin(), chosen.end(), isIn(missing)));
-                if (fresh > mostNew) {
-                    mostNew = fresh;
+                if (fresh > maxNew) {
+                    maxNew = fresh;
                     best = candidate;
                 }
             }

@@ -355,7 +355,7 @@ TEST_CASE("a sink takes its share of the probability", "[reference]") {
 }
 
 // One key at distance 1: lse is -slope.
-TEST_CASE("the usual slopes are those of the paper, for any number of heads", "[reference]") {
+TEST_CASE("the standard slopes are those of the paper, for any number of heads", "[reference]") {
     for (const auto& [heads, exponents] :
          {std::pair{8U, std::array{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0, 0.0, 0.0, 0.0}},
           std::pair{12U, std::array{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.5, 1.5, 2.5, 3.5}},

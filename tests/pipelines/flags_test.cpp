@@ -58,7 +58,7 @@ private:
     static constexpr uint32_t opBranchConditional = 250;
     static constexpr uint32_t workgroup = 4;
     static constexpr uint32_t physicalStorageBuffer = 5349;
-    static constexpr uint32_t mostFlags = 2; // of an array
+    static constexpr uint32_t maxFlags = 2; // of an array
 
     std::set<uint32_t> uints;
     std::map<uint32_t, uint32_t> constants;      // value of each 32-bit constant
@@ -84,7 +84,7 @@ private:
             constants[words[2]] = words[3];
         } else if (opcode == opTypeArray && uints.count(words[2]) != 0) {
             const uint32_t length = valueOr0(constants, words[3]);
-            if (length != 0 && length <= mostFlags) {
+            if (length != 0 && length <= maxFlags) {
                 flagTypes[words[1]] = length;
             }
         } else if (opcode == opTypePointer && words[2] == workgroup && flagTypes.count(words[3]) != 0) {
@@ -103,8 +103,8 @@ private:
     void followBranches(uint32_t opcode, Words words) {
         if (opcode == opIEqual && (isConstant(words[3], 0) || isConstant(words[4], 0))) {
             elections[words[2]] = 1;
-        } else if (opcode == opULessThan && isConstant(words[4], mostFlags)) {
-            elections[words[2]] = mostFlags;
+        } else if (opcode == opULessThan && isConstant(words[4], maxFlags)) {
+            elections[words[2]] = maxFlags;
         } else if (opcode == opBranchConditional) {
             guarded[words[2]] = valueOr0(elections, words[1]);
         } else if (opcode == opLabel) {

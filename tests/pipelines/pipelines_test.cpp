@@ -25,7 +25,7 @@ struct Driver {
     std::mutex mutex;
     std::condition_variable changed;
     uint32_t compiling = 0;
-    uint32_t mostCompiling = 0;
+    uint32_t maxCompiling = 0;
     uint32_t compiled = 0;
     uint32_t destroyed = 0;
     bool held = false; // compilations do not end
@@ -66,7 +66,7 @@ VKAPI_ATTR VkResult VKAPI_CALL createPipelines(VkDevice, VkPipelineCache, uint32
                                                const VkAllocationCallbacks*, VkPipeline* pipeline) {
     std::unique_lock lock(driver->mutex);
     driver->compiling++;
-    driver->mostCompiling = std::max(driver->mostCompiling, driver->compiling);
+    driver->maxCompiling = std::max(driver->maxCompiling, driver->compiling);
     driver->changed.notify_all();
     driver->changed.wait_for(lock, patience, [] { return !driver->held; });
     driver->compiling--;
@@ -162,7 +162,7 @@ TEST_CASE("threads compile different pipelines side by side, and each pipeline o
             thread.join();
         }
         CHECK(results == std::vector<VkfResult>(found.size(), VKF_SUCCESS));
-        CHECK(fixture.state.mostCompiling == variants);
+        CHECK(fixture.state.maxCompiling == variants);
         CHECK(fixture.state.compiled == variants);
         for (uint32_t i = variants; i < found.size(); i++) {
             CHECK(found[i] == found[i - variants]);

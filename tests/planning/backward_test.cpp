@@ -200,7 +200,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     const struct {
         uint64_t mebibytes;
         uint32_t bandKeys;
-        uint32_t passes;
+        uint32_t rounds;
     } cases[] = {{200, 0, 1}, {600, 8192, 2}, {300, 16 * 128, 4}, {2000, 8192, 1}};
     for (const auto& one : cases) {
         INFO(one.mebibytes << " MiB");
@@ -217,11 +217,11 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         const vkf::Phase& store = plan.phases[2];
         const vkf::Phase& dq = plan.phases[3];
         const vkf::Phase& again = plan.phases[4];
-        CHECK(store.passes == one.passes);
+        CHECK(store.rounds == one.rounds);
         const uint32_t heads = store.variant.constants[VKF_ID_BAND_HEADS];
-        CHECK(store.items == one.passes * heads * (one.bandKeys / 128));
-        CHECK(dq.passes == one.passes);
-        CHECK(dq.items == one.passes * heads * 8192 / 128);
+        CHECK(store.items == one.rounds * heads * (one.bandKeys / 128));
+        CHECK(dq.rounds == one.rounds);
+        CHECK(dq.items == one.rounds * heads * 8192 / 128);
         CHECK(dq.interleaved);
         CHECK(again.variant.constants[VKF_ID_FALLBACK] == 1);
         CHECK(again.barrierBefore);
@@ -231,7 +231,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     const struct {
         vkf::test::Shape shape;
         uint32_t bandKeys;
-        uint32_t passes;
+        uint32_t rounds;
     } shapes[] = {{{8, 16, 16, 2048, 2048, 128, 0, VKF_TYPE_F16}, 2048, 4},
                   {{2, 16, 16, 8192, 8192, 128, 0, VKF_TYPE_F16}, 8192, 4},
                   {{1, 16, 16, 16384, 16384, 128, 0, VKF_TYPE_F16}, 33 * 128, 8},
@@ -242,7 +242,7 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
         some.path = VKF_PATH_COOPMAT;
         const vkf::BackwardPlan plan = made(vkf::test::matrixCaps(), vkf::test::backwardOf(some));
         CHECK(plan.bandKeys() == one.bandKeys);
-        CHECK(plan.phases[2].passes == one.passes);
+        CHECK(plan.phases[2].rounds == one.rounds);
         CHECK(plan.scratch.bytes() < VKF_DEFAULT_BACKWARD_SCRATCH_BYTES + 10000000);
     }
     // Under a causal mask, two tiles of keys share about the rows of one. A window leaves out most rows.
@@ -251,19 +251,19 @@ TEST_CASE("a backward pass keeps ds of as many keys as scratch memory allows", "
     masked.use |= VKF_USE_CAUSAL;
     vkf::BackwardPlan ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
-    CHECK(ofMasked.phases[2].passes == 4);
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 16384 + 128);
+    CHECK(ofMasked.phases[2].rounds == 4);
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 16384 + 128);
     masked.window = {1023, 0, 0};
     masked.use |= VKF_USE_WINDOW;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
     CHECK(ofMasked.bandKeys() == 16384);
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * (1024 + 128));
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 2 * (1024 + 128));
     vkf::enable(masked, VKF_USE_CAUSAL, false);
     masked.window = {INT64_MAX, INT64_MAX, 0};
     masked.use |= VKF_USE_WINDOW;
     masked.queryRows = masked.keys = 2048;
     ofMasked = made(vkf::test::matrixCaps(), vkf::test::backwardOf(masked));
-    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_PAIR_ROWS] == 2 * 2048);
+    CHECK(ofMasked.phases[2].variant.constants[VKF_ID_BAND_SHARED_ROWS] == 2 * 2048);
     // The shapes of backward_bands_test.cpp have several bands on an H200 too.
     for (const vkf::test::Shape& shape : {vkf::test::Shape{3, 4, 2, 20, 4500, 16, 24, VKF_TYPE_F16},
                                           vkf::test::Shape{3, 4, 2, 40, 4500, 136, 8, VKF_TYPE_F16}}) {

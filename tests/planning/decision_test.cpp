@@ -38,7 +38,7 @@ TEST_CASE("a device without a row in the table of chips counts as an H200", "[pl
     vkf::Caps amd = h200;
     amd.vendorId = 0x1002;
     CHECK(vkf::chipOf(amd).path.avoidsBackwardMatrices);
-    CHECK(vkf::chipOf(amd).spills.mostScalar < vkf::chipOf(h200).spills.mostScalar);
+    CHECK(vkf::chipOf(amd).spills.maxScalar < vkf::chipOf(h200).spills.maxScalar);
     vkf::Caps llvmpipe = h200;
     llvmpipe.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
     CHECK(vkf::chipOf(llvmpipe).path.avoidsMatrices);
@@ -57,7 +57,7 @@ TEST_CASE("a decision says what a plan has, without a phase", "[planning]") {
     REQUIRE(vkf::decide({caps}, checked, &decision, nullptr) == VKF_SUCCESS);
     CHECK(decision.path == VKF_PATH_COOPMAT);
     CHECK(decision.packedHeads == 4);
-    CHECK(decision.headsInTurn > 1); // causal tiles differ in their keys
+    CHECK(decision.interleavedHeads > 1); // causal tiles differ in their keys
     CHECK(decision.probabilities);
     CHECK(decision.lse == vkf::Operand::scratchLse);
     const vkf::AttentionPlan plan = vkf::test::planOf(caps, problem);

@@ -44,6 +44,11 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     CHECK(made(32, 16, 128, VKF_TYPE_F16).tile.rows == 64);
     // Tiles that spill, and types that matrices do not multiply.
     CHECK(made(32, 3, 256, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
+    // The widest heads whose tiles do not spill, with up to 8 packed rows and with more.
+    CHECK(made(32, 2, 192, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(made(32, 2, 200, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
+    CHECK(made(32, 3, 128, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecodeMatrix);
+    CHECK(made(32, 3, 136, VKF_TYPE_F16).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 3, 128, VKF_TYPE_F32).phases[0].variant.kernel == vkf::Kernel::attentionDecode);
     CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
 }
@@ -61,7 +66,7 @@ TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence ma
         };
         const auto attention = std::find_if(made.phases.begin(), made.phases.end(), isAttention);
         REQUIRE(attention != made.phases.end());
-        return attention->variant.constants[VKF_ID_LANE_QUERY_ROWS];
+        return attention->variant.constants[VKF_ID_LANE_ROWS];
     };
     CHECK(states(2) == 1);
     CHECK(states(0) == 2);

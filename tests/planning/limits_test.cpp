@@ -26,7 +26,7 @@ using vkf::test::planOf;
 using vkf::test::problemOf;
 using vkf::test::refusal;
 
-constexpr uint64_t mostCount = VKF_MOST_COUNT; // 65535 * 65536
+constexpr uint64_t maxCount = VKF_MAX_COUNT; // 65535 * 65536
 constexpr VkfPath allPaths[] = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,
                                 VKF_PATH_KEY_OUTER};
 
@@ -50,7 +50,7 @@ VkfProblem largeProblem(VkfPath path, uint32_t batch, uint32_t heads, uint32_t k
 template <typename Made> uint64_t stepsOf(const Made& made) {
     uint64_t steps = 0;
     for (const vkf::Phase& phase : made.phases) {
-        steps += phase.passes * divided(phase.items / phase.passes, phase.itemsPerStep);
+        steps += phase.rounds * divided(phase.items / phase.rounds, phase.itemsPerStep);
     }
     return steps;
 }
@@ -97,7 +97,7 @@ uint64_t ownedRows(const vkf::Phase& phase) {
     return phase.variant.kernel == Kernel::backwardScalar
                ? c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_OWNED_LANES] * c[VKF_ID_THREAD_OWNED]
                : c[VKF_ID_WORKGROUP_SIZE] / c[VKF_ID_SUBGROUP_LANES] / c[VKF_ID_DEPTH_SUBGROUPS] *
-                     c[VKF_ID_OWNED_TILES] * c[VKF_ID_MATRIX_ROWS];
+                     c[VKF_ID_OWNED_MATRICES] * c[VKF_ID_MATRIX_ROWS];
 }
 
 } // namespace
@@ -106,12 +106,12 @@ TEST_CASE("a plan with the most rows has the right work items and steps on every
     for (const VkfPath path : allPaths) {
         // Heads that share a KV head, many heads, many sequences.
         for (const VkfProblem& problem : {largeProblem(path, 1, 4, 1, VKF_MAX_ROWS),
-                                          largeProblem(path, 1, 5, 1, static_cast<uint32_t>(mostCount / 5)),
+                                          largeProblem(path, 1, 5, 1, static_cast<uint32_t>(maxCount / 5)),
                                           largeProblem(path, 1, 65535, 65535, 65536),
                                           largeProblem(path, 65536, 1, 1, 65535), largeProblem(path, 65536, 3, 1, 1)}) {
             checkItems(planOf(largeCaps(), problem), problem);
         }
-        VkfProblem problem = largeProblem(path, 1, 5, 1, static_cast<uint32_t>(mostCount / 5) + 1);
+        VkfProblem problem = largeProblem(path, 1, 5, 1, static_cast<uint32_t>(maxCount / 5) + 1);
         CHECK(textOf(largeCaps(), problem) == "batch * queryHeads * queryRows is over the limit of 4294901760");
         problem = largeProblem(path, 65536, 65535, 65535, 2);
         CHECK(textOf(largeCaps(), problem) == "batch * queryHeads * queryRows is over the limit of 4294901760");
@@ -126,7 +126,7 @@ TEST_CASE("a plan with the most rows has the right work items and steps on every
 
 TEST_CASE("key splits count rows up to the limit", "[planning]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
-        VkfProblem problem = largeProblem(path, 1, 6, 2, static_cast<uint32_t>(mostCount / 12));
+        VkfProblem problem = largeProblem(path, 1, 6, 2, static_cast<uint32_t>(maxCount / 12));
         problem.keys = 4096;
         problem.kvSplits = 2;
         const vkf::AttentionPlan made = planOf(largeCaps(), problem);
@@ -136,13 +136,13 @@ TEST_CASE("key splits count rows up to the limit", "[planning]") {
         const vkf::Constants& constants = merge.variant.constants;
         const uint64_t rows =
             constants[VKF_MERGE_ID_WORKGROUP_SIZE] / constants[VKF_MERGE_ID_LANES] / constants[VKF_MERGE_ID_GROUPS];
-        CHECK(merge.items == divided(mostCount / 2, rows));
+        CHECK(merge.items == divided(maxCount / 2, rows));
         problem.queryRows++;
         CHECK(textOf(largeCaps(), problem) ==
               "batch * queryHeads * queryRows * kvSplits is over the limit of 4294901760");
     }
     // Rows of over 256 columns are merged in pieces of 64 columns.
-    VkfProblem wide = largeProblem(VKF_PATH_DECODE, 1, 1, 1, static_cast<uint32_t>(mostCount / 8));
+    VkfProblem wide = largeProblem(VKF_PATH_DECODE, 1, 1, 1, static_cast<uint32_t>(maxCount / 8));
     wide.headDim = 576;
     wide.valueDim = 512;
     wide.keys = 4096;
@@ -159,7 +159,7 @@ TEST_CASE("key splits count rows up to the limit", "[planning]") {
 
 TEST_CASE("packed sequences have tiles up to the limit", "[planning]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
-        VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(mostCount / 5));
+        VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(maxCount / 5));
         vkf::enable(problem, VKF_USE_CU_SEQLENS);
         const vkf::AttentionPlan made = planOf(largeCaps(), problem);
         const uint64_t packed = path == VKF_PATH_SCALAR ? 1 : 5;
@@ -181,10 +181,10 @@ TEST_CASE("more steps than 32 bits count are refused", "[planning]") {
                                                                "maxStepOperations makes fewer"));
     // As many items as a step can have, and one more.
     vkf::Phase phase;
-    phase.itemsPerStep = VKF_MOST_COUNT - 1;
-    phase.items = VKF_MOST_COUNT - 1;
+    phase.itemsPerStep = VKF_MAX_COUNT - 1;
+    phase.items = VKF_MAX_COUNT - 1;
     CHECK(phase.steps() == 1);
-    phase.items = VKF_MOST_COUNT;
+    phase.items = VKF_MAX_COUNT;
     CHECK(phase.steps() == 2);
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("probabilities count tiles up to the limit", "[planning]") {
 TEST_CASE("a backward pass with the most rows has the right work items and steps", "[planning]") {
     for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT}) {
         for (const auto& [batch, heads, rows] :
-             {std::array{1U, 5U, static_cast<uint32_t>(mostCount / 5)}, std::array{1U, 4U, uint32_t{VKF_MAX_ROWS}},
+             {std::array{1U, 5U, static_cast<uint32_t>(maxCount / 5)}, std::array{1U, 4U, uint32_t{VKF_MAX_ROWS}},
               std::array{65536U, 1U, 65535U}}) {
             VkfProblem forward = largeProblem(path, batch, heads, 1, rows);
             forward.keys = 4096;

@@ -193,7 +193,7 @@ TEST_CASE("what needs 16-bit storage is named", "[planning]") {
     refuse([](VkfProblem& p) { p.kvSplits = 2; }, "kvSplits over 1 needs");
 }
 
-TEST_CASE("merges keep their loops where a driver needs this", "[planning]") {
+TEST_CASE("merges are not unrolled where a driver needs this", "[planning]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({1, 1, 1, 1, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
@@ -208,7 +208,7 @@ TEST_CASE("merges keep their loops where a driver needs this", "[planning]") {
     CHECK(rolledMerge());
 }
 
-TEST_CASE("kernels of plain arithmetic keep their loops only where a quirk of their own asks for it", "[planning]") {
+TEST_CASE("kernels of plain arithmetic stay rolled only where a quirk of their own asks for it", "[planning]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({1, 1, 1, 1, 4096, 64});
     problem.path = VKF_PATH_SCALAR;

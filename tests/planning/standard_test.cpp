@@ -88,7 +88,7 @@ TEST_CASE("path key_outer keeps o, m and l of each row, and has one phase howeve
     const vkf::AttentionPlan made = planOf(capsOf(32, 49152, 1024), problem);
     CHECK(made.scratch.bytes() == uint64_t{2} * 3 * 100 * (32 + 2) * 4);
     REQUIRE(made.phases.size() == 2);
-    CHECK(made.phases[0].passes == (1U << 20) / made.tile.keys);
+    CHECK(made.phases[0].rounds == (1U << 20) / made.tile.keys);
     problem.keys = 0;
     CHECK(planOf(capsOf(32, 49152, 1024), problem).phases.size() == 1);
 }

@@ -85,8 +85,8 @@ TEST_CASE("rows whose bias is a mask have tiles of their own if registers withou
             const vkf::Constants& constants = phase.variant.constants;
             CHECK(phase.items == 16 * expected[i][0]);
             CHECK(constants[VKF_ID_MAP_ROW_TILES] == expected[i][1]);
-            CHECK(constants[VKF_ID_ROW_TILES] == expected[i][2]);
-            CHECK(constants[VKF_ID_KEY_TILES] == expected[i][3]);
+            CHECK(constants[VKF_ID_ROW_MATRICES] == expected[i][2]);
+            CHECK(constants[VKF_ID_KEY_MATRICES] == expected[i][3]);
         }
         return made;
     };

@@ -20,9 +20,9 @@ using vkf::test::Count;
 using vkf::test::Dice;
 using vkf::test::Position;
 
-constexpr uint64_t mostCount = VKF_MOST_COUNT;
-constexpr uint64_t mostRows = VKF_MAX_ROWS;
-constexpr std::array<uint64_t, 10> tiles = {1, 4, 16, 48, 64, 128, 1000, 16384, 32767, VKF_MOST_TILE};
+constexpr uint64_t maxCount = VKF_MAX_COUNT;
+constexpr uint64_t maxRows = VKF_MAX_ROWS;
+constexpr std::array<uint64_t, 10> tiles = {1, 4, 16, 48, 64, 128, 1000, 16384, 32767, VKF_MAX_TILE};
 
 uint64_t below(Dice& dice, uint64_t limit) { return dice.below(static_cast<uint32_t>(limit)); }
 
@@ -50,23 +50,23 @@ struct Sizes {
 
 Sizes drawnSizes(Dice& dice) {
     Sizes s{};
-    uint64_t most = mostCount;
+    uint64_t most = maxCount;
     const auto take = [&](uint64_t limit) {
         const uint64_t number = drawn(dice, std::min(most, limit));
         most /= number;
         return number;
     };
-    s.rows = take(mostRows);
+    s.rows = take(maxRows);
     s.packed = take(VKF_MAX_HEADS);
     s.groups = take(VKF_MAX_HEADS / s.packed);
-    s.batch = take(mostRows);
+    s.batch = take(maxRows);
     s.splits = take(VKF_MAX_SPLITS);
     s.tileRows = tiles[below(dice, tiles.size())];
     s.mapRowTiles = s.tileRows <= 8192 ? uint64_t{1} << below(dice, 3) : 1;
     return s;
 }
 
-// Heads that take turns divide all heads (planning/decide/heads_in_turn.cpp).
+// Heads that take turns divide all heads (planning/decide/interleaved_heads.cpp).
 uint64_t drawnGroup(Dice& dice, uint64_t heads) {
     uint64_t group = 1 + below(dice, 16);
     while (heads % group != 0) {
@@ -80,15 +80,15 @@ struct Item {
     Count tile, head, partial_result, row_begin, last_row;
 };
 
-Item itemOf(const Sizes& s, Count number, Count group_heads, bool backwards) {
+Item itemOf(const Sizes& s, Count number, Count set_heads, bool backwards) {
     const Count tile_rows = s.tileRows;
     const Count together = tile_rows * s.mapRowTiles;
     const Count packed_rows = VKF_PACKED_ROWS(Count(s.rows), Count(s.packed));
     const Count row_tiles = VKF_TILES(packed_rows, together) * s.mapRowTiles;
-    const Count group = VKF_ITEM_GROUP(number, row_tiles, group_heads);
-    const Count in_group = VKF_ITEM_IN_GROUP(number, group, row_tiles, group_heads);
-    const Count tile = VKF_ITEM_TILE(in_group, group_heads);
-    const Count head = VKF_ITEM_HEAD(group, in_group, group_heads);
+    const Count headSet = VKF_ITEM_HEAD_SET(number, row_tiles, set_heads);
+    const Count in_set = VKF_ITEM_IN_SET(number, headSet, row_tiles, set_heads);
+    const Count tile = VKF_ITEM_TILE(in_set, set_heads);
+    const Count head = VKF_ITEM_HEAD(headSet, in_set, set_heads);
     const Count partial_result = head / s.groups;
     const Count row_begin = VKF_ROW_BEGIN(backwards, row_tiles, tile, tile_rows);
     return {tile, head, partial_result, row_begin, VKF_LAST_ROW(row_begin, tile_rows, packed_rows)};
@@ -127,7 +127,7 @@ TEST_CASE("numbers of tiles are exact up to the largest count, and no further", 
     Dice dice(46);
     for (const uint64_t tile : tiles) {
         for (uint64_t i = 0; i < 2000; i++) {
-            const uint64_t count = i < 1000 ? mostCount - i : i < 1010 ? i - 1000 : drawn(dice, mostCount);
+            const uint64_t count = i < 1000 ? maxCount - i : i < 1010 ? i - 1000 : drawn(dice, maxCount);
             const Count covering = VKF_TILES(Count(count), Count(tile));
             INFO(count << " in tiles of " << tile);
             REQUIRE(covering.fits());
@@ -144,12 +144,12 @@ TEST_CASE("numbers of tiles are exact up to the largest count, and no further", 
 TEST_CASE("work items find their tile, head and rows at the limits of all sizes", "[planning]") {
     Dice dice(7);
     const Sizes largest[] = {
-        {mostRows, 4, 1, 1, 1, 16, 1},  {mostCount / 5, 5, 1, 1, 1, 128, 2}, {65536, 65535, 1, 1, 1, VKF_MOST_TILE, 1},
-        {1, 1, 65535, 65536, 1, 64, 1}, {1, 1, 1, mostRows, 4, 16, 1},       {mostRows, 1, 2, 1, 2, VKF_MOST_TILE, 1}};
+        {maxRows, 4, 1, 1, 1, 16, 1},   {maxCount / 5, 5, 1, 1, 1, 128, 2}, {65536, 65535, 1, 1, 1, VKF_MAX_TILE, 1},
+        {1, 1, 65535, 65536, 1, 64, 1}, {1, 1, 1, maxRows, 4, 16, 1},       {maxRows, 1, 2, 1, 2, VKF_MAX_TILE, 1}};
     for (uint64_t i = 0; i < 20000; i++) {
         const Sizes s = i < std::size(largest) ? largest[i] : drawnSizes(dice);
         const uint64_t items = s.rowTiles() * s.allHeads();
-        if (items > mostCount) {
+        if (items > maxCount) {
             continue; // the host refuses this many work items
         }
         const uint64_t group = drawnGroup(dice, s.allHeads());
@@ -160,7 +160,7 @@ TEST_CASE("work items find their tile, head and rows at the limits of all sizes"
 }
 
 TEST_CASE("one tile has all packed rows of a sequence", "[planning]") {
-    for (const uint64_t packed : {uint64_t{1}, mostRows, mostRows + 1, 4 * mostRows, mostCount}) {
+    for (const uint64_t packed : {uint64_t{1}, maxRows, maxRows + 1, 4 * maxRows, maxCount}) {
         const Count last = VKF_LAST_ROW(Count(0), Count(VKF_ALL_ROWS), Count(packed));
         CHECK(last.fits());
         CHECK(last == Count(packed - 1));
@@ -170,7 +170,7 @@ TEST_CASE("one tile has all packed rows of a sequence", "[planning]") {
 TEST_CASE("rows of workgroups and of key splits are exact up to the largest count", "[planning]") {
     Dice dice(3);
     for (uint64_t i = 0; i < 20000; i++) {
-        const uint64_t count = i < 100 ? mostCount - i : drawn(dice, mostCount);
+        const uint64_t count = i < 100 ? maxCount - i : drawn(dice, maxCount);
         const uint64_t ofWorkgroup = tiles[below(dice, tiles.size())];
         const uint64_t workgroups = count / ofWorkgroup + (count % ofWorkgroup != 0 ? 1 : 0);
         const Count last = VKF_ROW_OF_ITEM(Count(workgroups - 1), Count(ofWorkgroup), Count(ofWorkgroup - 1));
@@ -185,7 +185,7 @@ TEST_CASE("rows of workgroups and of key splits are exact up to the largest coun
         REQUIRE((row + Count(s.splits - 1) * splitRows).fits());
         REQUIRE(row + Count(s.splits - 1) * splitRows == Count(s.batch * s.splits * splitRows - 1));
 
-        const uint64_t keyTiles = drawn(dice, mostRows);
+        const uint64_t keyTiles = drawn(dice, maxRows);
         const uint64_t split = below(dice, s.splits);
         const Count begin = VKF_SHARE_BEGIN(Count(keyTiles), Count(s.splits), Count(split));
         const Count end = VKF_SHARE_BEGIN(Count(keyTiles), Count(s.splits), Count(split + 1));
@@ -200,11 +200,11 @@ TEST_CASE("tile numbers of packed sequences suffice up to the largest count", "[
     Dice dice(11);
     for (uint64_t i = 0; i < 20000; i++) {
         const uint64_t packed = drawn(dice, VKF_MAX_HEADS);
-        const uint64_t rows = drawn(dice, std::min(mostRows, mostCount / packed));
-        const uint64_t sequences = drawn(dice, mostRows);
+        const uint64_t rows = drawn(dice, std::min(maxRows, maxCount / packed));
+        const uint64_t sequences = drawn(dice, maxRows);
         const uint64_t tile = tiles[below(dice, tiles.size())];
         const Count slots = VKF_FIRST_SEQUENCE_TILE(Count(rows), Count(packed), Count(tile), Count(sequences));
-        if (rows * packed / tile + sequences > mostCount) {
+        if (rows * packed / tile + sequences > maxCount) {
             continue; // the host refuses this many work items
         }
         REQUIRE(slots.fits());
@@ -228,9 +228,9 @@ TEST_CASE("the map of tiles, path key_outer and bands count within 32 bits", "[p
     Dice dice(5);
     for (uint64_t i = 0; i < 20000; i++) {
         const Sizes s = drawnSizes(dice);
-        const uint64_t words = drawn(dice, mostRows);
+        const uint64_t words = drawn(dice, maxRows);
         const uint64_t mapRows = s.groups * s.batch * s.rowTiles();
-        if (mapRows <= mostCount / words) { // else the host makes no map
+        if (mapRows <= maxCount / words) { // else the host makes no map
             const Count row = VKF_MAP_ROW(Count(s.batch - 1), Count(s.groups), Count(s.groups - 1), Count(s.rowTiles()),
                                           Count(s.rowTiles() - 1));
             const Count word = VKF_MAP_WORD(row, Count(words), Count(words - 1));
@@ -243,7 +243,7 @@ TEST_CASE("the map of tiles, path key_outer and bands count within 32 bits", "[p
         REQUIRE(items == Count(rowTiles * s.heads() * s.batch));
 
         const uint64_t tileKeys = uint64_t{16} << below(dice, 5);
-        const uint64_t keyTiles = mostRows / tileKeys;
+        const uint64_t keyTiles = maxRows / tileKeys;
         const uint64_t bandTiles = drawn(dice, keyTiles);
         const uint64_t bands = (keyTiles + bandTiles - 1) / bandTiles;
         const Count past = VKF_TILE_OF_BANDS(Count(bands - 1), Count(bandTiles), Count(bandTiles)) * Count(tileKeys);
@@ -252,7 +252,7 @@ TEST_CASE("the map of tiles, path key_outer and bands count within 32 bits", "[p
 }
 
 TEST_CASE("windows fit signed numbers for rows and keys past the last ones", "[planning]") {
-    constexpr auto past = int64_t{VKF_MOST_TILE}; // rows and keys that a tile has too many
+    constexpr auto past = int64_t{VKF_MAX_TILE}; // rows and keys that a tile has too many
     constexpr auto most = int64_t{VKF_MAX_ROWS};
     for (const int64_t rows : {int64_t{1}, int64_t{2}, most / 2, most - 1, most}) {
         for (const int64_t keys : {int64_t{0}, int64_t{1}, most / 2, most - 1, most}) {
@@ -291,7 +291,7 @@ TEST_CASE("windows fit signed numbers for rows and keys past the last ones", "[p
 
 TEST_CASE("appends count rows, positions and bytes of positions within 32 bits", "[planning]") {
     constexpr uint64_t rows = 2; // the fewest of a workgroup
-    for (const uint64_t count : {mostRows, mostRows - 1, mostRows / 2}) {
+    for (const uint64_t count : {maxRows, maxRows - 1, maxRows / 2}) {
         const uint64_t workgroups = (count + rows - 1) / rows;
         const uint64_t layers = (workgroups - 1) / VKF_APPEND_GROUPS + 1;
         CHECK(layers <= 65535); // every device takes this many
@@ -300,7 +300,7 @@ TEST_CASE("appends count rows, positions and bytes of positions within 32 bits",
         CHECK(last.fits());
         CHECK(last.value() >= static_cast<int64_t>(count - 1));
     }
-    CHECK((Count(mostRows) + mostRows + mostRows).fits()); // length, row and new rows
-    CHECK((Count(mostRows) * 4).fits());                   // bytes of a length, a page number, a document or a key
-    CHECK_FALSE((Count(mostRows + 2 * VKF_MOST_TILE) * 4).fits());
+    CHECK((Count(maxRows) + maxRows + maxRows).fits()); // length, row and new rows
+    CHECK((Count(maxRows) * 4).fits());                 // bytes of a length, a page number, a document or a key
+    CHECK_FALSE((Count(maxRows + 2 * VKF_MAX_TILE) * 4).fits());
 }

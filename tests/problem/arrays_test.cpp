@@ -43,8 +43,8 @@ TEST_CASE("the lists of the public header have the rows of the table, with their
     };
 #define VKF_CHECK_INPUT(NAME, member) check(VKF_ARRAY_##NAME, #member, false);
 #define VKF_CHECK_OUTPUT(NAME, member) check(VKF_ARRAY_##NAME, #member, true);
-    VKF_ATTENTION_INPUTS(VKF_CHECK_INPUT)
-    VKF_ATTENTION_OUTPUTS(VKF_CHECK_OUTPUT)
+    VKF_FOR_EACH_OPTIONAL_INPUT(VKF_CHECK_INPUT)
+    VKF_FOR_EACH_OPTIONAL_OUTPUT(VKF_CHECK_OUTPUT)
 #undef VKF_CHECK_INPUT
 #undef VKF_CHECK_OUTPUT
     CHECK(listed == vkf::arrayTable.size());

@@ -51,7 +51,7 @@ inline VkfMatrixLayout applicationLayout(VkfType type, const MatrixLayout& layou
 }
 
 // NVIDIA's narrow shape, 16x8x16.
-inline VkfMatrixLayout narrowLayout(VkfType type) {
+inline VkfMatrixLayout smallLayout(VkfType type) {
     VkfMatrixLayout given = applicationLayout(type, knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16));
     given.columns = 8;
     given.result.elementBits[1] = {8, 0};

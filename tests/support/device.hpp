@@ -7,12 +7,11 @@
 //
 // Environment variables, read in device.cpp and nowhere else:
 //
-//     VKFLASH_TEST_DEVICE       number or name, as vkf::host::DeviceOptions::select; default the best
-//     VKFLASH_TEST_VALIDATION   0 = without the validation layer; default with it
-//     VKFLASH_TEST_SWEEPS       1 = whole sweeps: every case on every variation; default a part of them
-//     VKFLASH_TEST_ROLLED       1 = kernels of plain arithmetic keep their loops, for drivers that compile for a CPU
-//     VKFLASH_TEST_DRIVER       swiftshader = on the driver SwiftShader; default the drivers of the Vulkan loader
-//     VKFLASH_TEST_SWIFTSHADER  file that describes this driver to the Vulkan loader
+//     VKFLASH_TEST_DEVICE number or name, as vkf::host::DeviceOptions::select; default the best VKFLASH_TEST_VALIDATION
+//     0 = without the validation layer; default with it VKFLASH_TEST_SWEEPS 1 = whole sweeps: every case on every
+//     variation; default a part of them VKFLASH_TEST_ROLLED 1 = kernels of plain arithmetic are not unrolled, for
+//     drivers that compile for a CPU VKFLASH_TEST_DRIVER swiftshader = on the driver SwiftShader; default the drivers
+//     of the Vulkan loader VKFLASH_TEST_SWIFTSHADER file that describes this driver to the Vulkan loader
 //
 // Without any Vulkan device, test cases that need one are skipped. If VKFLASH_TEST_DEVICE is set, they fail instead.
 // Test cases on SwiftShader are skipped if VKFLASH_TEST_SWIFTSHADER is not set.

@@ -20,7 +20,7 @@ bool spills(const vkf::Rejection& rejection) { return rejection.reason == VKF_TI
 
 } // namespace
 
-TEST_CASE("an AMD device gets a portable tile that its registers hold, for every head dimension", "[tiles]") {
+TEST_CASE("an AMD device gets a tile of path scalar that its registers hold, for every head dimension", "[tiles]") {
     const vkf::Caps amd = amdCaps();
     for (uint32_t dim = 1; dim <= 256; dim++) {
         for (const uint32_t rows : {1U, 16U, 512U, 8192U}) {
@@ -53,8 +53,8 @@ TEST_CASE("matrices of an AMD device keep rows in registers up to D = 192", "[ti
 TEST_CASE("p and the words on their way count in the loop over tiles of an AMD device", "[tiles]") {
     const vkf::Caps amd = amdCaps();
     const vkf::MatrixLayout layout = vkf::viaSharedMatrixLayout(64, 16, 16, 16);
-    const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowTiles, uint32_t keyTiles, uint32_t dim) {
-        return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowTiles, keyTiles, dim, dim}, amd);
+    const auto rejectionOf = [&](uint32_t subgroups, uint32_t rowMatrices, uint32_t keyUnits, uint32_t dim) {
+        return vkf::spillsOnAmd(vkf::CoopmatTile{layout, subgroups, rowMatrices, keyUnits, dim, dim}, amd);
     };
     const vkf::Rejection manyP = rejectionOf(4, 2, 4, 64);
     CHECK(spills(manyP));
@@ -73,11 +73,11 @@ TEST_CASE("p and the words on their way count in the loop over tiles of an AMD d
     vkf::CoopmatTile gathering = {layout, 8, 1, 2, 122, 122};
     gathering.biasBits = 32;
     CHECK(!spills(vkf::spillsOnAmd(gathering, amd)));
-    gathering.gathersPacked = true;
+    gathering.loadsScalars = true;
     CHECK(vkf::spillsOnAmd(gathering, amd).value == 96);
     CHECK(vkf::spillsOnAmd(gathering, amd).limit == 90);
     const vkf::TileProblem prefill = {64, 64, 4096, 16, false, 4096, true};
-    CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyTiles == 2);
+    CHECK(vkf::chooseCoopmatTile({amd}, layout, prefill).tile.keyUnits == 2);
 }
 
 TEST_CASE("an AMD device has an o of more than 64 registers in memory on path decode", "[tiles]") {

@@ -66,7 +66,7 @@ TEST_CASE("tiles that are short of registers have depths of q in shared memory",
     const auto depths = [&](uint32_t bytes, const vkf::TileProblem& problem) {
         const vkf::CoopmatTile tile = vkf::chooseCoopmatTile({capsOf(32, bytes, 1024)}, layout, problem).tile;
         CHECK(tile.sharedBytes() <= bytes);
-        return tile.sharedDepths;
+        return tile.sharedQSlices;
     };
     vkf::TileProblem problem = {128, 128, 8192, 16, false, 8192, false};
     CHECK(depths(49152, problem) == 2);

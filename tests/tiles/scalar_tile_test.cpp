@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tiles of the portable kernel: they fit every device that the library promises to run on. No device is needed.
+// Tiles of the kernel of path scalar: they fit every device that the library promises to run on. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
 #include <vector>
@@ -77,7 +77,8 @@ TEST_CASE("a tile's rows follow the rows, the heads and the output's type", "[ti
     CHECK(planOf(capsOf(32, 49152, 1024), problemOf({1, 8, 8, 512, 64, 256})).tile.rows == 32);
 }
 
-TEST_CASE("the portable kernel splits keys until its workgroups fill a device, and then takes fewer rows", "[tiles]") {
+TEST_CASE("the kernel of path scalar splits keys until its workgroups fill a device, and then takes fewer rows",
+          "[tiles]") {
     const vkf::Caps caps = capsOf(32, 49152, 1024);
     struct Expected {
         uint32_t dim;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads an entry of the traffic ledger.
+// Reads an entry of the traffic model.
 #pragma once
 
 #include <string>

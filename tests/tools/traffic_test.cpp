@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The traffic ledger against sums written out by hand.
+// The traffic model against sums written out by hand.
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/traffic.hpp"
@@ -82,5 +82,5 @@ TEST_CASE("a backward pass with owned tiles writes each gradient once", "[traffi
     const double ofRows = 4 * 70 * (8 + 16) * 2 + 100 * (8 + 16) * 2 + states;   // k and v for each of 4 tiles
     const double before = 2 * 100 * 16 * 2 + 100 * 4;                            // o, dO, lse
     CHECK(traffic.read() == heads * (ofKeys + ofRows + before));
-    CHECK(leastBackwardBytes(trafficShape(problem())) == heads * (2 * 170 * (8 + 16) * 2 + 100 * 4));
+    CHECK(minBackwardBytes(trafficShape(problem())) == heads * (2 * 170 * (8 + 16) * 2 + 100 * 4));
 }

@@ -26,8 +26,8 @@ using vkf::test::ExampleTree;
 using vkf::test::listed;
 using vkf::test::Room;
 
-constexpr size_t mostSourcesOfAFolder = 30;
-constexpr size_t mostLines = 600;
+constexpr size_t maxSourcesOfAFolder = 30;
+constexpr size_t maxLines = 600;
 
 struct Tree {
     std::string root;
@@ -162,14 +162,14 @@ std::vector<std::string> overfull(const fs::path& base, const std::string& root)
         const std::string name = fs::relative(file, base).generic_string();
         sources[fs::path(name).parent_path().generic_string()]++;
         const size_t lines = linesOf(file).size();
-        if (lines > mostLines) {
-            found.push_back(name + ": " + std::to_string(lines) + " lines, at most " + std::to_string(mostLines));
+        if (lines > maxLines) {
+            found.push_back(name + ": " + std::to_string(lines) + " lines, at most " + std::to_string(maxLines));
         }
     }
     for (const auto& [folder, count] : sources) {
-        if (count > mostSourcesOfAFolder) {
+        if (count > maxSourcesOfAFolder) {
             found.push_back(folder + "/: " + std::to_string(count) + " sources, at most " +
-                            std::to_string(mostSourcesOfAFolder));
+                            std::to_string(maxSourcesOfAFolder));
         }
     }
     return found;
@@ -246,11 +246,11 @@ TEST_CASE("allowed includes are accepted", "[tree]") {
 TEST_CASE("a folder or a file that is too large is found", "[tree]") {
     const ExampleTree example;
     std::string text;
-    for (size_t line = 0; line < mostLines; line++) {
+    for (size_t line = 0; line < maxLines; line++) {
         text += "\n";
     }
     example.write("src/cellar/long.cpp", text);
-    for (size_t i = 1; i < mostSourcesOfAFolder; i++) {
+    for (size_t i = 1; i < maxSourcesOfAFolder; i++) {
         example.write("src/cellar/" + std::to_string(i) + ".hpp", "");
     }
     CHECK(overfull(example.base(), "src").empty());

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using vkf::test::ExampleTree;
 
-constexpr int mostConditions = 35;
+constexpr int maxConditions = 35;
 
 // Whether a line is #if, #ifdef or #ifndef, and not the guard of an include.
 bool isCondition(const std::string& line) {
@@ -44,7 +44,7 @@ TEST_CASE("shader files seldom ask which kernel they are in", "[tree]") {
     const int count = conditionsIn(fs::path(VKFLASH_SOURCE_DIR) / "shaders");
     INFO(count << " lines with #if besides guards");
     CHECK(count > 0);
-    CHECK(count <= mostConditions);
+    CHECK(count <= maxConditions);
 }
 
 TEST_CASE("conditions are counted, guards are not", "[tree]") {

@@ -159,7 +159,7 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
                            const VkfProblem& problem, const DecodeMeasureOptions& options,
                            const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
-    memory.prepare(problem, plan.info().scratchBytes, mostChainSets);
+    memory.prepare(problem, plan.info().scratchBytes, maxChainSets);
     DecodeResult result;
     result.problem = problem;
     result.plan = plan.info();

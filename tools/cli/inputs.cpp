@@ -295,7 +295,7 @@ VkfProblem fileProblem(const Inputs& inputs, const MathOptions& math, const Drop
                   inputs.blockMask ? "--mask-block" : "--block-mask");
     VkfProblem problem = problemOf(inputs);
     if (math.alibi && has(problem, VKF_USE_ALIBI_SLOPES))
-        failInput("--alibi: means the usual slopes, which --alibi-slopes replaces");
+        failInput("--alibi: means the standard slopes, which --alibi-slopes replaces");
     applyMathOptions(math, problem);
     applyDropoutOptions(dropout, problem);
     return problem;

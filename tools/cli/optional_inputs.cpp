@@ -287,7 +287,7 @@ uint32_t longest(const std::vector<int32_t>& starts) {
 
 void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
 #define VKF_REFER(NAME, member) inputs.member = tensors.member;
-    VKF_ATTENTION_INPUTS(VKF_REFER)
+    VKF_FOR_EACH_OPTIONAL_INPUT(VKF_REFER)
 #undef VKF_REFER
 }
 

@@ -119,7 +119,7 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
         ->type_name("ALIGNMENT");
     command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))")->type_name("X");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)")->type_name("C");
-    command.add_flag("--alibi", options.alibi, "ALiBi with the usual slopes");
+    command.add_flag("--alibi", options.alibi, "ALiBi with the standard slopes");
     command
         .add_option("--precision", options.precision, fmt::format("precision of the products: {}", namesOf(precisions)))
         ->type_name("NAME");

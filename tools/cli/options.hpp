@@ -39,7 +39,7 @@ struct MathOptions {
     uint32_t firstKeys = 0; // first keys that are visible in addition to the window
     std::string scale;
     std::string softcap;
-    bool alibi = false;     // ALiBi with the usual slopes
+    bool alibi = false;     // ALiBi with the standard slopes
     uint32_t maskBlock = 0; // block size of a block mask; 0 = no block mask
     std::string path = "auto";
     std::string precision = "default";

@@ -21,7 +21,7 @@ struct RunTimes {
     std::vector<double> warm; // seconds of the further runs
 };
 
-// Runs a call and shows its progress under the label. `run` is Attention::run or Gradient::run.
+// Runs a call and shows its progress under the label. `run` is Attention::run or Backward::run.
 RunTimes runRepeatedly(const char* label, uint32_t repeat,
                        const std::function<double(const std::function<void(double)>&)>& run);
 

@@ -123,7 +123,7 @@ Json json(const std::vector<Matrices>& matrices) {
                         {"columns", info.columns},
                         {"depth", info.depth},
                         {"layoutKnown", info.layoutKnown != 0},
-                        {"layoutMeasured", info.layoutGiven != 0}});
+                        {"layoutMeasured", info.layoutFromApplication != 0}});
     return list;
 }
 
@@ -183,8 +183,8 @@ void print(const DeviceReport& report, bool tuned) {
     fmt::print("    features    {}\n", fmt::join(featureNames(summary.features), ", "));
     for (const auto& [type, info] : report.matrices)
         fmt::print("    matrices    {} {}x{}x{}, {}\n", vkfTypeName(type), info.rows, info.columns, info.depth,
-                   info.layoutGiven != 0   ? "scores in registers, element layout measured"
-                   : info.layoutKnown != 0 ? "scores in registers"
+                   info.layoutFromApplication != 0 ? "scores in registers, element layout measured"
+                   : info.layoutKnown != 0         ? "scores in registers"
                                            : "scores through shared memory: kernels cannot use this element layout");
     if (tuned)
         fmt::print("    tuning      {} entries of the file are for this device\n", report.tuningEntries);

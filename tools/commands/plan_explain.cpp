@@ -97,14 +97,14 @@ constexpr std::array<VkfPath, 2> backwardPaths = {VKF_PATH_COOPMAT, VKF_PATH_SCA
 
 struct ExplainedPath {
     VkfPath path;
-    VkfPathVerdict verdict;
+    VkfPathDecision decision;
 };
 
-VkfResult getPath(VkfPlan plan, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
-    return vkfGetPlanPath(plan, path, verdict, message);
+VkfResult getPath(VkfPlan plan, VkfPath path, VkfPathDecision* decision, VkfMessage* message) {
+    return vkfGetPlanPath(plan, path, decision, message);
 }
-VkfResult getPath(VkfBackward backward, VkfPath path, VkfPathVerdict* verdict, VkfMessage* message) {
-    return vkfGetBackwardPath(backward, path, verdict, message);
+VkfResult getPath(VkfBackward backward, VkfPath path, VkfPathDecision* decision, VkfMessage* message) {
+    return vkfGetBackwardPath(backward, path, decision, message);
 }
 
 // The paths of a plan or a backward pass, in the order in which the library looks at them.
@@ -112,31 +112,31 @@ template <typename Handle>
 std::vector<ExplainedPath> pathsOf(const Handle& handle, std::span<const VkfPath> considered) {
     std::vector<ExplainedPath> paths;
     for (const VkfPath path : considered) {
-        auto verdict = make<VkfPathVerdict>();
+        auto decision = make<VkfPathDecision>();
         VkfMessage message{};
-        if (const VkfResult result = getPath(handle, path, &verdict, &message); result != VKF_SUCCESS)
+        if (const VkfResult result = getPath(handle, path, &decision, &message); result != VKF_SUCCESS)
             throw host::Error(result, message.text);
-        paths.push_back({path, verdict});
+        paths.push_back({path, decision});
     }
     return paths;
 }
 
 std::string pathsText(const std::vector<ExplainedPath>& paths) {
     std::string text = "\nPaths, in the order in which the library looks at them\n";
-    for (const auto& [path, verdict] : paths) {
-        const char* const word = verdict.taken != 0                     ? "taken"
-                                 : verdict.rule == VKF_RULE_UNSUPPORTED ? "refused"
-                                                                        : "not taken";
-        text += fmt::format("  {:<10} {:<10} {}\n", vkfPathName(path), word, verdict.reason);
+    for (const auto& [path, decision] : paths) {
+        const char* const word = decision.taken != 0                     ? "taken"
+                                 : decision.rule == VKF_RULE_UNSUPPORTED ? "refused"
+                                                                         : "not taken";
+        text += fmt::format("  {:<10} {:<10} {}\n", vkfPathName(path), word, decision.reason);
     }
     return text;
 }
 
 Json pathsJson(const std::vector<ExplainedPath>& paths) {
     Json document;
-    for (const auto& [path, verdict] : paths)
+    for (const auto& [path, decision] : paths)
         document[vkfPathName(path)] = {
-            {"taken", verdict.taken != 0}, {"rule", vkfPathRuleString(verdict.rule)}, {"reason", verdict.reason}};
+            {"taken", decision.taken != 0}, {"rule", vkfPathRuleString(decision.rule)}, {"reason", decision.reason}};
     return document;
 }
 
@@ -203,7 +203,7 @@ std::string backwardTrafficText(const host::Device& device, const VkfProblem& pr
     return "\nBytes that a backward pass of this shape moves, without caches and masks\n" +
            trafficLines(backwardTrafficOf(device, problem)) +
            fmt::format("  {:<48}{:>12}\n", "least: inputs read once, gradients written once",
-                       bytesText(leastBackwardBytes(trafficShape(problem))));
+                       bytesText(minBackwardBytes(trafficShape(problem))));
 }
 
 std::string trafficText(const host::Device& device, const host::Plan& plan) {

@@ -22,12 +22,12 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 
 } // namespace
 
-void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets) {
+void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets) {
     VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
     forwardPlan_ = plan.info();
-    forward_.prepare(forward, plan.info().scratchBytes, mostSets);
+    forward_.prepare(forward, plan.info().scratchBytes, maxSets);
     doutLayout_ = layoutOf(problem, VKF_BACKWARD_DOUT);
     block_ = normalBlock(doutLayout_.type, std::min(repeatedOf(doutLayout_.type), doutLayout_.elements), doutSeed);
     tensorBytes_ = forward_.tensorBytes() + storedBytes(doutLayout_);
@@ -94,7 +94,7 @@ BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMe
     check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
     result.info = make<VkfBackwardInfo>();
     check(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
-    memory.prepare(problem, result.info.scratchBytes, mostBufferSets);
+    memory.prepare(problem, result.info.scratchBytes, maxBufferSets);
     result.operations = result.info.operations;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();

@@ -23,7 +23,7 @@ public:
 
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
-    void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t mostSets);
+    void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets);
 
     // The plan of the forward pass.
     const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }

@@ -25,7 +25,7 @@ void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bind
 }
 
 constexpr double submissionSeconds = 0.004;
-constexpr size_t mostCalls = 256;
+constexpr size_t maxCalls = 256;
 
 } // namespace
 
@@ -99,7 +99,7 @@ size_t timeRuns(host::Device& device, GpuClock& clock, uint32_t steps, const Rec
 BenchResult measureProblem(host::Device& device, GpuClock& clock, BenchMemory& memory, const VkfProblem& problem,
                            const MeasureOptions& options, const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
-    memory.prepare(problem, plan.info().scratchBytes, mostBufferSets, options.blockDensity);
+    memory.prepare(problem, plan.info().scratchBytes, maxBufferSets, options.blockDensity);
     BenchResult result;
     result.problem = problem;
     result.plan = plan.info();
@@ -133,7 +133,7 @@ ClockSample CallChain::run(size_t calls) {
 size_t CallChain::callsOfSubmission() {
     run(1);
     const double estimate = std::max(run(4).value, 1e-9);
-    return static_cast<size_t>(std::clamp(submissionSeconds / estimate, 1.0, double{mostCalls}));
+    return static_cast<size_t>(std::clamp(submissionSeconds / estimate, 1.0, double{maxCalls}));
 }
 
 void recordAttention(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings) {

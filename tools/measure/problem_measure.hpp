@@ -85,7 +85,7 @@ private:
 bool isOfOneShape(VkfResult result);
 
 // Maximum number of sets of buffers over which runs take turns.
-inline constexpr size_t mostBufferSets = 16;
+inline constexpr size_t maxBufferSets = 16;
 
 // Records steps of a call with the buffers of one set.
 using RecordSteps = std::function<void(VkCommandBuffer commands, size_t set, uint32_t first, uint32_t count)>;
@@ -109,7 +109,7 @@ void requireTime(double seconds, const host::Device& device);
 
 // Calls with small caches take turns over at most this many sets of buffers. Together the sets are larger than the
 // caches of any device.
-inline constexpr size_t mostChainSets = 256;
+inline constexpr size_t maxChainSets = 256;
 
 class CallChain {
 public:

@@ -53,7 +53,7 @@ bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
     return true;
 }
 
-void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity) {
+void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t maxSets, double blockDensity) {
     problem_ = problem;
     blockMask_ = randomBlockMask(problem_, blockDensity, 1);
     ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
@@ -71,7 +71,7 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     }
     const double setBytes = std::max(1.0, static_cast<double>(tensorBytes_ + scratchBytes));
     const auto wanted = static_cast<size_t>(std::min(std::ceil(rotatedBytes / setBytes), 1e6));
-    count_ = std::clamp<size_t>(wanted, 1, mostSets);
+    count_ = std::clamp<size_t>(wanted, 1, maxSets);
     sets_.resize(std::max(sets_.size(), count_)); // never shrinks; the next shape may need as many sets as the last one
     for (size_t i = 0; i < count_; ++i)
         fill(i, scratchBytes);

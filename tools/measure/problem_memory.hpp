@@ -37,7 +37,7 @@ public:
 
     // Prepares inputs, outputs full of NaN, and scratch in `sets()` copies. Does not support problems with key lengths.
     // blockDensity is the share of open blocks, if the problem has a block mask.
-    void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t mostSets, double blockDensity = 1);
+    void prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t maxSets, double blockDensity = 1);
     // Fills the outputs of a set with NaN again.
     void poison(size_t set);
 

@@ -12,7 +12,7 @@ namespace vkf::tools {
 
 namespace {
 
-constexpr double leastShareOfClock = 0.97;
+constexpr double minShareOfClock = 0.97;
 constexpr size_t enoughSamples = 10;
 constexpr size_t enoughShare = 3; // one run of this many
 
@@ -29,7 +29,7 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 } // namespace
 
 bool atFullClock(const ClockSample& sample, double highestClock) {
-    return sample.clock >= leastShareOfClock * highestClock;
+    return sample.clock >= minShareOfClock * highestClock;
 }
 
 bool enoughAtFullClock(std::span<const ClockSample> samples, double highestClock) {

@@ -179,7 +179,7 @@ Traffic ownedBackwardTraffic(const TrafficShape& shape, TileSize tile) {
              {"dv", 0, size.v}}};
 }
 
-double leastBackwardBytes(const TrafficShape& shape) {
+double minBackwardBytes(const TrafficShape& shape) {
     const Sizes size(shape);
     return 2 * (size.q + size.k + size.v + size.o) + size.lse;
 }

@@ -118,7 +118,7 @@ Traffic keyOuterBackwardTraffic(const TrafficShape& shape, TileSize tile);
 Traffic ownedBackwardTraffic(const TrafficShape& shape, TileSize tile);
 
 // q, k, v, o, dO and lse read once; dq, dk and dv written once.
-double leastBackwardBytes(const TrafficShape& shape);
+double minBackwardBytes(const TrafficShape& shape);
 
 } // namespace vkf::tools
 

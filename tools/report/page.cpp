@@ -99,8 +99,8 @@ std::string valuesText(const Json& results, const char* label, const char* field
             values.insert(value->get<double>());
     if (values.empty())
         return "";
-    constexpr size_t mostListed = 3;
-    if (values.size() > mostListed)
+    constexpr size_t maxListed = 3;
+    if (values.size() > maxListed)
         return fmt::format(", {} = {} to {}", label, *values.begin(), *values.rbegin());
     return fmt::format(", {} = {}", label, fmt::join(values, ", "));
 }

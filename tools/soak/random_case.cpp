@@ -202,14 +202,14 @@ RandomCase::Growth chooseGrowth(const RandomCase& random, Dice& dice) {
     const bool roundsQuery = random.backward && p.q.type == VKF_TYPE_F32 && p.k.type != VKF_TYPE_F32;
     const bool narrow = p.v.type == VKF_TYPE_F16;
     const int most = narrow ? 12 : 100; // 65504 is 16 times 2^12, and normal numbers stay below 16
-    const int mostBackward = narrow ? 6 : 60;
+    const int maxBackward = narrow ? 6 : 60;
     RandomCase::Growth growth;
     growth.q = static_cast<int>(dice.below(ofScores - 3));
     growth.k = std::min(ofScores - growth.q, 12);
     if (roundsQuery)
         growth.q = growth.k = 0;
-    growth.v = static_cast<int>(dice.below(static_cast<uint32_t>(random.backward ? mostBackward : most) + 1));
-    growth.dout = random.backward ? std::min(mostBackward - growth.v, 12) : 0;
+    growth.v = static_cast<int>(dice.below(static_cast<uint32_t>(random.backward ? maxBackward : most) + 1));
+    growth.dout = random.backward ? std::min(maxBackward - growth.v, 12) : 0;
     growth.dlse = random.backward && !narrow ? static_cast<int>(dice.below(40)) : 0;
     return growth;
 }

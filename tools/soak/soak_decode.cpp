@@ -24,11 +24,11 @@ namespace vkf::tools {
 namespace {
 
 constexpr size_t settings = 16; // of the lengths
-constexpr size_t mostCallsOfRound = 256;
+constexpr size_t maxCallsOfRound = 256;
 constexpr double roundSeconds = 0.2;
 // Memory may change by this much for reasons of the driver and of the C++ library. A leak of nine bytes a call passes
 // it within a million calls.
-constexpr uint64_t mostGrowth = 8ULL << 20;
+constexpr uint64_t maxGrowth = 8ULL << 20;
 
 VkfProblem decodeProblem(const host::Device& device) {
     auto problem = make<VkfProblem>();
@@ -155,7 +155,7 @@ std::optional<uint64_t> memoryOf(const host::Device& device) {
 struct Growth {
     std::optional<uint64_t> before, after;
 
-    bool fits() const { return !before || !after || *after <= *before + mostGrowth; }
+    bool fits() const { return !before || !after || *after <= *before + maxGrowth; }
     std::string text() const {
         if (!before || !after)
             return "unknown";
@@ -180,7 +180,7 @@ SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& 
         if (done == 0)
             decode.verifyFirst();
         else if (roundTime.share() < 0.5)
-            callsOfRound = std::min(callsOfRound * 2, mostCallsOfRound);
+            callsOfRound = std::min(callsOfRound * 2, maxCallsOfRound);
         done += callsOfRound;
         const double share = std::max(deadline.share(), static_cast<double>(done) / static_cast<double>(calls));
         if (share < 0.25 || !hostGrowth.after) {

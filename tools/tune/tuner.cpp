@@ -34,7 +34,7 @@ struct TunedCall : Contestant {
 };
 
 // Number of tiles of the first comparison that enter the second one with other numbers of splits.
-constexpr size_t mostFinalists = 3;
+constexpr size_t maxFinalists = 3;
 
 } // namespace
 
@@ -225,7 +225,7 @@ private:
                                             TunedCall& builtIn) override;
 
     void prepareMemory(const VkfProblem& problem, uint64_t scratchBytes) override {
-        memory_.prepare(problem, scratchBytes, mostBufferSets);
+        memory_.prepare(problem, scratchBytes, maxBufferSets);
     }
     uint64_t scratchBytesOf(const TunedCall& call) const override { return call.planInfo.scratchBytes; }
     size_t sets() const override { return memory_.sets(); }
@@ -258,14 +258,14 @@ std::vector<TunedCall> ForwardPass::rankedCandidates(const VkfProblem& problem, 
     std::set<std::string> splits;
     for (std::string& tile : otherSplits(problem, builtIn.planInfo))
         splits.insert(std::move(tile));
-    for (size_t i = 0; i < std::min(ranked.size(), mostFinalists); ++i)
+    for (size_t i = 0; i < std::min(ranked.size(), maxFinalists); ++i)
         for (std::string& tile : otherSplits(problem, ranked[i].planInfo))
             splits.insert(std::move(tile));
     for (const TunedCall& one : ranked)
         splits.erase(one.planInfo.tile);
     if (splits.empty())
         return ranked;
-    ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(std::min(ranked.size(), mostFinalists)), ranked.end());
+    ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(std::min(ranked.size(), maxFinalists)), ranked.end());
     for (TunedCall& one : candidates(problem, tilesOf({splits.begin(), splits.end()}), like, builtIn))
         ranked.push_back(std::move(one));
     rank(problem, builtIn, ranked);
@@ -344,7 +344,7 @@ private:
     }
 
     void prepareMemory(const VkfProblem& forward, uint64_t scratchBytes) override {
-        memory_.prepare(backwardProblem(forward, allGradients), scratchBytes, mostBufferSets);
+        memory_.prepare(backwardProblem(forward, allGradients), scratchBytes, maxBufferSets);
     }
     uint64_t scratchBytesOf(const TunedCall& call) const override { return call.backwardInfo.scratchBytes; }
     size_t sets() const override { return memory_.sets(); }

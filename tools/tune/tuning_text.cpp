@@ -35,12 +35,12 @@ struct ScalarTile {
 
 struct CoopmatTile {
     uint32_t subgroups, rowTiles, keyTiles;
-    uint32_t mostDim; // with larger dimensions, o and q of a subgroup's rows fill the registers of any GPU
+    uint32_t maxDim; // with larger dimensions, o and q of a subgroup's rows fill the registers of any GPU
 };
 
 struct BackwardTile {
     uint32_t subgroups, ownedTiles, steps, stages, depthSubgroups;
-    uint32_t mostDim; // as above
+    uint32_t maxDim; // as above
 };
 
 constexpr std::array scalarTiles = {
@@ -74,11 +74,11 @@ constexpr std::array backwardTiles = {
 };
 
 // Two kernels for dk and dv compute the scores twice. That can pay only where one kernel has too many sums.
-constexpr uint32_t leastDividedDim = 65;
+constexpr uint32_t minDividedDim = 65;
 
 // More workgroups by splits, or splits with fewer keys, cost more than any device gains.
-constexpr uint64_t mostSplitWorkgroups = 1024;
-constexpr uint32_t leastSplitKeys = 64;
+constexpr uint64_t maxSplitWorkgroups = 1024;
+constexpr uint32_t minSplitKeys = 64;
 
 std::string withSplits(const std::string& tile, uint32_t splits) { return fmt::format("{} splits={}", tile, splits); }
 
@@ -166,7 +166,7 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
     if (builtIn.path == VKF_PATH_COOPMAT)
         for (const CoopmatTile& t :
              problem.k.type == VKF_TYPE_F32 ? std::span<const CoopmatTile>(bf16x3Tiles) : matrixTiles)
-            if (std::max(problem.headDim, problem.valueDim) <= t.mostDim)
+            if (std::max(problem.headDim, problem.valueDim) <= t.maxDim)
                 addTile(fmt::format("subgroups={} rowTiles={} keyTiles={}", t.subgroups, t.rowTiles, t.keyTiles),
                         builtIn, tiles);
     return tiles;
@@ -176,7 +176,7 @@ std::vector<std::vector<KernelTileText>> backwardCandidates(const VkfProblem& pr
     const uint32_t dim = std::max(problem.headDim, problem.valueDim);
     std::vector<std::vector<KernelTileText>> candidates;
     for (const BackwardTile& t : backwardTiles) {
-        if (dim > t.mostDim)
+        if (dim > t.maxDim)
             continue;
         const std::string tile = fmt::format("subgroups={} ownedTiles={} steps={} stages={} depthSubgroups={}",
                                              t.subgroups, t.ownedTiles, t.steps, t.stages, t.depthSubgroups);
@@ -185,7 +185,7 @@ std::vector<std::vector<KernelTileText>> backwardCandidates(const VkfProblem& pr
             continue;
         }
         candidates.push_back({{"dk-dv", tile}});
-        if (dim >= leastDividedDim)
+        if (dim >= minDividedDim)
             candidates.push_back({{"dk", tile}, {"dv", tile}});
     }
     return candidates;
@@ -199,8 +199,8 @@ std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInf
     const uint64_t workgroups =
         (uint64_t{problem.queryRows} + plan.tileRows - 1) / plan.tileRows * problem.batch * problem.queryHeads;
     for (const uint32_t splits : {1U, 2U, 3U, 4U, 6U, 8U, 16U})
-        if (splits != plan.kvSplits && workgroups * splits <= mostSplitWorkgroups &&
-            problem.keys / splits >= leastSplitKeys)
+        if (splits != plan.kvSplits && workgroups * splits <= maxSplitWorkgroups &&
+            problem.keys / splits >= minSplitKeys)
             tiles.push_back(withSplits(tile.substr(0, tile.find(" splits=")), splits));
     return tiles;
 }

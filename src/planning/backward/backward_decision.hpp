@@ -36,7 +36,7 @@ struct BandChoice {
 
 struct BackwardDecision {
     VkfPath path{};
-    PathVerdicts pathVerdicts;             // on scalar and coopmat
+    PathDecisions pathDecisions;           // on scalar and coopmat
     TileShape tile;                        // the largest workgroup and the most shared memory of all kernels
     std::string rowTileText;               // tile of the kernel that writes dq; empty without it
     std::string keyTileText;               // tile of the kernel that writes dk and dv, or of one each; empty without it
@@ -68,7 +68,7 @@ bool needsStorage16(const CheckedBackward& backward);
 template <KernelTile Tile> bool hasWholeWords(const CheckedBackward& backward, const Tile& tile) {
     const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
     return hasWholeWords(backward.forward, tile) && inWholeWords(dout) &&
-           byteStrides(dout).row <= most32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
+           byteStrides(dout).row <= max32 / std::max(tile.rows(), tile.keys()) - loadedWordBytes;
 }
 
 } // namespace vkf

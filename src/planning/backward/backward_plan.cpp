@@ -18,11 +18,11 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t stateWorkgroupSize = 128; // Vulkan guarantees this many invocations
-constexpr uint32_t mostStateLanes = 32;
+constexpr uint32_t maxStateLanes = 32;
 
 // Number of sequences, heads or rows of dbias that differ.
-uint32_t differing(uint64_t stride, uint32_t given, uint32_t count) {
-    return stride == 0 ? 1 : repeatedCount(given, count);
+uint32_t differing(uint64_t stride, uint32_t requested, uint32_t count) {
+    return stride == 0 ? 1 : repeatedCount(requested, count);
 }
 
 shared::BackwardTensor stridesOf(const VkfTensorLayout& layout) {
@@ -61,7 +61,7 @@ VkfResult buildState(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Ba
     if (rows == 0) {
         return VKF_SUCCESS;
     }
-    const uint32_t lanes = std::min(std::bit_ceil((p.valueDim + 3) / 4), mostStateLanes);
+    const uint32_t lanes = std::min(std::bit_ceil((p.valueDim + 3) / 4), maxStateLanes);
     const uint32_t rowsOfWorkgroup = stateWorkgroupSize / lanes;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = stateWorkgroupSize;
@@ -156,9 +156,9 @@ VkfResult buildBias(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Bac
                               (static_cast<double>(p.headDim) + p.valueDim);
     const uint64_t items = uint64_t{table.bias_sequences} * table.bias_heads * tilesOf(table.bias_rows, tile.rows());
     const uint64_t keyTiles = tilesOf(longestKeysOf(p), tile.keys());
-    if (items > mostCount / keyTiles) {
+    if (items > maxCount / keyTiles) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "dbias has over %llu tiles of %u rows and %u keys",
-                    static_cast<unsigned long long>(mostCount), tile.rows(), tile.keys());
+                    static_cast<unsigned long long>(maxCount), tile.rows(), tile.keys());
     }
     return builder.makePairs(tile, items * keyTiles, operations, &phases->others.emplace_back(), message);
 }

@@ -12,7 +12,7 @@ namespace vkf {
 namespace {
 
 // Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
-constexpr uint64_t mostWaves = 4;
+constexpr uint64_t maxWaves = 4;
 // KV heads of a pass, if there are as many, with all of their keys or with some. Fewer heads have longer bands, whose
 // workgroups take less similar times under a causal mask.
 constexpr uint64_t fewWholeHeads = 4;
@@ -54,9 +54,10 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& sto
 }
 
 // Rows that the two tiles of each pair share, in bands of `tiles` tiles.
-uint64_t pairRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles, uint64_t tiles) {
-    constexpr uint64_t mostTiles = 1 << 16; // that are looked at
-    if (!forward.windowed() || allTiles > mostTiles) {
+uint64_t sharedRowsOf(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t allTiles,
+                      uint64_t tiles) {
+    constexpr uint64_t maxTiles = 1 << 16; // that are looked at
+    if (!forward.windowed() || allTiles > maxTiles) {
         return (tiles > 1 ? 2 : 1) * tilesOf(uint64_t{forward.fields.queryRows}, store.rows()) * store.rows();
     }
     uint64_t most = store.rows(); // rows that no pair has are read too, and their words are dropped
@@ -109,20 +110,20 @@ BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& s
     const uint64_t heads = headsOfPass(sizes, workgroups);
     const uint64_t tiles = std::clamp<uint64_t>(workgroups / heads, 1, sizes.tiles);
     const uint64_t bands = (sizes.tiles + tiles - 1) / tiles;
-    const uint64_t pairRows = pairRowsOf(forward, store, sizes.tiles, tiles);
-    const uint64_t pairBytes = (tiles + 1) / 2 * pairRows * sizes.rowBytes; // of a KV head
-    const uint64_t margin = uint64_t{BackwardSumTile::mostRows} * store.layout.rows * sizeof(uint16_t);
+    const uint64_t sharedRows = sharedRowsOf(forward, store, sizes.tiles, tiles);
+    const uint64_t storedBytes = (tiles + 1) / 2 * sharedRows * sizes.rowBytes; // of a KV head
+    const uint64_t margin = uint64_t{BackwardSumTile::maxRows} * store.layout.rows * sizeof(uint16_t);
     const uint64_t stored = store.storesP ? 2 : 1;
-    const uint64_t ofHead = stored * pairBytes + (bands == 1 ? 0 : sizes.sumBytes);
+    const uint64_t ofHead = stored * storedBytes + (bands == 1 ? 0 : sizes.sumBytes);
     const uint64_t left = allowedBytes - std::min(allowedBytes, stored * 2 * margin);
-    if (heads > left / ofHead || sizes.heads * bands * tiles > mostCount || pairRows > VKF_MOST_COUNT) {
+    if (heads > left / ofHead || sizes.heads * bands * tiles > maxCount || sharedRows > VKF_MAX_COUNT) {
         return {};
     }
     return {static_cast<uint32_t>(heads),
             static_cast<uint32_t>(tiles),
             static_cast<uint32_t>(sizes.heads / heads * bands),
-            static_cast<uint32_t>(pairRows),
-            heads * pairBytes + 2 * margin,
+            static_cast<uint32_t>(sharedRows),
+            heads * storedBytes + 2 * margin,
             margin,
             bands == 1 ? 0 : heads * sizes.sumBytes};
 }
@@ -139,10 +140,10 @@ bool fillsBands(const CheckedProblem& forward, const BackwardMatrixTile& store) 
 uint64_t allowedBytes(const CheckedBackward& backward, uint64_t workgroups) {
     constexpr uint32_t widestWithout = 64;
     // Kernels find words of 16 bytes by an index, which SPIR-V takes for a signed number.
-    constexpr uint64_t mostBytes = uint64_t{INT32_MAX} * 16;
+    constexpr uint64_t maxBytes = uint64_t{INT32_MAX} * 16;
     const VkfProblem& p = backward.forward.fields;
     if (backward.fields.maxScratchBytes != 0) {
-        return std::min(backward.fields.maxScratchBytes, mostBytes);
+        return std::min(backward.fields.maxScratchBytes, maxBytes);
     }
     const bool pays = std::max(p.headDim, p.valueDim) > widestWithout && workgroups >= multiprocessors;
     return pays ? VKF_DEFAULT_BACKWARD_SCRATCH_BYTES : 0;
@@ -159,7 +160,7 @@ BackwardBands chooseBackwardBands(const CheckedBackward& backward, const Backwar
     const Sizes sizes = sizesOf(p, store, sum);
     const uint64_t all = sizes.heads * sizes.tiles;
     const uint64_t allowed = allowedBytes(backward, all);
-    for (uint64_t waves = mostWaves; waves > 0; waves /= 2) {
+    for (uint64_t waves = maxWaves; waves > 0; waves /= 2) {
         const uint64_t workgroups = std::min(waves * multiprocessors, all);
         const BackwardBands bands = bandsOf(backward.forward, store, sizes, workgroups, allowed);
         if (bands.heads != 0) {

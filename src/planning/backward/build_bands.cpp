@@ -12,14 +12,14 @@ namespace {
 
 constexpr uint32_t wordElements = 8; // of 16 bits
 
-// Divides a phase into passes, one for each band.
+// Divides a phase into rounds, one for each band.
 void setBands(const BandChoice& chosen, Phase& phase) {
     const auto& [bands, store, dq, dk, dv] = chosen;
     Constants& constants = phase.variant.constants;
-    phase.passes = bands.passes;
+    phase.rounds = bands.rounds;
     constants[VKF_ID_BAND_TILES] = bands.tiles;
     constants[VKF_ID_BAND_HEADS] = bands.heads;
-    constants[VKF_ID_BAND_PAIR_ROWS] = bands.pairRows;
+    constants[VKF_ID_BAND_SHARED_ROWS] = bands.sharedRows;
     constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.viaShared && store.layout.elements() % wordElements == 0 ? 1 : 0;
     if (phase.variant.kernel == Kernel::backwardSums) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
@@ -27,7 +27,7 @@ void setBands(const BandChoice& chosen, Phase& phase) {
         phase.interleaved = true;
     } else {
         constants[VKF_ID_STORES_P] = store.storesP ? 1 : 0;
-        phase.items = bands.passes * bands.heads * bands.tiles;
+        phase.items = bands.rounds * bands.heads * bands.tiles;
     }
 }
 
@@ -43,16 +43,16 @@ VkfResult makeSums(const BackwardPhaseBuilder& builder, const BackwardSumTile& t
     const uint64_t visited = keys ? uint64_t{heads} * p.queryRows : std::min(bandKeys, p.keys);
     const double operations = 2.0 * tile.owned() * static_cast<double>(visited) * tile.dim;
     const VkfResult result =
-        builder.makeSums(tile, writesDv, uint64_t{bands.passes} * bands.heads * tiles, operations, phase, message);
+        builder.makeSums(tile, writesDv, uint64_t{bands.rounds} * bands.heads * tiles, operations, phase, message);
     phase->barrierBefore = !keys; // dk and dv are computed at the same time as dq
     return result;
 }
 
 void reserve(const BandChoice& chosen, Scratch* scratch) {
     const BackwardBands& bands = chosen.bands;
-    scratch->reserve(ScratchRange::storedDs, bands.pairBytes, scratchAlignment, bands.margin);
+    scratch->reserve(ScratchRange::storedDs, bands.storedBytes, scratchAlignment, bands.margin);
     if (chosen.store.storesP) {
-        scratch->reserve(ScratchRange::storedP, bands.pairBytes, scratchAlignment, bands.margin);
+        scratch->reserve(ScratchRange::storedP, bands.storedBytes, scratchAlignment, bands.margin);
     }
     scratch->reserve(ScratchRange::partialSums, bands.sumBytes);
 }

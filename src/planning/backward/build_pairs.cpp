@@ -12,7 +12,7 @@ namespace vkf {
 namespace {
 
 // The most rows of a head that may see a tile of `tileKeys` keys.
-double widestColumn(const CheckedProblem& problem, uint32_t tileKeys) {
+double maxSeeingRows(const CheckedProblem& problem, uint32_t tileKeys) {
     const double rows = longestRowsOf(problem.fields);
     const bool narrow = problem.windowLeft >= 0 && problem.windowRight >= 0 && problem.firstKeys() == 0;
     return narrow ? std::min(rows, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) +
@@ -34,7 +34,7 @@ VkfResult buildRows(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
         *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.rows()};
     }
     const double operations =
-        2.0 * tile.rows() * widestRow(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
+        2.0 * tile.rows() * maxVisibleKeys(builder.forward(), tile.rows()) * (2.0 * p.headDim + p.valueDim);
     return builder.makePairs(tile, tiles * builder.heads(), operations, phase, message);
 }
 
@@ -53,7 +53,7 @@ VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
     const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
                            (tile.sumsValues() ? p.valueDim : 0.0);
     const uint32_t heads = p.queryHeads / p.kvHeads;
-    const double operations = 2.0 * tile.keys() * widestColumn(builder.forward(), tile.keys()) * heads * columns;
+    const double operations = 2.0 * tile.keys() * maxSeeingRows(builder.forward(), tile.keys()) * heads * columns;
     return builder.makePairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, phase, message);
 }
 

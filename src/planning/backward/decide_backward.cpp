@@ -69,8 +69,8 @@ bool readsWholeWords(const CheckedBackward& backward) {
 
 constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
-// AUTO is coopmat where the device can and nothing speaks against it. Decides about it, with the reason.
-PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backward) {
+// Decides whether AUTO takes path coopmat, and says why: it does where the device can and no rule excludes it.
+PathDecision judgeCoopmat(const TunedDevice& device, const CheckedBackward& backward) {
     if (chipOf(device.caps).path.avoidsBackwardMatrices) {
         return {VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"};
     }
@@ -88,25 +88,25 @@ PathVerdict judgeCoopmat(const TunedDevice& device, const CheckedBackward& backw
     return {VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "matrix units multiply faster than plain arithmetic"};
 }
 
-// The path that the problem asks for, or AUTO takes. Sets its verdicts.
-VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, PathVerdicts* verdicts) {
+// The path that the problem asks for, or AUTO takes. Sets its decisions.
+VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, PathDecisions* decisions) {
     if (const VkfPath asked = backward.forward.fields.path; asked != VKF_PATH_AUTO) {
-        *verdicts = askedFor(asked, paths);
+        *decisions = askedFor(asked, paths);
         return asked;
     }
-    const PathVerdict coopmat = judgeCoopmat(device, backward);
+    const PathDecision coopmat = judgeCoopmat(device, backward);
     const bool taken = coopmat.rule == VKF_RULE_MATRIX_UNITS;
-    const PathVerdict scalar =
-        taken ? PathVerdict{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
-              : PathVerdict{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
-    *verdicts = {coopmat, scalar};
+    const PathDecision scalar =
+        taken ? PathDecision{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
+              : PathDecision{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
+    *decisions = {coopmat, scalar};
     return taken ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
 }
 
 // Decides the path and its matrices.
 VkfResult decidePath(const TunedDevice& device, const CheckedBackward& backward, BackwardDecision* decision,
                      VkfMessage* message) {
-    decision->path = choosePath(device, backward, &decision->pathVerdicts);
+    decision->path = choosePath(device, backward, &decision->pathDecisions);
     if (decision->path == VKF_PATH_SCALAR) {
         return VKF_SUCCESS;
     }

@@ -14,7 +14,7 @@
 namespace vkf {
 namespace {
 
-constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wide for mostMergeLanes
+constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wide for maxMergeLanes
 
 // Adds the phase that merges the partial results in scratch memory.
 VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
@@ -23,13 +23,13 @@ VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phas
     // Wide rows are merged in pieces. Problems with wide rows have few heads, and merging each row in one piece would
     // make too few workgroups.
     const uint32_t words = (p.valueDim + 3) / 4;
-    const uint32_t lanes = std::bit_ceil(words) > mostMergeLanes ? widePieceLanes : std::bit_ceil(words);
+    const uint32_t lanes = std::bit_ceil(words) > maxMergeLanes ? widePieceLanes : std::bit_ceil(words);
     const uint64_t pieces = builder.rows() * tilesOf(words, lanes);
-    if (pieces > mostCount) { // the kernel counts them
+    if (pieces > maxCount) { // the kernel counts them
         return fail(
             message, VKF_ERROR_UNSUPPORTED,
             "with valueDim %u and key splits, queryHeads * queryRows of all sequences is over the limit of %llu",
-            p.valueDim, static_cast<unsigned long long>(mostCount / tilesOf(words, lanes)));
+            p.valueDim, static_cast<unsigned long long>(maxCount / tilesOf(words, lanes)));
     }
     const MergeTile tile = chooseMergeTile(splits, lanes, builder.caps());
     Phase& merge = phases->finish.emplace();
@@ -55,7 +55,7 @@ VkfResult makeAttention(const AttentionPhaseBuilder& builder, Operand output, Ph
     const VkfResult result = builder.make(
         decision.kernel, decision.constants, builder.attentionOperands(output), builder.rowTiles() * decision.splits,
         tileOperations(builder.problem(), decision.tile.rows) / decision.splits, attention, message);
-    attention->variant.constants[VKF_ID_HEADS_IN_TURN] = decision.headsInTurn;
+    attention->variant.constants[VKF_ID_INTERLEAVED_HEADS] = decision.interleavedHeads;
     return result;
 }
 

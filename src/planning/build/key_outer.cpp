@@ -20,7 +20,7 @@ VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, A
     const VkfResult result = builder.make(
         Kernel::attentionScalar, builder.decision().constants, {Operand::q, Operand::k, Operand::v, Operand::scratch},
         builder.rowTiles() * keyTiles, 2.0 * tile.rows * tile.keys * columns, &passes, message);
-    passes.passes = keyTiles;
+    passes.rounds = keyTiles;
     passes.lse = Operand::scratchState;
     passes.variant.constants[VKF_ID_KEY_OUTER] = 1;
     passes.variant.constants[VKF_ID_SEQUENCES] = p.batch;
@@ -30,9 +30,9 @@ VkfResult buildPasses(const AttentionPhaseBuilder& builder, uint32_t keyTiles, A
 
 } // namespace
 
-VkfResult buildKeyOuter(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildKeyOuter(const AttentionPhaseBuilder& base, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
-    AttentionPhaseBuilder builder = given;
+    AttentionPhaseBuilder builder = base;
     const VkfProblem& p = builder.problem().fields;
     const VkfTensorLayout outputs = scratchLayout(p, p.batch, p.valueDim);
     builder.setScratchLayout(outputs);

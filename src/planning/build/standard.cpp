@@ -10,7 +10,7 @@ namespace vkf {
 namespace {
 
 // No memory is larger, and offsets of more bytes of scores might not fit into 64 bits.
-constexpr double mostScoreBytes = 0x1p62;
+constexpr double maxScoreBytes = 0x1p62;
 
 VkfResult makeScores(const AttentionPhaseBuilder& builder, Phase* scores, VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
@@ -46,7 +46,7 @@ VkfResult makeSoftmax(const AttentionPhaseBuilder& builder, Phase* softmax, VkfM
 VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
     const double rows = builder.decision().tile.rows;
-    const double keys = widestRow(builder.problem(), builder.decision().tile.rows);
+    const double keys = maxVisibleKeys(builder.problem(), builder.decision().tile.rows);
     const VkfResult result = builder.make(builder.decision().standard->output, builder.decision().constants,
                                           {Operand::scratch, Operand::scratchState, Operand::v, Operand::o},
                                           builder.rowTiles(), 2.0 * rows * keys * p.valueDim, output, message);
@@ -58,14 +58,14 @@ VkfResult makeOutput(const AttentionPhaseBuilder& builder, Phase* output, VkfMes
 
 } // namespace
 
-VkfResult buildStandard(const AttentionPhaseBuilder& given, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildStandard(const AttentionPhaseBuilder& base, AttentionPhases* phases, Scratch* scratch,
                         VkfMessage* message) {
-    AttentionPhaseBuilder builder = given;
+    AttentionPhaseBuilder builder = base;
     const VkfProblem& p = builder.problem().fields;
     const StandardKernels& kernels = *builder.decision().standard;
     if (static_cast<double>(roundUp(p.queryRows, kernels.rowMultiple)) * static_cast<double>(builder.heads()) *
             static_cast<double>(roundUp(p.keys, kernels.columnMultiple)) * sizeof(float) >
-        mostScoreBytes) {
+        maxScoreBytes) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path standard: the scores of all heads are over 2^62 bytes");
     }
     const VkfTensorLayout scores = scratchLayout(p, p.batch, p.keys, kernels.rowMultiple, kernels.columnMultiple);

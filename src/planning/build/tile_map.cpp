@@ -19,7 +19,7 @@ constexpr uint32_t mapWorkgroup = 1024; // a mask of bytes needs as many loads i
 // megabyte.
 constexpr uint32_t biasWorkgroupSize = 256;
 constexpr uint32_t fewBiasWorkgroupsSize = 512;
-constexpr uint64_t mapWordBytes = 16; // three bits for each of 32 tiles, and four unused bytes
+constexpr uint64_t mapWordBytes = 16; // four bits for each of 32 tiles
 constexpr uint64_t pairOperations = 8;
 
 // Returns a phase whose kernel looks at the tiles of the map, with the parameters of the attention phase.
@@ -61,8 +61,8 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
     const auto mapItems = static_cast<uint32_t>(phase->items / rowTiles * mapRowTiles);
     if (rowClass == VKF_ROWS_BIAS_MASK) {
         constants[VKF_ID_WORKGROUP_SIZE] = masked.workgroupSize;
-        constants[VKF_ID_ROW_TILES] = masked.rowTiles;
-        constants[VKF_ID_SHARED_DEPTHS] = masked.sharedDepths;
+        constants[VKF_ID_ROW_MATRICES] = masked.rowMatrices;
+        constants[VKF_ID_SHARED_Q_SLICES] = masked.sharedQSlices;
         constants[VKF_ID_OUTPUT_WORDS] = masked.outputWords ? 1 : 0;
         phase->items = mapItems;
         phase->itemsPerStep = std::max(phase->itemsPerStep / tilesOfMapTile, 1U);
@@ -71,7 +71,7 @@ void setTileOfClass(uint32_t rowClass, const AttentionPhaseBuilder& builder, Pha
         phase->items = mapItems * tilesOfMapTile;
     }
     if (rowClass != VKF_ROWS_DENSE) { // dense rows do not walk over the map
-        constants[VKF_ID_KEY_TILES] = masked.keyMatrices;
+        constants[VKF_ID_KEY_MATRICES] = masked.keyMatrices;
     }
 }
 

@@ -26,12 +26,12 @@ bool hasWordOutput(const VkfProblem& p, VkfType stored, const MatrixLayout& layo
 // On an H100 it takes 2 to 5 % less time with D = 64. It was measured for dense 16-bit k and v, without terms and
 // per-key masks.
 bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
-    constexpr uint32_t mostColumns = 64;
+    constexpr uint32_t maxColumns = 64;
     const VkfProblem& p = problem.fields;
     const bool hasTerms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI) || has(p, VKF_USE_BIAS);
     const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_USE_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE);
-    return std::max(p.headDim, p.valueDim) <= mostColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
+    return std::max(p.headDim, p.valueDim) <= maxColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
 }
 
 Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
@@ -50,13 +50,13 @@ std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const Coopma
     const CoopmatTile& tile = plan.tile;
     CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
     withBias.biasBits = biased.tile.biasBits;
-    const uint32_t sharedDepths = sharedDepthsOf(withBias, device.caps, problem);
+    const uint32_t sharedQSlices = sharedQSlicesOf(withBias, device.caps, problem);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
     if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, device.caps, problem)) {
         return {};
     }
-    return BiasMaskTile{tile.rows(),        tile.keys(),  tile.workgroupSize(), tile.rowTiles,
-                        tile.keyMatrices(), sharedDepths, outputWords};
+    return BiasMaskTile{tile.rows(),        tile.keys(),   tile.workgroupSize(), tile.rowMatrices,
+                        tile.keyMatrices(), sharedQSlices, outputWords};
 }
 
 } // namespace
@@ -73,7 +73,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
     return chosen;
 }
 
-VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, const CoopmatChoice& chosen,
+VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& original, const CoopmatChoice& chosen,
                         Decision* decision, VkfMessage* message) {
     const Caps& caps = device.caps;
     const CheckedProblem& problem = chosen.problem;
@@ -108,7 +108,7 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& given, 
         decision->biasMaskTile = biasMaskTile(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
     }
     if (chosen.dequantizesKeys) {
-        decision->dequantizedKeys = dequantizedKeys(given, problem, *decision);
+        decision->dequantizedKeys = dequantizedKeys(original, problem, *decision);
     }
     return VKF_SUCCESS;
 }

@@ -7,7 +7,7 @@
 #include "device/matrix_support.hpp"
 #include "planning/counts.hpp"
 #include "planning/decide/decide_paths.hpp"
-#include "planning/decide/heads_in_turn.hpp"
+#include "planning/decide/interleaved_heads.hpp"
 #include "planning/decide/storage16.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "problem/arrays.hpp"
@@ -54,7 +54,7 @@ VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decis
     const PathChoice chosen = choosePath(device, problem);
     Decision made;
     made.path = chosen.path;
-    made.pathVerdicts = chosen.verdicts;
+    made.pathDecisions = chosen.decisions;
     made.packedHeads = packedHeads(made.path, problem);
     if (const VkfResult result = checkStorage16(caps, problem, made.path, message); result != VKF_SUCCESS) {
         return result;
@@ -70,7 +70,7 @@ VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decis
     made.lse = lseOf(p, made.probabilities);
     made.inputAlignment = std::max(made.inputAlignment, storage16InputAlignment(caps, problem));
     made.outputAlignment = storage16OutputAlignment(caps, problem);
-    made.headsInTurn = headsInTurn(caps, problem, made);
+    made.interleavedHeads = interleavedHeads(caps, problem, made);
     made.map = chooseTileMap(caps, problem, made);
     made.hasTable = extraSlot(p) == VKF_EXTRA_SLOT_HAS_TABLE || made.bf16x3;
     *decision = std::move(made);

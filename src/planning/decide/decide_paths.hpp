@@ -26,7 +26,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
 struct PathChoice {
     VkfPath path{};
     std::optional<CoopmatChoice> coopmat;
-    PathVerdicts verdicts;
+    PathDecisions decisions;
 };
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem);
 
@@ -41,10 +41,10 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
 VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& problem, const CoopmatChoice& chosen,
                         Decision* decision, VkfMessage* message);
 
-// The tile of the portable kernels, which paths scalar, key_outer and standard have. *plan has the key splits that the
-// caller asks for.
-VkfResult decidePortableTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
-                             Decision* decision, VkfMessage* message);
+// The tile of the kernels of plain arithmetic, which paths scalar, key_outer and standard have. *plan has the key
+// splits that the caller asks for.
+VkfResult decideScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
+                           Decision* decision, VkfMessage* message);
 
 // ---- What several paths share ----------------------------------------------------------------------------------
 

@@ -32,9 +32,9 @@ bool loadsWords(const CheckedProblem& problem) {
 // numbers of bytes of such an index.
 bool hasNearKeys(const CheckedProblem& problem) {
     const auto isNear = [&problem](VkfTensorRole role) {
-        constexpr uint64_t mostBytes = uint64_t{1} << 32;
+        constexpr uint64_t maxBytes = uint64_t{1} << 32;
         const VkfTensorLayout& layout = problem.layout(role);
-        return byteStrides(layout).row * layout.rows <= mostBytes;
+        return byteStrides(layout).row * layout.rows <= maxBytes;
     };
     return loadsWords(problem) && !has(problem.fields, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
            isNear(VKF_TENSOR_V);
@@ -48,26 +48,26 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             p.v.type,
             uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
             uint64_t{typicalSequences(p)} * p.kvHeads,
-            static_cast<uint32_t>(std::min<double>(widestRow(problem), typicalKeys(p))),
+            static_cast<uint32_t>(std::min<double>(maxVisibleKeys(problem), typicalKeys(p))),
             blockUnit(problem),
             hasNearKeys(problem),
             has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0};
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
-// The kernel for narrow heads takes block types only on fp16 matrices. The latent kernel takes only whole
-// words, and valueDim must not be over headDim.
-bool fillsMatrices(const VkfProblem& p, bool wide, bool wholeWords) {
+// The latent kernel takes only whole words, and valueDim must not be over headDim. The other kernel takes block types
+// only on fp16 matrices.
+bool fillsMatrices(const VkfProblem& p, bool latent, bool wholeWords) {
     const VkfType matrices = matrixType(p);
     const auto fills = [&](VkfType type) {
-        return type == matrices || (isBlockType(type) && wholeWords && (wide || matrices == VKF_TYPE_F16));
+        return type == matrices || (isBlockType(type) && wholeWords && (latent || matrices == VKF_TYPE_F16));
     };
-    return fills(p.k.type) && fills(p.v.type) && (!wide || (wholeWords && p.valueDim <= p.headDim));
+    return fills(p.k.type) && fills(p.v.type) && (!latent || (wholeWords && p.valueDim <= p.headDim));
 }
 
-// The kernel for narrow heads on matrices walks over one range of keys. It cannot skip the keys between the first keys
-// and a window. The latent kernel can.
-bool takesKeys(const CheckedProblem& problem, bool wide) { return wide || problem.firstKeys() == 0; }
+// The latent kernel can skip the keys between the first keys and a window. The other kernel on matrices walks over one
+// range of keys, and cannot.
+bool takesKeys(const CheckedProblem& problem, bool latent) { return latent || problem.firstKeys() == 0; }
 
 } // namespace
 
@@ -79,7 +79,7 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
     const bool wholeWords = loadsWords(problem);
     const MatrixLayout layout = caps.matrixOf(matrixType(p));
     const DecodeProblem asked = decodeProblem(problem);
-    const bool onMatrices = fillsMatrices(p, asked.wide(), wholeWords) && takesKeys(problem, asked.wide()) &&
+    const bool onMatrices = fillsMatrices(p, asked.latent(), wholeWords) && takesKeys(problem, asked.latent()) &&
                             whyNoMatrices(caps, problem) == nullptr;
     const DecodeChoice chosen = chooseDecodeTile(caps, onMatrices ? &layout : nullptr, asked, &decision->considered);
     if (std::visit([](const auto& plan) { return plan.tile.workgroupSize() == 0; }, chosen)) {
@@ -99,9 +99,9 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
     if (const auto* matrix = std::get_if<DecodeMatrixPlan>(&chosen); matrix != nullptr) {
         decision->kernel = Kernel::attentionDecodeMatrix;
         setProductMatrices(caps, problem, matrix->tile.layout, decision);
-    } else if (const auto* wide = std::get_if<LatentPlan>(&chosen); wide != nullptr) {
+    } else if (const auto* latent = std::get_if<LatentPlan>(&chosen); latent != nullptr) {
         decision->kernel = Kernel::attentionLatent;
-        setProductMatrices(caps, problem, wide->tile.layout, decision);
+        setProductMatrices(caps, problem, latent->tile.layout, decision);
     }
     // The kernel without matrices reads q element by element in any case.
     setWholeWords(decision->kernel == Kernel::attentionDecode ? wholeKeys : wholeWords, decision);

@@ -11,9 +11,9 @@ namespace {
 
 // The attention kernel converts the elements of a key once for each tile of rows that reads the key. Converting
 // them once and reading the results is faster from this many packed rows on: two tiles of 256.
-constexpr uint64_t leastReaders = 512;
+constexpr uint64_t minReaders = 512;
 
-constexpr uint32_t leastWorkgroupKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
+constexpr uint32_t minWorkgroupKeys = 64; // with D = 128 and q8_0, an invocation has eight loads in flight
 
 // The most packed rows that see one key.
 uint64_t readers(const CheckedProblem& problem) {
@@ -69,7 +69,7 @@ bool dequantizesKeys(const CheckedProblem& problem) {
     // loads single elements, and those of block types take less time.
     const bool inWords = isBlockType(p.k.type) && isBlockType(p.v.type) && inWholeWords(problem.layout(VKF_TENSOR_Q));
     // A caller that names a limit wants the memory to be used wherever it suffices.
-    const bool pays = p.maxScratchBytes != 0 || readers(problem) >= leastReaders;
+    const bool pays = p.maxScratchBytes != 0 || readers(problem) >= minReaders;
     return inWords && pays && fitsMemory(p) && fitsStrides(problem);
 }
 
@@ -86,13 +86,13 @@ CheckedProblem dequantizedProblem(const CheckedProblem& problem) {
     return dequantized;
 }
 
-DequantizedKeys dequantizedKeys(const CheckedProblem& given, const CheckedProblem& dequantized,
+DequantizedKeys dequantizedKeys(const CheckedProblem& original, const CheckedProblem& dequantized,
                                 const Decision& decision) {
     const uint32_t tileKeys = decision.tile.keys;
-    const bool wholeWords = decision.inputAlignment % blockWordBytes == 0 && inWholeWords(given.layout(VKF_TENSOR_K)) &&
-                            inWholeWords(given.layout(VKF_TENSOR_V));
+    const bool wholeWords = decision.inputAlignment % blockWordBytes == 0 &&
+                            inWholeWords(original.layout(VKF_TENSOR_K)) && inWholeWords(original.layout(VKF_TENSOR_V));
     return {dequantized.layout(VKF_TENSOR_K), dequantized.layout(VKF_TENSOR_V),
-            std::max(leastWorkgroupKeys / tileKeys, 1U) * tileKeys, wholeWords};
+            std::max(minWorkgroupKeys / tileKeys, 1U) * tileKeys, wholeWords};
 }
 
 } // namespace vkf

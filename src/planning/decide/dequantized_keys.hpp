@@ -16,7 +16,7 @@ bool dequantizesKeys(const CheckedProblem& problem);
 CheckedProblem dequantizedProblem(const CheckedProblem& problem);
 
 // What the phase that converts them needs. The decision has the tile and how rows are loaded.
-DequantizedKeys dequantizedKeys(const CheckedProblem& given, const CheckedProblem& dequantized,
+DequantizedKeys dequantizedKeys(const CheckedProblem& original, const CheckedProblem& dequantized,
                                 const Decision& decision);
 
 } // namespace vkf

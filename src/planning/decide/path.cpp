@@ -27,16 +27,16 @@ bool isSupportedByDecode(const Caps& caps, const VkfProblem& p) {
     return caps.storage16() && !has(p, VKF_USE_BLOCK_MASK);
 }
 
-bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.mostDecodeRows; }
+bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRows(p) <= chip.maxDecodeRows; }
 
 // Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
-bool isCrowded(const Chip::Path& chip, const CheckedProblem& problem) {
+bool hasManyRowsAndKeys(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const bool manyRows = !problem.empty && packedRows(p) > chip.mostPackedDecodeRows;
-    return manyRows && keysOfAllHeads(p) >= chip.fewKeys && !usesBf16x3(p);
+    const bool manyRows = !problem.empty && packedRows(p) > chip.maxPackedDecodeRows;
+    return manyRows && keysOfAllHeads(p) >= chip.minCoopmatKeys && !usesBf16x3(p);
 }
 
-std::string wideHeads(const VkfProblem& p) {
+std::string latentHeads(const VkfProblem& p) {
     return inWords("heads have %u columns; other paths than decode take at most %u", std::max(p.headDim, p.valueDim),
                    maxHeadDim);
 }
@@ -44,30 +44,30 @@ std::string wideHeads(const VkfProblem& p) {
 std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     const std::string rows =
-        inWords("decode is the fastest for up to %u query rows (here %u)", chip.mostDecodeRows, typicalRows(p));
+        inWords("decode is the fastest for up to %u query rows (here %u)", chip.maxDecodeRows, typicalRows(p));
     if (usesBf16x3(p) || problem.empty) {
         return rows;
     }
-    if (isCrowded(chip, problem)) {
+    if (hasManyRowsAndKeys(chip, problem)) {
         return rows + " where coopmat cannot be taken";
     }
     return rows +
            inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
-                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(chip.maxPackedDecodeRows),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
-std::string crowded(const Chip::Path& chip, const VkfProblem& p) {
+std::string manyRowsAndKeys(const Chip::Path& chip, const VkfProblem& p) {
     return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
                    "KV heads (here %llu)",
-                   static_cast<unsigned long long>(chip.mostPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.fewKeys),
+                   static_cast<unsigned long long>(chip.maxPackedDecodeRows),
+                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
 // Why AUTO does not take path decode at once.
-PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
+PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     const Chip::Path& chip = chipOf(caps).path;
     if (!isSupportedByDecode(caps, p)) {
@@ -75,11 +75,11 @@ PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
                 caps.storage16() ? "path decode has no block mask" : "path decode needs 16-bit storage"};
     }
     if (hasFewRows(chip, p)) {
-        return {VKF_PATH_DECODE, VKF_RULE_CROWDED, crowded(chip, p)};
+        return {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys(chip, p)};
     }
     return {
         VKF_PATH_DECODE, VKF_RULE_MANY_ROWS,
-        inWords("decode is the fastest for up to %u query rows only (here %u)", chip.mostDecodeRows, typicalRows(p))};
+        inWords("decode is the fastest for up to %u query rows only (here %u)", chip.maxDecodeRows, typicalRows(p))};
 }
 
 // ---- Path coopmat ----------------------------------------------------------------------------------------------
@@ -87,12 +87,12 @@ PathVerdict whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
 constexpr const char* matrixUnits = "matrix units multiply faster than plain arithmetic";
 
 // What AUTO says about path coopmat: takes it, with its tile, or says why not.
-struct CoopmatVerdict {
-    PathVerdict verdict;
+struct CoopmatDecision {
+    PathDecision decision;
     std::optional<CoopmatChoice> choice; // empty = not taken
 };
 
-CoopmatVerdict without(VkfPathRule rule, std::string reason) {
+CoopmatDecision without(VkfPathRule rule, std::string reason) {
     return {{VKF_PATH_COOPMAT, rule, std::move(reason)}, {}};
 }
 
@@ -105,7 +105,7 @@ CoopmatTile judgedTile(const TunedDevice& device, const CheckedProblem& problem,
                                   : choice.plan.tile;
 }
 
-CoopmatVerdict judgeCoopmat(const TunedDevice& device, const CheckedProblem& problem) {
+CoopmatDecision judgeCoopmat(const TunedDevice& device, const CheckedProblem& problem) {
     const Caps& caps = device.caps;
     const Chip::Path& chip = chipOf(caps).path;
     if (chip.avoidsMatrices) {
@@ -138,38 +138,39 @@ CoopmatVerdict judgeCoopmat(const TunedDevice& device, const CheckedProblem& pro
 // ---- All paths -------------------------------------------------------------------------------------------------
 
 // AUTO never looks at these paths.
-PathVerdict forComparison(VkfPath path) {
+PathDecision forComparison(VkfPath path) {
     return {path, VKF_RULE_COMPARISON, "AUTO never takes it: it is for comparisons and for study"};
 }
 
-PathVerdicts verdictsOn(PathVerdict decode, PathVerdict coopmat, PathVerdict scalar) {
+PathDecisions decisionsOn(PathDecision decode, PathDecision coopmat, PathDecision scalar) {
     return {std::move(decode), std::move(coopmat), std::move(scalar), forComparison(VKF_PATH_STANDARD),
             forComparison(VKF_PATH_KEY_OUTER)};
 }
 
 // The rule that takes path decode decides against scalar too, and against coopmat if AUTO did not look at it.
-PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathVerdict> coopmat = {}) {
+PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathDecision> coopmat = {}) {
     return {VKF_PATH_DECODE,
             {},
-            verdictsOn({VKF_PATH_DECODE, rule, reason}, coopmat.value_or(PathVerdict{VKF_PATH_COOPMAT, rule, reason}),
-                       {VKF_PATH_SCALAR, rule, reason})};
+            decisionsOn({VKF_PATH_DECODE, rule, reason}, coopmat.value_or(PathDecision{VKF_PATH_COOPMAT, rule, reason}),
+                        {VKF_PATH_SCALAR, rule, reason})};
 }
 
-PathChoice takeCoopmat(CoopmatVerdict coopmat, PathVerdict decode) {
-    if (decode.rule == VKF_RULE_CROWDED) {
-        coopmat.verdict.rule = decode.rule;
-        coopmat.verdict.reason = decode.reason;
+PathChoice takeCoopmat(CoopmatDecision coopmat, PathDecision decode) {
+    if (decode.rule == VKF_RULE_MANY_ROWS_AND_KEYS) {
+        coopmat.decision.rule = decode.rule;
+        coopmat.decision.reason = decode.reason;
     }
     return {VKF_PATH_COOPMAT, std::move(coopmat.choice),
-            verdictsOn(std::move(decode), std::move(coopmat.verdict),
-                       {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+            decisionsOn(std::move(decode), std::move(coopmat.decision),
+                        {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
 }
 
-PathChoice takeScalar(PathVerdict coopmat, PathVerdict decode) {
-    return {VKF_PATH_SCALAR,
-            {},
-            verdictsOn(std::move(decode), std::move(coopmat),
-                       {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
+PathChoice takeScalar(PathDecision coopmat, PathDecision decode) {
+    return {
+        VKF_PATH_SCALAR,
+        {},
+        decisionsOn(std::move(decode), std::move(coopmat),
+                    {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
 }
 
 } // namespace
@@ -181,20 +182,20 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
         return {p.path, {}, askedFor(p.path, paths)};
     }
     if (std::max(p.headDim, p.valueDim) > maxHeadDim) {
-        return takeDecode(VKF_RULE_WIDE_HEADS, wideHeads(p));
+        return takeDecode(VKF_RULE_LATENT_HEADS, latentHeads(p));
     }
     const bool few = isSupportedByDecode(device.caps, p) && hasFewRows(chip, p);
-    if (few && !isCrowded(chip, problem)) {
+    if (few && !hasManyRowsAndKeys(chip, problem)) {
         return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem));
     }
-    CoopmatVerdict coopmat = judgeCoopmat(device, problem);
+    CoopmatDecision coopmat = judgeCoopmat(device, problem);
     if (coopmat.choice) {
         return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem));
     }
     if (few) {
-        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(coopmat.verdict));
+        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(coopmat.decision));
     }
-    return takeScalar(std::move(coopmat.verdict), whyNotDecode(device.caps, problem));
+    return takeScalar(std::move(coopmat.decision), whyNotDecode(device.caps, problem));
 }
 
 } // namespace vkf

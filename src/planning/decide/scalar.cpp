@@ -7,8 +7,8 @@
 
 namespace vkf {
 
-VkfResult decidePortableTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
-                             Decision* decision, VkfMessage* message) {
+VkfResult decideScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
+                           Decision* decision, VkfMessage* message) {
     const VkfProblem& p = problem.fields;
     *plan = chooseScalarTile(device, tileProblem(decision->path, problem), &decision->considered);
     if (plan->tile.workgroupSize() == 0) {
@@ -25,7 +25,7 @@ VkfResult decidePortableTile(const TunedDevice& device, const CheckedProblem& pr
 VkfResult decideScalar(const TunedDevice& device, const CheckedProblem& problem, Decision* decision,
                        VkfMessage* message) {
     ScalarPlan plan;
-    const VkfResult result = decidePortableTile(device, problem, &plan, decision, message);
+    const VkfResult result = decideScalarTile(device, problem, &plan, decision, message);
     if (result == VKF_SUCCESS) {
         decision->kernel = Kernel::attentionScalar;
         setSplits(problem, plan.splits, decision);
@@ -37,7 +37,7 @@ VkfResult decideKeyOuter(const TunedDevice& device, const CheckedProblem& proble
                          VkfMessage* message) {
     ScalarPlan plan;
     decision->kernel = Kernel::attentionScalar;
-    return decidePortableTile(device, problem, &plan, decision, message);
+    return decideScalarTile(device, problem, &plan, decision, message);
 }
 
 } // namespace vkf

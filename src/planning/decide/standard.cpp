@@ -39,7 +39,7 @@ VkfResult onMatrices(const TunedDevice& device, const CheckedProblem& problem, D
 VkfResult inFp32(const TunedDevice& device, const CheckedProblem& problem, Decision* decision, StandardKernels* kernels,
                  VkfMessage* message) {
     ScalarPlan plan;
-    const VkfResult result = decidePortableTile(device, problem, &plan, decision, message);
+    const VkfResult result = decideScalarTile(device, problem, &plan, decision, message);
     *kernels = {Kernel::standardScores, Kernel::standardOutput, VKF_STORED_F32, plan.tile.chunkKeys, 1, 4};
     return result;
 }
@@ -53,7 +53,7 @@ VkfResult decideStandard(const TunedDevice& device, const CheckedProblem& proble
     const VkfResult result = decideProducts(device, problem, decision, &kernels, message);
     if (result == VKF_SUCCESS && !problem.empty) {
         kernels.softmax =
-            chooseSoftmaxTile(device.caps, static_cast<uint32_t>(widestRow(problem, decision->tile.rows)));
+            chooseSoftmaxTile(device.caps, static_cast<uint32_t>(maxVisibleKeys(problem, decision->tile.rows)));
         decision->tileText += " softmaxKeys=" + std::to_string(kernels.softmax.keys());
         decision->standard = kernels;
     }

@@ -15,9 +15,9 @@ constexpr uint32_t quadBytes = 8; // four 16-bit elements
 // Whether all rows begin and end at a multiple of four elements. Kernels load rows that lie far apart one element at a
 // time: see rowsOf in shaders/cache/tensor_rows.glsl.
 bool movesInQuads(const VkfTensorLayout& layout) {
-    constexpr uint32_t mostTileRows = 1024; // no tile has more rows or keys
+    constexpr uint32_t maxTileRows = 1024; // no tile has more rows or keys
     return inWholeWords(layout, quadBytes) &&
-           byteStrides(layout).row <= most32 / mostTileRows - 4 * uint64_t{VKF_MAX_DIM};
+           byteStrides(layout).row <= max32 / maxTileRows - 4 * uint64_t{VKF_MAX_DIM};
 }
 
 // What needs 16-bit storage, as requireStorage16 takes it, or "".

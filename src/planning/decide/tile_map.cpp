@@ -65,7 +65,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const double attention = 2.0 * columns * pairs * p.queryHeads / chip.operations;
     const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
     const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / chip.bytes;
-    return chip.savedShare * attention > reading + chip.fixed;
+    return chip.savedFraction * attention > reading + chip.fixed;
 }
 
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
@@ -81,8 +81,8 @@ std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProble
     if (bias) {
         map.rowClasses = rowClasses(problem, decision.path);
     }
-    const bool counts = tileMapSizes(problem, map, decision.packedHeads).words <= mostCount &&
-                        itemsOfClasses(problem, decision, bias) <= mostCount;
+    const bool counts = tileMapSizes(problem, map, decision.packedHeads).words <= maxCount &&
+                        itemsOfClasses(problem, decision, bias) <= maxCount;
     return counts ? std::optional(map) : std::nullopt; // without a map, the kernel asks per-key masks about every key
 }
 

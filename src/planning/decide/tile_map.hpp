@@ -23,7 +23,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem);
 // - There is no per-key mask, and the map would not look at a bias.
 // - The path does not walk over tiles of keys (walksTiles).
 // - Sequences are packed.
-// - The map would have more words, or a class of rows more work items, than shaders count (VKF_MOST_COUNT).
+// - The map would have more words, or a class of rows more work items, than shaders count (VKF_MAX_COUNT).
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision);
 
 } // namespace vkf

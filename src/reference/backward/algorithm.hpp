@@ -41,8 +41,8 @@ std::unique_ptr<BackwardAlgorithm> makeTiledBackwardFp32(const BackwardCall& cal
 template <typename Visit> void forEachBiasElement(const VkfProblem& p, const Visit& visit) {
     const uint32_t longestRows = p.longestRows != 0 ? p.longestRows : p.queryRows;
     const uint32_t longestKeys = p.longestKeys != 0 ? p.longestKeys : p.keys;
-    const auto countOf = [](uint64_t stride, uint32_t given, uint32_t count) {
-        return stride == 0 ? std::min(count, 1U) : given != 0 ? std::min(given, count) : count;
+    const auto countOf = [](uint64_t stride, uint32_t requested, uint32_t count) {
+        return stride == 0 ? std::min(count, 1U) : requested != 0 ? std::min(requested, count) : count;
     };
     const uint32_t sequences = countOf(p.bias.batchStride, p.bias.sequences, p.batch);
     const uint32_t heads = countOf(p.bias.headStride, p.bias.heads, p.queryHeads);

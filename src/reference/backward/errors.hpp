@@ -70,7 +70,7 @@ public:
         const double ofSoftcap = std::min(static_cast<double>(p.softcap), 8 * size);
         const double ofSizes = unit * (2 * size + std::abs(pair.s) + ofSoftcap) + lseError_;
         const double ofScore = pair.p == 0.0 ? 0.0 : meaningful(ofSizes);
-        const double lost = pair.p < leastNormal ? pair.p : 0.0; // a device may take it for 0
+        const double lost = pair.p < minNormal ? pair.p : 0.0; // a device may take it for 0
         ofP_ = pair.p * (ofScore + 2 * unit) + lost;
         const double ofDp = unit * pair.kept * normOfDout_ * head_->values().normsOfK[at];
         const double ofDs = pair.p * ofDp + std::abs(pair.ds) * (ofScore + 2 * unit + (lost > 0.0 ? 1.0 : 0.0));
@@ -126,8 +126,8 @@ public:
     }
 
 private:
-    static constexpr double unit = 0x1p-23;         // in the last place of fp32, at 1
-    static constexpr double leastNormal = 0x1p-126; // of fp32
+    static constexpr double unit = 0x1p-23;       // in the last place of fp32, at 1
+    static constexpr double minNormal = 0x1p-126; // of fp32
 
     static double square(double x) { return x * x; }
     // An error of an exponent over 1 says nothing of p, and would hide any wrong gradient. The fp32 runs alone judge

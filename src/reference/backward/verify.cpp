@@ -12,7 +12,7 @@
 #include "reference/backward/algorithm.hpp"
 #include "reference/element.hpp"
 #include "reference/verdict/comparison.hpp"
-#include "reference/verdict/promise.hpp"
+#include "reference/verdict/contract_limits.hpp"
 
 namespace vkf {
 
@@ -157,14 +157,14 @@ bool mayOverflow(const BackwardCall& call) {
         return false;
     }
     const VkfProblem& p = forward.problem;
-    const Promise promise(forward);
+    const ContractLimits limits(forward);
     const double q = largestFinite(forward.layout(VKF_TENSOR_Q), forward.inputs.q);
     const double dout = largestFinite(call.layout(VKF_BACKWARD_DOUT), call.inputs.dout);
     const double dim = forward.layout(VKF_TENSOR_V).dim;
-    const double ds = 2.0 * dout * promise.largestV() * dim; // o is at most as large as v
+    const double ds = 2.0 * dout * limits.largestV() * dim; // o is at most as large as v
     const double pairs = std::max<double>(p.keys, static_cast<double>(p.queryRows) * (p.queryHeads / p.kvHeads));
-    const double operand = std::max(q, promise.largestK()) * std::max(1.0, std::abs(static_cast<double>(p.scale)));
-    return promise.mayOverflow(q) || ds * std::max(1.0, operand) * pairs > largestSum ||
+    const double operand = std::max(q, limits.largestK()) * std::max(1.0, std::abs(static_cast<double>(p.scale)));
+    return limits.mayOverflow(q) || ds * std::max(1.0, operand) * pairs > largestSum ||
            (forward.options.productType == VKF_TYPE_F16 && dout > formatOf(VKF_TYPE_F16).largest);
 }
 

@@ -4,7 +4,8 @@
 //
 // A bound belongs to its row. The fp32 runs agree with the exact run in some rows by chance, so the bound of a row is
 // made from many rows. But a row of huge scores or values may be far off, and must not loosen the bounds of usual rows.
-// So each row has a class, by its sizes. The bound of a row is made from the rows that are no larger in any size.
+// So each row has a class, by its magnitudes. The bound of a row is made from the rows that are no larger in any
+// magnitude.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ inline double distance(double value, double exact, const Rounded& rounded, bool 
                : std::numeric_limits<double>::infinity();
 }
 
-// Sizes of a row on a coarse scale.
+// Magnitudes of a row on a coarse scale.
 struct RowClass {
     int score = 0;
     int value = 0;
@@ -50,7 +51,7 @@ struct RowClass {
 };
 
 // 0 for usual scores, up to 64; then one more for each factor of 16. A row's scores are as large as its lse, or as what
-// cancels in them (RowSizes::scores).
+// cancels in them (RowMagnitudes::scores).
 inline int scoreClass(double lse, double scores) {
     constexpr double usual = 64.0;
     const double size = std::max(std::isfinite(lse) ? std::abs(lse) : 0.0, std::isfinite(scores) ? scores : 0.0);

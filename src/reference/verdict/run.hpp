@@ -10,9 +10,9 @@
 namespace vkf::reference {
 
 struct Run {
-    std::vector<double> o;       // [heads, selected rows, valueDim]
-    std::vector<double> lse;     // [heads, selected rows]
-    std::vector<RowSizes> sizes; // of rows; of the exact run
+    std::vector<double> o;                 // [heads, selected rows, valueDim]
+    std::vector<double> lse;               // [heads, selected rows]
+    std::vector<RowMagnitudes> magnitudes; // of rows; of the exact run
 };
 
 inline Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, double progressBegin, double progressEnd) {
@@ -22,8 +22,8 @@ inline Run runAlgorithm(const Call& call, VkfReferenceAlgorithm algorithm, doubl
     Run run;
     run.lse.resize(call.heads() * call.rows);
     run.o.resize(run.lse.size() * call.layout(VKF_TENSOR_O).dim);
-    run.sizes.resize(run.lse.size());
-    computeRows(variant, {run.o.data(), run.lse.data(), true, run.sizes.data()}, progressBegin, progressEnd);
+    run.magnitudes.resize(run.lse.size());
+    computeRows(variant, {run.o.data(), run.lse.data(), true, run.magnitudes.data()}, progressBegin, progressEnd);
     return run;
 }
 

@@ -11,9 +11,9 @@
 #include "base/boundary.hpp"
 #include "problem/first_sizes.hpp"
 #include "reference/element.hpp"
-#include "reference/row_sizes.hpp"
+#include "reference/row_magnitudes.hpp"
 #include "reference/verdict/comparison.hpp"
-#include "reference/verdict/promise.hpp"
+#include "reference/verdict/contract_limits.hpp"
 #include "reference/verdict/run.hpp"
 
 namespace vkf {
@@ -46,7 +46,8 @@ template <typename Visit> void forEachRow(const Call& call, const Visit& visit) 
     }
 }
 
-Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded, Promise& promise) {
+Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const RoundedRuns& rounded,
+                      ContractLimits& limits) {
     const VkfTensorLayout& layout = call.layout(VKF_TENSOR_O);
     const uint64_t heads = call.problem.queryHeads;
     Comparison comparison;
@@ -54,9 +55,9 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         loadElements(layout.type, o, elementOf(layout, head / heads, head % heads, row), layout.dim, values.data(), 1);
         const bool empty = exact.lse[index] == -infinity;
-        const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, row);
-        const RowSizes& sizes = exact.sizes[index];
-        const RowClass ofRow = {scoreClass(exact.lse[index], sizes.scores), valueClass(sizes.values)};
+        const bool mayOverflow = limits.mayOverflow(head / heads, head % heads, row);
+        const RowMagnitudes& magnitudes = exact.magnitudes[index];
+        const RowClass ofRow = {scoreClass(exact.lse[index], magnitudes.scores), valueClass(magnitudes.values)};
         for (uint32_t column = 0; column < layout.dim; column++) {
             const uint64_t i = index * layout.dim + column;
             const uint64_t element = (head * call.problem.queryRows + row) * layout.dim + column;
@@ -65,7 +66,7 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
             // A row without visible keys must be exactly 0.
             const double error = empty && !mayOverflow ? (values[column] == 0.0 ? 0.0 : infinity)
                                                        : distance(values[column], reference, fp32, mayOverflow);
-            comparison.add(ofRow, error, values[column], reference, fp32, element, sizes.error);
+            comparison.add(ofRow, error, values[column], reference, fp32, element, magnitudes.error);
         }
     });
     return comparison.judge([&](const ClassErrors& errors) {
@@ -73,16 +74,17 @@ Judgement judgeOutput(const Call& call, const void* o, const Run& exact, const R
     });
 }
 
-Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded, Promise& promise) {
+Judgement judgeLse(const Call& call, const float* lse, const Run& exact, const RoundedRuns& rounded,
+                   ContractLimits& limits) {
     const uint64_t heads = call.problem.queryHeads;
     Comparison comparison;
     forEachRow(call, [&](uint64_t head, uint64_t row, uint64_t index) {
         const uint64_t element = head * call.problem.queryRows + row;
-        const double scores = exact.sizes[index].scores;
+        const double scores = exact.magnitudes[index].scores;
         const auto value = static_cast<double>(lse[element]);
         const Rounded fp32 = {rounded[0].lse[index], rounded[1].lse[index]};
         const double error =
-            distance(value, exact.lse[index], fp32, promise.mayOverflow(head / heads, head % heads, row));
+            distance(value, exact.lse[index], fp32, limits.mayOverflow(head / heads, head % heads, row));
         comparison.add({scoreClass(exact.lse[index], scores), 0}, error, value, exact.lse[index], fp32, element,
                        scoreError(scores));
     });
@@ -97,8 +99,8 @@ VkfVerdict judge(const Call& call, const void* o, const float* lse) {
     const RoundedRuns rounded = {runAlgorithm(call, VKF_REFERENCE_TILED_FP32, 0.33, 0.67),
                                  runAlgorithm(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, 0.67, 1.0)};
 
-    Promise promise(call);
-    const Judgement ofO = judgeOutput(call, o, exact, rounded, promise);
+    ContractLimits limits(call);
+    const Judgement ofO = judgeOutput(call, o, exact, rounded, limits);
     VkfVerdict verdict{};
     verdict.oError = ofO.error();
     verdict.oBound = ofO.bound;
@@ -108,7 +110,7 @@ VkfVerdict judge(const Call& call, const void* o, const float* lse) {
     verdict.worstReference = ofO.worst.reference;
     verdict.passed = ofO.passed() ? 1 : 0;
     if (lse != nullptr) {
-        const Judgement ofLse = judgeLse(call, lse, exact, rounded, promise);
+        const Judgement ofLse = judgeLse(call, lse, exact, rounded, limits);
         verdict.lseError = ofLse.error();
         verdict.lseBound = ofLse.bound;
         verdict.passed = ofLse.passed() ? verdict.passed : 0;

@@ -12,10 +12,10 @@
 #include "problem/first_sizes.hpp"
 #include "reference/chosen_rows.hpp"
 #include "reference/element.hpp"
-#include "reference/row_sizes.hpp"
+#include "reference/row_magnitudes.hpp"
 #include "reference/rows.hpp"
 #include "reference/verdict/comparison.hpp"
-#include "reference/verdict/promise.hpp"
+#include "reference/verdict/contract_limits.hpp"
 #include "reference/verdict/run.hpp"
 
 namespace vkf {
@@ -90,8 +90,8 @@ Runs runFromLse(Call call, double progressBegin, double progressEnd) {
 // What the errors of a row's scores and of its lse may change in a probability of 1. If the probabilities come from
 // lse, lse may be off by its own floor, and a score by half a unit for each of its products, with either sign: two
 // kernels sum them up in different orders.
-double errorOfExponents(const VkfProblem& problem, double lse, const RowSizes& sizes) {
-    const double ofScores = 2.0 * scoreError(sizes.scores);
+double errorOfExponents(const VkfProblem& problem, double lse, const RowMagnitudes& magnitudes) {
+    const double ofScores = 2.0 * scoreError(magnitudes.scores);
     if (!areFromLse(problem) || !std::isfinite(lse)) {
         return ofScores;
     }
@@ -104,16 +104,16 @@ void compare(const Call& call, const std::vector<uint32_t>& indices, const float
              const Run& exactRows, Comparison* comparison) {
     const uint64_t keys = call.problem.keys;
     const uint64_t heads = call.problem.queryHeads;
-    Promise promise(call);
+    ContractLimits limits(call);
     uint64_t index = 0;
     for (uint64_t head = 0; head < call.heads(); head++) {
         for (uint32_t selected = 0; selected < call.rows; selected++) {
             const uint64_t first = (head * call.probabilityRows() + indices[call.listIndex(selected)]) * keys;
             const double lse = exactRows.lse[head * call.rows + selected];
-            const RowSizes& sizes = exactRows.sizes[head * call.rows + selected];
-            const RowClass ofRow = {scoreClass(lse, sizes.scores), 0};
-            const double ofExponents = errorOfExponents(call.problem, lse, sizes);
-            const bool mayOverflow = promise.mayOverflow(head / heads, head % heads, call.row(selected));
+            const RowMagnitudes& magnitudes = exactRows.magnitudes[head * call.rows + selected];
+            const RowClass ofRow = {scoreClass(lse, magnitudes.scores), 0};
+            const double ofExponents = errorOfExponents(call.problem, lse, magnitudes);
+            const bool mayOverflow = limits.mayOverflow(head / heads, head % heads, call.row(selected));
             for (uint64_t key = 0; key < keys; key++, index++) {
                 const auto value = static_cast<double>(probabilities[first + key]);
                 const double exact = runs[0][index];
@@ -145,10 +145,10 @@ void compareMissing(const Call& call, const std::vector<uint32_t>& indices, cons
     }
 }
 
-VkfProbabilitiesVerdict judge(const Call& given, const float* probabilities) {
+VkfProbabilitiesVerdict judge(const Call& ofAllRows, const float* probabilities) {
     Comparison comparison;
-    const ChosenRows chosen(given);
-    const Call call = chosen.callOf(given);
+    const ChosenRows chosen(ofAllRows);
+    const Call call = chosen.callOf(ofAllRows);
     compareMissing(call, chosen.missing, probabilities, &comparison);
     const uint64_t all = call.heads() * call.rows * call.problem.keys;
     const uint64_t most = std::max<uint64_t>(call.rows, 1);

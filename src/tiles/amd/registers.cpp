@@ -31,36 +31,36 @@ Rejection spillsOnAmd(const ScalarTile& tile, const Caps& caps) {
     constexpr uint32_t loadedKeys = 4;
     // The tile counts the values of one key.
     const uint32_t ofOtherKeys = (loadedKeys - 1) * 4 * tile.threadColumns4;
-    return beyond(tile.registers() + ofOtherKeys, chip.mostScalar);
+    return beyond(tile.registers() + ofOtherKeys, chip.maxScalar);
 }
 
 Rejection spillsOnAmd(const CoopmatTile& tile, const Caps& caps) {
     const Chip::Spills& chip = chipOf(caps).spills;
-    const uint32_t dimTiles = VKF_MATRIX_TILES(tile.headDim, tile.layout.depth);
-    const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimTiles / 2;
-    const uint32_t held = tile.registers() + tile.rowTiles * (operandRegisters * dimTiles - halved);
-    const uint32_t ofP = operandRegisters * tile.rowTiles * (tile.keys() / tile.layout.depth);
-    const uint32_t most = tile.biasBits != 0 ? chip.mostCoopmatLoopWithBias : chip.mostCoopmatLoop;
-    const uint32_t valueTiles = VKF_MATRIX_TILES(tile.valueDim, tile.layout.columns);
-    const uint32_t kept = tile.rowTiles * (operandRegisters * dimTiles + tile.layout.elements() * valueTiles);
-    const bool gathers = tile.gathersPacked && tile.biasBits != 0;
+    const uint32_t dimMatrices = VKF_MATRICES(tile.headDim, tile.layout.depth);
+    const uint32_t halved = tile.layout.rows * tile.layout.depth / tile.layout.lanes * dimMatrices / 2;
+    const uint32_t held = tile.registers() + tile.rowMatrices * (operandRegisters * dimMatrices - halved);
+    const uint32_t ofP = operandRegisters * tile.rowMatrices * (tile.keys() / tile.layout.depth);
+    const uint32_t most = tile.biasBits != 0 ? chip.maxCoopmatLoopWithBias : chip.maxCoopmatLoop;
+    const uint32_t valueMatrices = VKF_MATRICES(tile.valueDim, tile.layout.columns);
+    const uint32_t kept = tile.rowMatrices * (operandRegisters * dimMatrices + tile.layout.elements() * valueMatrices);
+    const bool gathers = tile.loadsScalars && tile.biasBits != 0;
     return firstOf({
-        beyond(held, chip.mostCoopmat),
+        beyond(held, chip.maxCoopmat),
         beyond(held + ofP + fetchedRegisters(tile), most),
-        gathers ? beyond(kept, chip.mostCoopmatGathering) : Rejection{},
+        gathers ? beyond(kept, chip.maxCoopmatGathering) : Rejection{},
     });
 }
 
 Rejection spillsOnAmd(const DecodeTile& tile, const Caps& caps) {
     const Chip::Spills& chip = chipOf(caps).spills;
-    return firstOf({beyond(tile.registers(), chip.mostDecode), beyond(tile.outputRegisters(), chip.mostDecodeOutput)});
+    return firstOf({beyond(tile.registers(), chip.maxDecode), beyond(tile.outputRegisters(), chip.maxDecodeOutput)});
 }
 
 Rejection spillsOnAmd(const LatentTile& tile, const Caps& caps) {
     const Chip::Spills& chip = chipOf(caps).spills;
-    const uint32_t dimTiles = VKF_LATENT_TILES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
-    const uint32_t halved = dimTiles * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
-    return beyond(tile.registers() + operandRegisters * dimTiles - halved, chip.mostLatent);
+    const uint32_t dimMatrices = VKF_LATENT_MATRICES(tile.headDim, tile.layout.depth, tile.depthSubgroups());
+    const uint32_t halved = dimMatrices * (tile.layout.rows * tile.layout.depth / tile.layout.lanes) / 2;
+    return beyond(tile.registers() + operandRegisters * dimMatrices - halved, chip.maxLatent);
 }
 
 } // namespace vkf

@@ -14,9 +14,9 @@ namespace vkf {
 namespace {
 
 // More registers than this spill where an invocation has 255, because operands, addresses and counters need some too.
-constexpr uint32_t mostBackwardMatrixRegisters = 232;
+constexpr uint32_t maxBackwardMatrixRegisters = 232;
 // A limit for tuning data, as in scalar_tile.cpp.
-constexpr uint32_t mostTunedBackwardRegisters = 255;
+constexpr uint32_t maxTunedBackwardRegisters = 255;
 // Fewer workgroups than this leave multiprocessors of an H200 idle.
 constexpr uint64_t manyWorkgroups = 128;
 constexpr uint32_t smallSubgroups = 4;
@@ -24,11 +24,11 @@ constexpr uint32_t smallSubgroups = 4;
 // A tile before matrix shape and head dimensions are known.
 struct BackwardMatrixCandidate {
     uint32_t subgroups;
-    uint32_t ownedTiles;
+    uint32_t ownedMatrices;
     uint32_t steps;
     bool twoStages;
     uint32_t depthSubgroups;
-    uint32_t mostDim; // of q and v, whichever is larger
+    uint32_t maxDim; // of q and v, whichever is larger
 };
 
 // Best first, for 16 x 16 matrices. lab/log-0.4.md, "The backward pass", has the measurements.
@@ -64,7 +64,7 @@ uint32_t stepOf(const MatrixLayout& layout) { return std::max(layout.columns, la
 
 BackwardMatrixTile tileOf(const BackwardMatrixCandidate& candidate, const MatrixLayout& layout,
                           const BackwardTileProblem& problem) {
-    return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedTiles,
+    return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedMatrices,
             candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
             problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout,
             problem.storesP};
@@ -92,13 +92,13 @@ void considerEntries(const TunedDevice& device, const MatrixLayout& layout, cons
             continue;
         }
         const TunedBackwardTile& t = entry.backward;
-        BackwardMatrixTile tile =
-            tileOf({t.subgroups, t.ownedTiles, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
+        BackwardMatrixTile tile = tileOf(
+            {t.subgroups, t.ownedMatrices, t.steps, t.stages == 2, t.depthSubgroups, VKF_MAX_DIM}, layout, problem);
         tile.tuned = true;
         search.consider(TilePlan<BackwardMatrixTile>{tile, 1, true}, workgroupsOf(tile, problem),
                         firstOf({
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostTunedBackwardRegisters),
+                            spillsRegisters(tile.registers(), maxTunedBackwardRegisters),
                         }));
     }
 }
@@ -114,7 +114,7 @@ uint32_t BackwardMatrixTile::sharedBytes() const {
     const uint32_t stagedRows = (twoStages ? 2 : 1) * visited();
     const uint32_t subgroupWords = subgroups * VKF_MATRIX_STAGE_WORDS(layout.rows, layout.depth, layout.columns);
     const uint32_t viaSharedWords = layout.viaShared ? subgroups * VKF_VIA_SHARED_WORDS(layout.rows, unit) : 0;
-    const uint32_t joined = 2 * ownedTiles * unit / layout.columns; // matrices of a subgroup
+    const uint32_t joined = 2 * ownedMatrices * unit / layout.columns; // matrices of a subgroup
     const uint32_t joinWords =
         depthSubgroups > 1 ? subgroups * joined * layout.rows * VKF_BACKWARD_JOIN_ROW_WORDS(layout.columns) : 1;
     const uint32_t states = owner == BackwardOwner::keys ? stagedRows : 1;
@@ -129,23 +129,23 @@ uint32_t BackwardMatrixTile::registers() const {
     const uint32_t elements = layout.elements();
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
     const auto share = [this](uint32_t dim, uint32_t side) { return VKF_BACKWARD_SHARE(dim, side, depthSubgroups); };
-    const uint32_t headDepths = share(headDim, layout.depth);
-    const uint32_t valueDepths = needsDp() ? share(valueDim, layout.depth) : 0;
+    const uint32_t headSlices = share(headDim, layout.depth);
+    const uint32_t valueSlices = needsDp() ? share(valueDim, layout.depth) : 0;
     const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
     const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
-    const uint32_t pairs = ownedTiles * elements * (needsDp() ? 2 : 1) * stepOf(layout) / layout.columns;
+    const uint32_t pairs = ownedMatrices * elements * (needsDp() ? 2 : 1) * stepOf(layout) / layout.columns;
     const auto fetches = [this](uint32_t dim) {
         return (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
     };
     const uint32_t fetched = fetches(headDim) + fetches(valueDim);
     const bool fetchesAhead = twoStages || steps == 1; // while there are pairs
-    return ownedTiles * (operand * (headDepths + valueDepths) + elements * (headColumns + valueColumns)) +
+    return ownedMatrices * (operand * (headSlices + valueSlices) + elements * (headColumns + valueColumns)) +
            (fetchesAhead ? pairs + fetched : std::max(pairs, fetched));
 }
 
 // Nothing is split here.
 std::string BackwardMatrixTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedBackwardTile{subgroups, ownedTiles, steps, twoStages ? 2U : 1U, depthSubgroups});
+    return tileText(TunedBackwardTile{subgroups, ownedMatrices, steps, twoStages ? 2U : 1U, depthSubgroups});
 }
 
 BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const MatrixLayout& layout,
@@ -155,13 +155,13 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
     for (const BackwardMatrixCandidate& candidate : candidatesOf(layout)) {
         const BackwardMatrixTile tile = tileOf(candidate, layout, problem);
         const uint64_t workgroups = workgroupsOf(tile, problem);
-        const bool large = tile.subgroups > smallSubgroups || tile.ownedTiles > 1;
+        const bool large = tile.subgroups > smallSubgroups || tile.ownedMatrices > 1;
         const uint32_t dim = std::max(problem.headDim, problem.valueDim);
         search.consider(TilePlan<BackwardMatrixTile>{tile}, workgroups,
                         firstOf({
-                            otherDimension(dim, 0, candidate.mostDim),
+                            otherDimension(dim, 0, candidate.maxDim),
                             exceedsDevice(tile, device.caps),
-                            spillsRegisters(tile.registers(), mostBackwardMatrixRegisters),
+                            spillsRegisters(tile.registers(), maxBackwardMatrixRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, layout.rows)),
                             fewWorkgroups(workgroups, large ? manyWorkgroups : 0),
                         }));
@@ -181,8 +181,8 @@ std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, 
     one.sumsHeads = false;
     one.sumsValues = true;
     BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
-    const bool spillsLess = both.registers() > mostBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
-                            heads.registers() <= mostBackwardMatrixRegisters;
+    const bool spillsLess = both.registers() > maxBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
+                            heads.registers() <= maxBackwardMatrixRegisters;
     if (!spillsLess && !(heads.tuned && values.tuned)) {
         return {both};
     }

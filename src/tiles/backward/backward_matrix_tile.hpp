@@ -17,7 +17,7 @@ struct BackwardMatrixTile {
     MatrixLayout layout;
     BackwardOwner owner{};       // rows or keys
     uint32_t subgroups = 0;      // 0 = no tile
-    uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
+    uint32_t ownedMatrices = 0;  // matrices of rows or keys that a subgroup owns
     uint32_t steps = 0;          // of a visited tile
     bool twoStages = false;      // shared memory has two visited tiles
     uint32_t depthSubgroups = 1; // that share owned rows or keys, and divide the columns of all tensors
@@ -33,7 +33,7 @@ struct BackwardMatrixTile {
     bool sumsValues() const { return valueSums; }
     bool needsDp() const { return owner != BackwardOwner::keys || headSums || storesP; }
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
-    uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
+    uint32_t owned() const { return subgroups / depthSubgroups * ownedMatrices * layout.rows; }
     uint32_t visited() const;
     uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
     uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }

@@ -14,14 +14,14 @@ namespace vkf {
 namespace {
 
 // More registers than this spill where an invocation has 255, as in backward_matrix_tile.cpp.
-constexpr uint32_t mostBackwardSumRegisters = 232;
+constexpr uint32_t maxBackwardSumRegisters = 232;
 
 struct BackwardSumCandidate {
     uint32_t subgroups;
-    uint32_t ownedTiles;
+    uint32_t ownedMatrices;
     uint32_t steps;
     uint32_t depthSubgroups;
-    uint32_t mostDim;
+    uint32_t maxDim;
 };
 
 // Best first, for 16 x 16 matrices. The sums of a subgroup fill 128 registers. Two workgroups of four subgroups wait at
@@ -47,27 +47,28 @@ uint32_t BackwardSumTile::sharedBytes() const {
 
 uint32_t BackwardSumTile::registers() const {
     const uint32_t operand = layout.rows * layout.depth / layout.lanes / 2;
-    const uint32_t columnTiles = VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups);
-    const uint32_t operands = ownedTiles * steps;
+    const uint32_t columnMatrices = VKF_BACKWARD_SHARE(dim, layout.columns, depthSubgroups);
+    const uint32_t operands = ownedMatrices * steps;
     const uint32_t fetched =
         owner == BackwardOwner::keys ? operands : (steps * owned() / layout.depth + subgroups - 1) / subgroups;
     const uint32_t words = (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize();
-    return ownedTiles * columnTiles * layout.elements() + operands * operand + 2 * (fetched * operand + 4 * words);
+    return ownedMatrices * columnMatrices * layout.elements() + operands * operand +
+           2 * (fetched * operand + 4 * words);
 }
 
 std::string BackwardSumTile::text(uint32_t /*splits*/) const {
-    return tileText(TunedBackwardTile{subgroups, ownedTiles, steps, 1, depthSubgroups});
+    return tileText(TunedBackwardTile{subgroups, ownedMatrices, steps, 1, depthSubgroups});
 }
 
 BackwardSumTile chooseBackwardSumTile(const Caps& caps, const MatrixLayout& layout, BackwardOwner owner, uint32_t dim,
                                       uint32_t storedKeys) {
     static_assert(KernelTile<BackwardSumTile>);
     for (const BackwardSumCandidate& c : backwardSumCandidates) {
-        const BackwardSumTile tile{layout, owner, c.subgroups, c.ownedTiles, c.steps, c.depthSubgroups, dim};
-        const Rejection rejection = firstOf({otherDimension(dim, 0, c.mostDim), exceedsDevice(tile, caps),
-                                             spillsRegisters(tile.registers(), mostBackwardSumRegisters)});
+        const BackwardSumTile tile{layout, owner, c.subgroups, c.ownedMatrices, c.steps, c.depthSubgroups, dim};
+        const Rejection rejection = firstOf({otherDimension(dim, 0, c.maxDim), exceedsDevice(tile, caps),
+                                             spillsRegisters(tile.registers(), maxBackwardSumRegisters)});
         if (rejection.reason == VKF_TILE_SUITS && storedKeys % tile.keys() == 0 &&
-            tile.rows() <= BackwardSumTile::mostRows) {
+            tile.rows() <= BackwardSumTile::maxRows) {
             return tile;
         }
     }

@@ -15,18 +15,18 @@ namespace vkf {
 
 // shaders/backward_coopmat/backward_sums.comp explains the numbers.
 struct BackwardSumTile {
-    static constexpr uint32_t mostRows = 256; // no tile has more
+    static constexpr uint32_t maxRows = 256; // no tile has more
 
     MatrixLayout layout;
     BackwardOwner owner{};       // rows: dq; keys: dk or dv
     uint32_t subgroups = 0;      // 0 = no tile
-    uint32_t ownedTiles = 0;     // matrices of rows or keys that a subgroup owns
+    uint32_t ownedMatrices = 0;  // matrices of rows or keys that a subgroup owns
     uint32_t steps = 0;          // matrices of visited keys or rows in a step
     uint32_t depthSubgroups = 1; // that own the same rows or keys, and divide the columns
     uint32_t dim = 0;            // of the sums
 
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
-    uint32_t owned() const { return subgroups / depthSubgroups * ownedTiles * layout.rows; }
+    uint32_t owned() const { return subgroups / depthSubgroups * ownedMatrices * layout.rows; }
     uint32_t visited() const { return steps * layout.depth; }
     uint32_t rows() const { return owner == BackwardOwner::keys ? visited() : owned(); }
     uint32_t keys() const { return owner == BackwardOwner::keys ? owned() : visited(); }

@@ -13,7 +13,7 @@ namespace vkf {
 namespace {
 
 // More registers than this spill where an invocation has 255, because addresses and counters need some too.
-constexpr uint32_t mostBackwardRegisters = 224;
+constexpr uint32_t maxBackwardRegisters = 224;
 
 // A tile before the head dimensions are known.
 struct BackwardCandidate {
@@ -102,7 +102,7 @@ BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& pro
         search.consider(TilePlan<BackwardTile>{tile}, workgroups,
                         firstOf({
                             exceedsDevice(tile, caps),
-                            spillsRegisters(tile.registers(), mostBackwardRegisters),
+                            spillsRegisters(tile.registers(), maxBackwardRegisters),
                             halfEmpty(tile.owned(), std::max(problem.owned, few)),
                         }));
     }

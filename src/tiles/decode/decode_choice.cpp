@@ -37,7 +37,7 @@ DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, cons
                               ConsideredTiles* considered) {
     DecodeSearch search;
     if (layout != nullptr && layout->rows != 0) {
-        const auto considerMatrices = problem.wide() ? considerLatentTiles : considerDecodeMatrixTile;
+        const auto considerMatrices = problem.latent() ? considerLatentTiles : considerDecodeMatrixTile;
         considerMatrices(caps, *layout, problem, search);
     }
     considerDecodeTiles(caps, problem, search);

@@ -24,7 +24,7 @@ struct DecodeProblem {
     bool moreRows = false;     // `rows` is a mean, and some sequences have more
 
     // Heads that have a matrix kernel of their own.
-    bool wide() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }
+    bool latent() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }
     bool hasBlocks() const { return isBlockType(keyType) || isBlockType(valueType); }
     // Workgroups without splits.
     uint64_t workgroups(uint32_t tileRows) const { return (rows + tileRows - 1) / tileRows * kvHeads; }

@@ -17,7 +17,7 @@ namespace {
 
 // A tile before the head dimensions are known. lab/log-0.4.md has the measurements, all on an H200.
 struct DecodeCandidate {
-    uint32_t mostRows;
+    uint32_t maxRows;
     uint32_t lanes;
     uint32_t workgroupSize;
     bool fewKeys; // the tile is for few keys, where larger tiles leave multiprocessors idle
@@ -34,8 +34,8 @@ constexpr std::array decodeCandidates = {
 
 // Words of k that one invocation has in flight, and as many of v.
 constexpr uint32_t fetchedWords = 8;
-constexpr uint32_t mostThreadKeys = 4;
-constexpr uint32_t mostDecodeRegisters = 160;
+constexpr uint32_t maxThreadKeys = 4;
+constexpr uint32_t maxDecodeRegisters = 160;
 
 uint32_t laneWords(uint32_t dim, VkfType type, uint32_t lanes) {
     return VKF_LANE_WORDS(dim, static_cast<uint32_t>(type), lanes);
@@ -54,11 +54,11 @@ DecodeTile tileOf(const DecodeCandidate& candidate, const DecodeProblem& problem
     tile.lanes = std::min(candidate.lanes, std::bit_ceil(words));
     tile.groups = candidate.workgroupSize / tile.lanes;
     // Equal tiles of rows, so that the last is as full as the others.
-    const uint64_t tiles = std::max<uint64_t>((problem.rows + candidate.mostRows - 1) / candidate.mostRows, 1);
+    const uint64_t tiles = std::max<uint64_t>((problem.rows + candidate.maxRows - 1) / candidate.maxRows, 1);
     tile.threadRows = static_cast<uint32_t>(std::max<uint64_t>((problem.rows + tiles - 1) / tiles, 1));
     const uint32_t perKey = std::max(laneWords(problem.headDim, problem.keyType, tile.lanes),
                                      laneWords(problem.valueDim, problem.valueType, tile.lanes));
-    tile.threadKeys = std::clamp(fetchedWords / perKey, 1U, mostThreadKeys);
+    tile.threadKeys = std::clamp(fetchedWords / perKey, 1U, maxThreadKeys);
     return tile;
 }
 
@@ -107,7 +107,7 @@ void considerDecodeTiles(const Caps& caps, const DecodeProblem& problem, DecodeS
                 breaksSubgroups(tile.lanes, tile.workgroupSize(), caps),
                 rejectIf(candidate.fewKeys && manyKeys, {VKF_TILE_MANY_KEYS, largeTiles(problem), multiprocessors}),
                 spillsOnAmd(tile, caps),
-                spillsRegisters(tile.registers(), mostDecodeRegisters),
+                spillsRegisters(tile.registers(), maxDecodeRegisters),
             }),
             search);
     }

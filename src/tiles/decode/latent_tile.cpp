@@ -15,7 +15,7 @@ namespace vkf {
 namespace {
 
 struct LatentCandidate {
-    uint32_t rowTiles;
+    uint32_t rowMatrices;
     uint32_t keyMatrices;
 };
 
@@ -32,21 +32,21 @@ constexpr std::array<LatentCandidate, 3> latentCandidates = {{{2, 2}, {1, 2}, {1
 //              64    4096                  15.9   18.3
 //              64   16384                  33.9   32.4
 //             256   16384                   106     88
-constexpr uint64_t pairsOfTwoRowTiles = 1 << 20;
+constexpr uint64_t pairsOfTwoRowMatrices = 1 << 20;
 
 // The invocations of a row are neighbours in a subgroup. The kernel stages q in the shared memory of keys.
 bool suits(const LatentTile& tile) {
     const MatrixLayout& layout = tile.layout;
     const bool square = layout.columns == layout.depth && layout.depth % 8 == 0;
-    return square && layout.elements() % (2 * tile.rowTiles) == 0 && std::has_single_bit(tile.keys()) &&
+    return square && layout.elements() % (2 * tile.rowMatrices) == 0 && std::has_single_bit(tile.keys()) &&
            tile.keys() >= tile.rows() && tile.keys() / 2 <= layout.lanes;
 }
 
 // The problem has too few rows for several matrices of rows.
 Rejection fewRows(const LatentTile& tile, const DecodeProblem& problem) {
     const uint64_t keys = std::max<uint64_t>(problem.kvHeads * problem.keys, 1);
-    const uint64_t limit = std::max<uint64_t>(tile.layout.rows, (pairsOfTwoRowTiles - 1) / keys);
-    return rejectIf(tile.rowTiles > 1 && problem.rows <= limit, {VKF_TILE_FEW_ROWS, problem.rows, limit});
+    const uint64_t limit = std::max<uint64_t>(tile.layout.rows, (pairsOfTwoRowMatrices - 1) / keys);
+    return rejectIf(tile.rowMatrices > 1 && problem.rows <= limit, {VKF_TILE_FEW_ROWS, problem.rows, limit});
 }
 
 } // namespace
@@ -62,19 +62,19 @@ uint32_t LatentTile::sharedBytes() const {
 uint32_t LatentTile::registers() const {
     const uint32_t fetched = (keys() * headDim / 8 + workgroupSize() - 1) / workgroupSize();
     const uint32_t halves = layout.rows * layout.depth / layout.lanes; // of a left operand
-    return 4 * fetched + VKF_LATENT_TILES(headDim, layout.depth, depthSubgroups()) * halves / 2 +
-           (rowTiles * VKF_LATENT_TILES(valueDim, layout.columns, subgroups()) + 1) * layout.elements();
+    return 4 * fetched + VKF_LATENT_MATRICES(headDim, layout.depth, depthSubgroups()) * halves / 2 +
+           (rowMatrices * VKF_LATENT_MATRICES(valueDim, layout.columns, subgroups()) + 1) * layout.elements();
 }
 
 std::string LatentTile::text(uint32_t splits) const {
     return tileText(
-        {{"rowTiles", rowTiles}, {"keyMatrices", keyMatrices}, {"subgroups", subgroups()}, {"splits", splits}});
+        {{"rowTiles", rowMatrices}, {"keyMatrices", keyMatrices}, {"subgroups", subgroups()}, {"splits", splits}});
 }
 
 void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                          DecodeSearch& search) {
-    for (const auto& [rowTiles, keyMatrices] : latentCandidates) {
-        const LatentTile tile{layout, rowTiles, keyMatrices, problem.headDim, problem.valueDim};
+    for (const auto& [rowMatrices, keyMatrices] : latentCandidates) {
+        const LatentTile tile{layout, rowMatrices, keyMatrices, problem.headDim, problem.valueDim};
         if (tile.subgroups() == 0) {
             continue; // matrices of few elements for each invocation leave no pair of scores
         }

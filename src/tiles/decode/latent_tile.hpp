@@ -14,16 +14,16 @@ namespace vkf {
 // shaders/latent/attention_latent.comp explains the numbers.
 struct LatentTile {
     MatrixLayout layout;      // the kernel uses its shape alone
-    uint32_t rowTiles = 1;    // matrices of rows
+    uint32_t rowMatrices = 1; // matrices of rows
     uint32_t keyMatrices = 0; // 0 = no tile
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
 
     // Each invocation has two scores of each matrix of rows.
-    uint32_t depthSubgroups() const { return layout.elements() / 2 / rowTiles; }
-    uint32_t subgroups() const { return rowTiles * keyMatrices * depthSubgroups(); }
+    uint32_t depthSubgroups() const { return layout.elements() / 2 / rowMatrices; }
+    uint32_t subgroups() const { return rowMatrices * keyMatrices * depthSubgroups(); }
     uint32_t workgroupSize() const { return subgroups() * layout.lanes; }
-    uint32_t rows() const { return rowTiles * layout.rows; }
+    uint32_t rows() const { return rowMatrices * layout.rows; }
     uint32_t keys() const { return keyMatrices * layout.depth; }
     uint32_t sharedBytes() const;
     // Registers of an invocation that hold parts of q, k, s and o.

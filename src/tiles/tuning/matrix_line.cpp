@@ -9,18 +9,18 @@ namespace vkf {
 namespace {
 
 // The kernels take sizes up to 16, and later versions may take more.
-constexpr uint32_t mostRows = 256;
-constexpr uint32_t mostLanes = 256;
+constexpr uint32_t maxRows = 256;
+constexpr uint32_t maxLanes = 256;
 
 enum MatrixField { type, rows, columns, depth, lanes, result, left, right, matrixFieldCount };
 constexpr std::array<TuningField, matrixFieldCount> matrixFields = {{{"type", 0, 0},
-                                                                     {"rows", 1, mostRows},
-                                                                     {"columns", 1, mostRows},
-                                                                     {"depth", 1, mostRows},
-                                                                     {"lanes", 1, mostLanes},
-                                                                     {"result", 0, mostRows},
-                                                                     {"left", 0, mostRows},
-                                                                     {"right", 0, mostRows}}};
+                                                                     {"rows", 1, maxRows},
+                                                                     {"columns", 1, maxRows},
+                                                                     {"depth", 1, maxRows},
+                                                                     {"lanes", 1, maxLanes},
+                                                                     {"result", 0, maxRows},
+                                                                     {"left", 0, maxRows},
+                                                                     {"right", 0, maxRows}}};
 
 // Reads "0.1,0.8,8.0": the row and the column that each bit adds. The text may be empty.
 bool readPositions(TuningReader& reader, const TuningField& field, std::string_view text,

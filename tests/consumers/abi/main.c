@@ -98,10 +98,10 @@ static void printPlan(VkfPlan plan) {
     printf("plan %s, tile %s, %u steps, %g operations, %g bytes\n", info->description, info->tile,
            (unsigned)info->stepCount, info->operations, info->minimumBytes);
     for (int path = VKF_PATH_SCALAR; path <= VKF_PATH_KEY_OUTER; path++) {
-        VkfPathVerdict* verdict = poisonedOutput(sizeof *verdict);
-        checkVkflash(vkfGetPlanPath(plan, (VkfPath)path, verdict, &message), &message);
-        checkOutput(verdict, sizeof *verdict);
-        printf("  path %s: taken %u, %s\n", vkfPathName((VkfPath)path), (unsigned)verdict->taken, verdict->reason);
+        VkfPathDecision* decision = poisonedOutput(sizeof *decision);
+        checkVkflash(vkfGetPlanPath(plan, (VkfPath)path, decision, &message), &message);
+        checkOutput(decision, sizeof *decision);
+        printf("  path %s: taken %u, %s\n", vkfPathName((VkfPath)path), (unsigned)decision->taken, decision->reason);
     }
     for (uint32_t i = 0; i < vkfGetPlanTileCount(plan); i++) {
         VkfTileCandidate* candidate = poisonedOutput(sizeof *candidate);

@@ -64,7 +64,7 @@ void add(Text& text, const ConsideredTile& considered) {
 void add(Text& text, const MatrixLayout& matrix) {
     text.field("matrixRows", matrix.rows).field("columns", matrix.columns).field("depth", matrix.depth);
     text.field("lanes", matrix.lanes).words("elementBits", matrix.elementBits).words("laneBits", matrix.laneBits);
-    text.field("exchanged", matrix.viaShared).field("narrow", matrix.narrowColumns);
+    text.field("exchanged", matrix.viaShared).field("narrow", matrix.smallShapeColumns);
 }
 
 void add(Text& text, const TileSequences& tileSequences, uint64_t offset) {
@@ -85,9 +85,10 @@ template <typename Plan> void addCommon(Text& text, const Plan& plan, const Tile
 
 std::string textOf(const AttentionPlan& plan) {
     Text text;
-    const auto& [path, pathVerdicts, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits,
-                 packedHeads, headsInTurn, matrix, matrixElements, productType, bf16x3, inputAlignment, outputAlignment,
-                 map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] = static_cast<const Decision&>(plan);
+    const auto& [path, pathDecisions, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits,
+                 packedHeads, interleavedHeads, matrix, matrixElements, productType, bf16x3, inputAlignment,
+                 outputAlignment, map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] =
+        static_cast<const Decision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", bf16x3).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
@@ -106,8 +107,8 @@ std::string textOf(const AttentionPlan& plan) {
 
 std::string textOf(const BackwardPlan& plan) {
     Text text;
-    const auto& [path, pathVerdicts, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment, scalar,
-                 coopmat, bands, bias, sinks] = static_cast<const BackwardDecision&>(plan);
+    const auto& [path, pathDecisions, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment,
+                 scalar, coopmat, bands, bias, sinks] = static_cast<const BackwardDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);

@@ -29,7 +29,7 @@ struct ProgramTitle {
 // small functions needs no allocation, which could fail where nobody reports it.
 int runProgram(int argc, char** argv, const ProgramTitle& title, std::initializer_list<AddCommand> commands);
 
-// "vkflash 0.4.0"
+// "vkflash 0.5.0"
 std::string versionText();
 
 // The words of the command line, joined by spaces, for reports.

@@ -37,12 +37,12 @@ vkf::Caps llvmpipeCaps() {
 }
 
 // The decision took `taken`, and says `rule` and `reason` about `path`.
-void checkVerdict(const vkf::PathVerdicts& verdicts, VkfPath path, VkfPathRule rule, const std::string& reason) {
-    const vkf::PathVerdict* verdict = vkf::verdictOn(verdicts, path);
-    REQUIRE(verdict != nullptr);
-    INFO(vkfPathName(path) << ": " << verdict->reason);
-    CHECK(verdict->rule == rule);
-    CHECK_THAT(verdict->reason, ContainsSubstring(reason));
+void checkDecision(const vkf::PathDecisions& decisions, VkfPath path, VkfPathRule rule, const std::string& reason) {
+    const vkf::PathDecision* decision = vkf::decisionOn(decisions, path);
+    REQUIRE(decision != nullptr);
+    INFO(vkfPathName(path) << ": " << decision->reason);
+    CHECK(decision->rule == rule);
+    CHECK_THAT(decision->reason, ContainsSubstring(reason));
 }
 
 struct Expected {
@@ -51,13 +51,13 @@ struct Expected {
     const char* reason;
 };
 
-void checkVerdicts(const vkf::Caps& caps, const VkfProblem& problem, VkfPath taken,
-                   std::initializer_list<Expected> expected) {
+void checkDecisions(const vkf::Caps& caps, const VkfProblem& problem, VkfPath taken,
+                    std::initializer_list<Expected> expected) {
     const vkf::AttentionPlan plan = planOf(caps, problem);
     CHECK(plan.path == taken);
-    CHECK(plan.pathVerdicts.size() == allPaths.size());
+    CHECK(plan.pathDecisions.size() == allPaths.size());
     for (const Expected& one : expected) {
-        checkVerdict(plan.pathVerdicts, one.path, one.rule, one.reason);
+        checkDecision(plan.pathDecisions, one.path, one.rule, one.reason);
     }
 }
 
@@ -83,7 +83,7 @@ void checkBackward(const vkf::Caps& caps, const VkfProblem& forward, VkfPath tak
     const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     CHECK(plan.path == taken);
     for (const Expected& one : expected) {
-        checkVerdict(plan.pathVerdicts, one.path, one.rule, one.reason);
+        checkDecision(plan.pathDecisions, one.path, one.rule, one.reason);
     }
 }
 
@@ -94,59 +94,59 @@ TEST_CASE("AUTO says which rule took path decode, with its thresholds", "[planni
     const char* few =
         "up to 16 query rows (here 1), and either up to 32 packed rows (here 4) or under 16384 keys in all "
         "KV heads (here 32768)";
-    checkVerdicts(matrixCaps(), one, VKF_PATH_DECODE,
-                  {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, few},
-                   {VKF_PATH_COOPMAT, VKF_RULE_FEW_ROWS, few},
-                   {VKF_PATH_SCALAR, VKF_RULE_FEW_ROWS, few},
-                   {VKF_PATH_STANDARD, VKF_RULE_COMPARISON, "AUTO never takes it"},
-                   {VKF_PATH_KEY_OUTER, VKF_RULE_COMPARISON, "AUTO never takes it"}});
-    checkVerdicts(matrixCaps(), problemOf({1, 32, 8, 1, 4096, 512, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
-                  {{VKF_PATH_DECODE, VKF_RULE_WIDE_HEADS, "512 columns; other paths than decode take at most 256"}});
+    checkDecisions(matrixCaps(), one, VKF_PATH_DECODE,
+                   {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, few},
+                    {VKF_PATH_COOPMAT, VKF_RULE_FEW_ROWS, few},
+                    {VKF_PATH_SCALAR, VKF_RULE_FEW_ROWS, few},
+                    {VKF_PATH_STANDARD, VKF_RULE_COMPARISON, "AUTO never takes it"},
+                    {VKF_PATH_KEY_OUTER, VKF_RULE_COMPARISON, "AUTO never takes it"}});
+    checkDecisions(matrixCaps(), problemOf({1, 32, 8, 1, 4096, 512, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
+                   {{VKF_PATH_DECODE, VKF_RULE_LATENT_HEADS, "512 columns; other paths than decode take at most 256"}});
     // Without matrices decode takes many packed rows too.
-    checkVerdicts(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
-                  {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, "up to 16 query rows (here 16) where coopmat cannot be taken"},
-                   {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
+    checkDecisions(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
+                   {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, "up to 16 query rows (here 16) where coopmat cannot be taken"},
+                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
 }
 
 TEST_CASE("AUTO says which rule took path coopmat, with its thresholds", "[planning]") {
-    checkVerdicts(matrixCaps(), problemOf({1, 32, 8, 17, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"},
-                   {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "up to 16 query rows only (here 17)"},
-                   {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
-    const char* crowded = "over 32 packed rows (here 64) and at least 16384 keys in all KV heads (here 32768)";
-    checkVerdicts(matrixCaps(), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_CROWDED, crowded},
-                   {VKF_PATH_DECODE, VKF_RULE_CROWDED, crowded},
-                   {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
+    checkDecisions(matrixCaps(), problemOf({1, 32, 8, 17, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"},
+                    {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "up to 16 query rows only (here 17)"},
+                    {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
+    const char* manyRowsAndKeys = "over 32 packed rows (here 64) and at least 16384 keys in all KV heads (here 32768)";
+    checkDecisions(matrixCaps(), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys},
+                    {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS_AND_KEYS, manyRowsAndKeys},
+                    {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
 }
 
 TEST_CASE("AUTO says why it took no path but scalar", "[planning]") {
     const VkfProblem halves = problemOf({1, 8, 8, 512, 512, 128, 0, VKF_TYPE_F16});
     const VkfProblem fp32 = problemOf({1, 8, 8, 512, 512, 128, 0, VKF_TYPE_F32});
-    checkVerdicts(capsOf(32, 49152, 1024), halves, VKF_PATH_SCALAR,
-                  {{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "neither decode nor coopmat"},
-                   {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "(here 512)"},
-                   {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
-    checkVerdicts(llvmpipeCaps(), halves, VKF_PATH_SCALAR,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"}});
-    checkVerdicts(amdCaps(), fp32, VKF_PATH_SCALAR, {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "fp32 on matrix units"}});
-    checkVerdicts(amdCaps(), problemOf({1, 8, 8, 512, 512, 256, 0, VKF_TYPE_F16}), VKF_PATH_SCALAR,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_SPILLS,
-                    "about 272 registers an invocation; the compiler of this device spills above 152"}});
+    checkDecisions(capsOf(32, 49152, 1024), halves, VKF_PATH_SCALAR,
+                   {{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "neither decode nor coopmat"},
+                    {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "(here 512)"},
+                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
+    checkDecisions(llvmpipeCaps(), halves, VKF_PATH_SCALAR,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"}});
+    checkDecisions(amdCaps(), fp32, VKF_PATH_SCALAR, {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "fp32 on matrix units"}});
+    checkDecisions(amdCaps(), problemOf({1, 8, 8, 512, 512, 256, 0, VKF_TYPE_F16}), VKF_PATH_SCALAR,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_SPILLS,
+                     "about 272 registers an invocation; the compiler of this device spills above 152"}});
     vkf::Caps without = matrixCaps();
     without.features &= ~static_cast<VkfFeatures>(VKF_FEATURE_STORAGE_16BIT);
     VkfProblem few = problemOf({1, 8, 8, 4, 512, 128, 0, VKF_TYPE_F16});
-    checkVerdicts(without, few, VKF_PATH_SCALAR,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "16-bit storage"},
-                   {VKF_PATH_DECODE, VKF_RULE_UNSUPPORTED, "16-bit storage"}});
+    checkDecisions(without, few, VKF_PATH_SCALAR,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "16-bit storage"},
+                    {VKF_PATH_DECODE, VKF_RULE_UNSUPPORTED, "16-bit storage"}});
 }
 
 TEST_CASE("a path that the problem asks for needs no rule", "[planning]") {
     VkfProblem problem = problemOf({1, 8, 8, 512, 512, 128, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_SCALAR;
-    checkVerdicts(matrixCaps(), problem, VKF_PATH_SCALAR,
-                  {{VKF_PATH_SCALAR, VKF_RULE_ASKED_FOR, "asks for path scalar"},
-                   {VKF_PATH_COOPMAT, VKF_RULE_ASKED_FOR, "asks for path scalar"}});
+    checkDecisions(matrixCaps(), problem, VKF_PATH_SCALAR,
+                   {{VKF_PATH_SCALAR, VKF_RULE_ASKED_FOR, "asks for path scalar"},
+                    {VKF_PATH_COOPMAT, VKF_RULE_ASKED_FOR, "asks for path scalar"}});
     vkf::enable(problem, VKF_USE_LSE);
     checkBackward(matrixCaps(), problem, VKF_PATH_SCALAR,
                   {{VKF_PATH_SCALAR, VKF_RULE_ASKED_FOR, "asks for path scalar"},
@@ -188,14 +188,14 @@ TEST_CASE("an explanation names the error of each path that cannot compute the p
     for (const VkfPath path : allPaths) {
         problem.path = path;
         VkfMessage message{};
-        const vkf::PathVerdict verdict = vkf::explainPath({caps}, checked, plan, path);
-        INFO(vkfPathName(path) << ": " << verdict.reason);
-        CHECK(verdict.path == path);
+        const vkf::PathDecision decision = vkf::explainPath({caps}, checked, plan, path);
+        INFO(vkfPathName(path) << ": " << decision.reason);
+        CHECK(decision.path == path);
         if (tryToPlan(caps, problem, &message) == VKF_SUCCESS) {
-            CHECK(verdict.rule == vkf::verdictOn(plan.pathVerdicts, path)->rule);
+            CHECK(decision.rule == vkf::decisionOn(plan.pathDecisions, path)->rule);
         } else {
-            CHECK(verdict.rule == VKF_RULE_UNSUPPORTED);
-            CHECK(verdict.reason == message.text);
+            CHECK(decision.rule == VKF_RULE_UNSUPPORTED);
+            CHECK(decision.reason == message.text);
         }
     }
     CHECK(vkf::explainPath({caps}, checked, plan, VKF_PATH_COOPMAT).reason ==
@@ -210,11 +210,11 @@ TEST_CASE("an explanation of a backward pass refuses the paths that it does not 
     const vkf::Caps caps = matrixCaps();
     const vkf::BackwardPlan plan = backwardOf(caps, forward, &checked);
     for (const VkfPath path : {VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
-        const vkf::PathVerdict verdict = vkf::explainPath({caps}, checked, plan, path);
-        CHECK(verdict.rule == VKF_RULE_UNSUPPORTED);
-        CHECK_THAT(verdict.reason, ContainsSubstring("the backward pass is not on path"));
+        const vkf::PathDecision decision = vkf::explainPath({caps}, checked, plan, path);
+        CHECK(decision.rule == VKF_RULE_UNSUPPORTED);
+        CHECK_THAT(decision.reason, ContainsSubstring("the backward pass is not on path"));
     }
-    const vkf::PathVerdict coopmat = vkf::explainPath({caps}, checked, plan, VKF_PATH_COOPMAT);
+    const vkf::PathDecision coopmat = vkf::explainPath({caps}, checked, plan, VKF_PATH_COOPMAT);
     CHECK(coopmat.rule == VKF_RULE_UNSUPPORTED);
     CHECK_THAT(coopmat.reason, ContainsSubstring("the backward pass on path coopmat: k and v must both be f16"));
     CHECK(vkf::explainPath({caps}, checked, plan, VKF_PATH_SCALAR).rule == VKF_RULE_OTHERWISE);

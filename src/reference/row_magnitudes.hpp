@@ -21,10 +21,10 @@ inline double scoreError(double sizeOfScore) {
     return error <= 1.0 ? error : 0.0;
 }
 
-// Takes the keys of a row twice: once for the sizes, and once more, when o is known, for its error.
-class RowSizeSums {
+// Takes the keys of a row twice: once for the magnitudes, and once more, when o is known, for its error.
+class RowMagnitudeSums {
 public:
-    explicit RowSizeSums(const Call& call)
+    explicit RowMagnitudeSums(const Call& call)
         : scale_(std::abs(static_cast<double>(call.problem.scale))), product_(call.options.productType),
           values_(padded(call.layout(VKF_TENSOR_V).dim)), squares_(values_.size()) {}
 
@@ -57,9 +57,9 @@ public:
     }
 
     // `l` is the sum of all p of addKey.
-    RowSizes sizes(double l) const {
-        return l > 0.0 ? RowSizes{largestFinite(values_) / l, scores_ / l, std::sqrt(largestFinite(squares_))}
-                       : RowSizes{};
+    RowMagnitudes magnitudes(double l) const {
+        return l > 0.0 ? RowMagnitudes{largestFinite(values_) / l, scores_ / l, std::sqrt(largestFinite(squares_))}
+                       : RowMagnitudes{};
     }
 
 private:

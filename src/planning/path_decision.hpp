@@ -14,22 +14,22 @@
 
 namespace vkf {
 
-struct PathVerdict {
+struct PathDecision {
     VkfPath path{};
     VkfPathRule rule{}; // that decided about the path
     std::string reason; // the rule in words, with its thresholds and the numbers of the problem
 };
 
 // One of each path that the decision chose from, the taken path too.
-using PathVerdicts = std::vector<PathVerdict>;
+using PathDecisions = std::vector<PathDecision>;
 
-// The reason of a verdict, formatted like printf and cut off at VKF_MESSAGE_CAPACITY.
+// The reason of a decision, formatted like printf and cut off at VKF_MESSAGE_CAPACITY.
 std::string inWords(const char* format, ...) VKF_PRINTF_FORMAT(1, 2);
 
-// The verdicts where the problem names its path.
-PathVerdicts askedFor(VkfPath asked, std::span<const VkfPath> paths);
+// The decisions where the problem names its path.
+PathDecisions askedFor(VkfPath asked, std::span<const VkfPath> paths);
 
-// The verdict on a path, or null.
-const PathVerdict* verdictOn(const PathVerdicts& verdicts, VkfPath path);
+// The decision on a path, or null.
+const PathDecision* decisionOn(const PathDecisions& decisions, VkfPath path);
 
 } // namespace vkf

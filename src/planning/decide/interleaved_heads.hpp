@@ -13,6 +13,6 @@ namespace vkf {
 
 // How many heads take turns with their tiles: several, if tiles differ in the number of keys that they see. The kernels
 // take the longest tiles of each head first. 1 = one head after the other.
-uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Decision& decision);
+uint32_t interleavedHeads(const Caps& caps, const CheckedProblem& problem, const Decision& decision);
 
 } // namespace vkf

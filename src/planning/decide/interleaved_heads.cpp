@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planning/decide/heads_in_turn.hpp"
+#include "planning/decide/interleaved_heads.hpp"
 
 #include <algorithm>
 
@@ -22,16 +22,16 @@ uint64_t keyBytes(const CheckedProblem& problem, const std::optional<Dequantized
 
 } // namespace
 
-uint32_t headsInTurn(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
+uint32_t interleavedHeads(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
     const VkfProblem& p = problem.fields;
     if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) || p.keys == 0 ||
         problem.empty) {
         return 1;
     }
-    const Chip::HeadsInTurn& chip = chipOf(caps).headsInTurn;
+    const Chip::InterleavedHeads& chip = chipOf(caps).interleavedHeads;
     const uint64_t heads = uint64_t{tensorSequences(p)} * p.queryHeads / decision.packedHeads * decision.splits;
     uint64_t count =
-        std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.mostHeads);
+        std::clamp<uint64_t>(chip.cacheBytes / keyBytes(problem, decision.dequantizedKeys), 1, chip.maxHeads);
     while (heads % count != 0) {
         count--;
     }

@@ -15,10 +15,10 @@
 
 namespace vkf::reference {
 
-inline constexpr double largestSum = 0x1p126;      // of the sizes of products, before and after the scale
+inline constexpr double largestSum = 0x1p126;      // of the magnitudes of products, before and after the scale
 inline constexpr double largestOfValues = 0x1p119; // a value times the number of keys
 
-// The largest size of the finite numbers of a tensor.
+// The largest magnitude of the finite numbers of a tensor.
 inline double largestFinite(const VkfTensorLayout& layout, const void* memory) {
     std::vector<double> row(layout.dim);
     double largest = 0.0;
@@ -31,9 +31,9 @@ inline double largestFinite(const VkfTensorLayout& layout, const void* memory) {
     return largest;
 }
 
-class Promise {
+class ContractLimits {
 public:
-    explicit Promise(const Call& call)
+    explicit ContractLimits(const Call& call)
         : call_(call), q_(call.problem.headDim),
           largestK_(call.empty() ? 0.0 : largestFinite(call.layout(VKF_TENSOR_K), call.inputs.k)),
           largestV_(call.empty() ? 0.0 : largestFinite(call.layout(VKF_TENSOR_V), call.inputs.v)) {}
@@ -45,12 +45,12 @@ public:
         return mayOverflow(largestFinite(q_));
     }
 
-    // Whether this is possible for rows with q up to a size.
+    // Whether this is possible for rows with q up to a magnitude.
     bool mayOverflow(double largestQ) const {
         const VkfProblem& p = call_.problem;
         const double scale = std::max(1.0, std::abs(static_cast<double>(p.scale)));
-        const bool narrows = (p.q.type == VKF_TYPE_F32 && isNarrow(largestQ)) || isNarrowBlock(p.k.type, largestK_) ||
-                             isNarrowBlock(p.v.type, largestV_);
+        const bool narrows = (p.q.type == VKF_TYPE_F32 && overflowsF16(largestQ)) ||
+                             blockOverflowsF16(p.k.type, largestK_) || blockOverflowsF16(p.v.type, largestV_);
         return narrows || largestQ * largestK_ * p.headDim * scale > largestSum || largestV_ * p.keys > largestOfValues;
     }
 
@@ -59,10 +59,12 @@ public:
 
 private:
     // Whether a number becomes infinite in the type of the matrices.
-    bool isNarrow(double size) const {
-        return call_.options.productType == VKF_TYPE_F16 && size > formatOf(VKF_TYPE_F16).largest;
+    bool overflowsF16(double magnitude) const {
+        return call_.options.productType == VKF_TYPE_F16 && magnitude > formatOf(VKF_TYPE_F16).largest;
     }
-    bool isNarrowBlock(VkfType type, double size) const { return isBlockType(type) && isNarrow(size); }
+    bool blockOverflowsF16(VkfType type, double magnitude) const {
+        return isBlockType(type) && overflowsF16(magnitude);
+    }
 
     const Call& call_;
     std::vector<double> q_;
