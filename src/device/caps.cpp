@@ -207,10 +207,12 @@ VkfResult readMatrices(const InstanceFunctions& functions, VkPhysicalDevice devi
 } // namespace
 
 VkfResult readCaps(const VkfDeviceQuery& query, Caps* caps, VkfMessage* message) {
-    if (query.getInstanceProcAddr == nullptr || query.instance == VK_NULL_HANDLE ||
-        query.physicalDevice == VK_NULL_HANDLE) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                    "getInstanceProcAddr, instance and physicalDevice must not be null");
+    const char* missing = query.getInstanceProcAddr == nullptr     ? "getInstanceProcAddr"
+                          : query.instance == VK_NULL_HANDLE       ? "instance"
+                          : query.physicalDevice == VK_NULL_HANDLE ? "physicalDevice"
+                                                                   : nullptr;
+    if (missing != nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", missing);
     }
     InstanceFunctions functions;
     if (const VkfResult result = loadInstanceFunctions(query.getInstanceProcAddr, query.instance, &functions, message);
@@ -253,7 +255,8 @@ VkfResult requireStorage16(const Caps& caps, const char* needy, VkfMessage* mess
     if (caps.storage16()) {
         return VKF_SUCCESS;
     }
-    return fail(message, VKF_ERROR_UNSUPPORTED, "%s storageBuffer16BitAccess, which is not enabled on this device",
+    return fail(message, VKF_ERROR_UNSUPPORTED,
+                "%s storageBuffer16BitAccess (VKF_FEATURE_STORAGE_16BIT), which the device or the context lacks",
                 needy);
 }
 

@@ -31,9 +31,9 @@ VkfType matrixType(const VkfProblem& problem) {
 const char* whyNoMatrices(const Caps& caps, VkfType type) {
     return firstOf(std::array{
         Lack{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
-             "cooperative matrices are not enabled on this device"},
+             "the device or the context lacks cooperative matrices (VKF_FEATURE_COOPERATIVE_MATRIX)"},
         Lack{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
-             "cooperative matrices of bf16 are not enabled on this device"},
+             "the device or the context lacks cooperative matrices of bf16 (VKF_FEATURE_BFLOAT16_MATRIX)"},
         Lack{(caps.quirks & VKF_QUIRK_WRONG_MATRIX_LOADS) != 0,
              "the driver loads cooperative matrices wrong from shared memory"},
         Lack{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},

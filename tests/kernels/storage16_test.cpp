@@ -92,14 +92,16 @@ TEST_CASE("without 16-bit storage, other 16-bit addresses are refused in words",
 TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit tensors are refused in words",
           "[storage16][slice]") {
     const vkf::host::Device device = deviceWithout16BitStorage();
-    checkRefused("tensors of other types than f32 need storageBuffer16BitAccess, which is not enabled on this device",
+    checkRefused("tensors of other types than f32 need storageBuffer16BitAccess (VKF_FEATURE_STORAGE_16BIT), which the "
+                 "device or the context lacks",
                  [&](VkfType type, VkfMessage* message) {
                      VkfProblem forward = problemOf({1, 1, 1, 8, 8, 16});
                      forward.v.type = type;
                      const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
                      return vkfCheckBackwardSupport(device.context(), &problem, message);
                  });
-    checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess, which is not enabled on this device",
+    checkRefused("f16 and bf16 tensors need storageBuffer16BitAccess (VKF_FEATURE_STORAGE_16BIT), which the device or "
+                 "the context lacks",
                  [&](VkfType type, VkfMessage* message) {
                      auto problem = vkf::make<VkfMergeProblem>();
                      problem.partials = problem.batch = problem.heads = problem.rows = problem.dim = 2;
@@ -107,7 +109,8 @@ TEST_CASE("without 16-bit storage, backward passes, merges and appends of 16-bit
                      vkf::Merge merge;
                      return vkfCreateMerge(device.context(), &problem, merge.put(), message);
                  });
-    checkRefused("types other than f32 need storageBuffer16BitAccess, which is not enabled on this device",
+    checkRefused("types other than f32 need storageBuffer16BitAccess (VKF_FEATURE_STORAGE_16BIT), which the device or "
+                 "the context lacks",
                  [&](VkfType type, VkfMessage* message) {
                      VkfAppendProblem problem = vkf::test::appendOf({.rows = 2, .keys = 8, .headDim = 16});
                      problem.v.type = type;

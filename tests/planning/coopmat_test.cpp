@@ -62,7 +62,7 @@ TEST_CASE("a device without one of the needs of path coopmat is refused by its n
         const char* name;
         void (*takeAway)(vkf::Caps& caps);
     } needs[] = {
-        {"cooperative matrices are not enabled",
+        {"the device or the context lacks cooperative matrices",
          [](vkf::Caps& caps) { caps.features &= ~VkfFeatures{VKF_FEATURE_COOPERATIVE_MATRIX}; }},
         {"full subgroups of a known size with shuffles", [](vkf::Caps& caps) { caps.subgroupShuffle = false; }},
         {"subgroup votes in compute shaders", [](vkf::Caps& caps) { caps.subgroupVote = false; }},

@@ -105,7 +105,7 @@ TEST_CASE("AUTO says which rule took path decode, with its thresholds", "[planni
     // Without matrices decode takes many packed rows too.
     checkDecisions(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
                    {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, "up to 16 query rows (here 16) where coopmat cannot be taken"},
-                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
+                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "the device or the context lacks cooperative matrices"}});
 }
 
 TEST_CASE("AUTO says which rule took path coopmat, with its thresholds", "[planning]") {
@@ -126,7 +126,7 @@ TEST_CASE("AUTO says why it took no path but scalar", "[planning]") {
     checkDecisions(capsOf(32, 49152, 1024), halves, VKF_PATH_SCALAR,
                    {{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "neither decode nor coopmat"},
                     {VKF_PATH_DECODE, VKF_RULE_MANY_ROWS, "(here 512)"},
-                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
+                    {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "the device or the context lacks cooperative matrices"}});
     checkDecisions(llvmpipeCaps(), halves, VKF_PATH_SCALAR,
                    {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "plain arithmetic is faster than the matrices of this chip"}});
     checkDecisions(amdCaps(), fp32, VKF_PATH_SCALAR, {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "fp32 on matrix units"}});
@@ -163,7 +163,7 @@ TEST_CASE("AUTO says which rule took the path of a backward pass", "[planning]")
                   {{VKF_PATH_COOPMAT, VKF_RULE_CHIP, "this chip"},
                    {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "what coopmat does not take"}});
     checkBackward(capsOf(32, 49152, 1024), problem, VKF_PATH_SCALAR,
-                  {{VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "cooperative matrices are not enabled"}});
+                  {{VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "the device or the context lacks cooperative matrices"}});
     VkfProblem odd = problemOf({1, 8, 8, 512, 512, 100, 0, VKF_TYPE_F16}); // rows of 200 bytes
     vkf::enable(odd, VKF_USE_LSE);
     checkBackward(matrixCaps(), odd, VKF_PATH_SCALAR,
