@@ -11,6 +11,7 @@ import argparse
 import datetime
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -59,8 +60,8 @@ def run_bench(options, model, cache, depth, with_layer):
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)} failed:\n{done.stderr[-2000:]}")
     said = [line for line in done.stderr.splitlines() if line.startswith("vkflash ggml layer")]
-    if with_layer and not any("attention calls replaced" in line for line in said):
-        sys.exit("the layer was not loaded, or replaced nothing:\n" + "\n".join(said))
+    if with_layer and not any(re.search(r"\b[1-9]\d* attention calls replaced, 0 passed", line) for line in said):
+        sys.exit("the layer was not loaded, or did not replace all calls:\n" + "\n".join(said))
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], said
 
 

@@ -18,6 +18,12 @@ constexpr VkPipelineStageFlags computeStages =
 // The kernels read words of 4 bytes and of 16 bytes. What a descriptor covers may end within one, the buffer not.
 constexpr VkDeviceSize wordBytes = 16;
 
+// Vulkan counts push constants in words of 4 bytes.
+constexpr uint32_t wordSize = 4;
+
+// A device without memory is not asked for more in every call.
+constexpr uint32_t requestsBeforeRetry = 256;
+
 VkDeviceSize roundUp(VkDeviceSize bytes) { return (bytes + wordBytes - 1) / wordBytes * wordBytes; }
 
 void barrier(const DeviceFunctions& next, VkCommandBuffer commands, VkPipelineStageFlags stages, VkAccessFlags after) {
@@ -51,6 +57,9 @@ void CommandBuffer::pipelineBound(VkPipelineBindPoint point, VkPipeline pipeline
 void CommandBuffer::setsBound(VkPipelineBindPoint point, VkPipelineLayout layout, uint32_t first, uint32_t count,
                               const VkDescriptorSet* sets, uint32_t dynamicOffsets) {
     if (point == VK_PIPELINE_BIND_POINT_COMPUTE && first == 0 && count != 0) {
+        if (dynamicOffsets != 0) {
+            beforeOtherCommand(); // which could not bind them again
+        }
         setLayout_ = layout;
         set_ = dynamicOffsets == 0 ? sets[0] : VK_NULL_HANDLE;
     }
@@ -59,18 +68,16 @@ void CommandBuffer::setsBound(VkPipelineBindPoint point, VkPipelineLayout layout
 void CommandBuffer::constantsPushed(VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset, uint32_t bytes,
                                     const void* values) {
     if (offset + bytes > constants_.bytes.size()) {
-        constants_.lost = true;
+        constantsUntracked();
         return;
     }
-    if (layout != constants_.layout || stages != constants_.stages || constants_.lost) {
+    if (layout != constants_.layout || stages != constants_.stages || constants_.untracked) {
         constants_.layout = layout;
         constants_.stages = stages;
-        constants_.begin = offset;
-        constants_.end = offset + bytes;
-        constants_.lost = false;
+        constants_.words = 0;
+        constants_.untracked = false;
     }
-    constants_.begin = std::min(constants_.begin, offset);
-    constants_.end = std::max(constants_.end, offset + bytes);
+    constants_.words |= wordMask(offset, bytes);
     std::memcpy(constants_.bytes.data() + offset, values, bytes);
 }
 
@@ -115,7 +122,7 @@ void CommandBuffer::dispatchAttention(std::array<uint32_t, 3> groups) {
         refusal = call->refusal;
         if (refusal.empty() && dispatch.push.splits > 1) {
             heldBack_ = std::make_unique<HeldBack>(
-                HeldBack{std::move(call), dispatch, buffers, pipeline_, setLayout_, set_, constants_});
+                HeldBack{std::move(call), dispatch, buffers, pipeline_, setLayout_, set_, constants_, {}});
             return;
         }
         if (refusal.empty()) {
@@ -133,11 +140,13 @@ void CommandBuffer::dispatchAttention(std::array<uint32_t, 3> groups) {
 bool CommandBuffer::recordInsteadOf(const ReductionConstants& reduction) {
     const BoundBuffers buffers = device_.descriptors().find(set_);
     const VkDescriptorBufferInfo& partial = heldBack_->buffers[atResult];
-    if (!belongs(reduction, heldBack_->dispatch) || partial.buffer != buffers[atSplits].buffer ||
+    const bool sameSinks = reduction.sinks == 0 || heldBack_->buffers[atSinks].buffer == buffers[atReducedSinks].buffer;
+    if (!belongs(reduction, heldBack_->dispatch) || !sameSinks || partial.buffer != buffers[atSplits].buffer ||
         partial.offset != buffers[atSplits].offset) {
         return false;
     }
-    if (!record(*heldBack_->call, heldBack_->buffers, buffers[atReduced]).empty()) {
+    heldBack_->refusal = record(*heldBack_->call, heldBack_->buffers, buffers[atReduced]);
+    if (!heldBack_->refusal.empty()) {
         return false;
     }
     heldBack_ = nullptr;
@@ -147,7 +156,8 @@ bool CommandBuffer::recordInsteadOf(const ReductionConstants& reduction) {
 
 void CommandBuffer::recordHeldBack() {
     const std::unique_ptr<HeldBack> held = std::move(heldBack_);
-    tally().passedThrough("no reduction that the layer could replace follows an attention kernel with key splits");
+    tally().passedThrough(held->refusal.empty() ? "no reduction follows an attention kernel with key splits"
+                                                : held->refusal);
     next().CmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, held->pipeline);
     next().CmdBindDescriptorSets(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, held->setLayout, 0, 1, &held->set, 0,
                                  nullptr);
@@ -221,16 +231,11 @@ std::string CommandBuffer::bind(const PlannedCall& call, const BoundBuffers& buf
 }
 
 std::string CommandBuffer::takeScratch(VkDeviceSize bytes, VkfBindings& bindings) {
-    std::shared_ptr<Memory>& scratch = pool_->scratch;
-    if (scratch == nullptr || scratch->size() < bytes) {
-        // Twice the old size, so that a growing cache needs few allocations. Commands that use the old memory keep it.
-        const VkDeviceSize twice = scratch == nullptr ? 0 : 2 * scratch->size();
-        std::shared_ptr<Memory> grown = device_.allocate(std::clamp(twice, bytes, mostScratchBytes), false);
-        if (grown == nullptr) {
-            return "there is no memory for scratch memory";
-        }
-        scratch = std::move(grown);
-    } else if (scratchBusy_) {
+    if (!growScratch(bytes)) {
+        return "there is no memory for scratch memory";
+    }
+    const std::shared_ptr<Memory>& scratch = pool_->scratch;
+    if (scratchBusy_) {
         barrier(next(), handle_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                 VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
     }
@@ -238,6 +243,28 @@ std::string CommandBuffer::takeScratch(VkDeviceSize bytes, VkfBindings& bindings
     bindings.scratch = scratch->binding();
     keep(scratch);
     return {};
+}
+
+bool CommandBuffer::growScratch(VkDeviceSize bytes) {
+    std::shared_ptr<Memory>& scratch = pool_->scratch;
+    if (scratch != nullptr && scratch->size() >= bytes) {
+        return true;
+    }
+    if (pool_->lacking != 0 && bytes >= pool_->lacking && ++pool_->requests % requestsBeforeRetry != 0) {
+        return false;
+    }
+    // Twice the old size, so that a growing cache needs few allocations. Commands that use the old memory keep it.
+    const VkDeviceSize twice = scratch == nullptr ? 0 : 2 * scratch->size();
+    for (const VkDeviceSize size : {std::clamp(twice, bytes, mostScratchBytes), bytes}) {
+        if (std::shared_ptr<Memory> grown = device_.allocate(size, false); grown != nullptr) {
+            scratch = std::move(grown);
+            pool_->lacking = 0;
+            return true;
+        }
+    }
+    pool_->lacking = bytes;
+    pool_->requests = 0;
+    return false;
 }
 
 void CommandBuffer::keep(const std::shared_ptr<Memory>& memory) {
@@ -250,10 +277,23 @@ void CommandBuffer::restoreBindings() const {
     if (pipeline_ != VK_NULL_HANDLE) {
         next().CmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
     }
-    if (constants_.end > constants_.begin) {
-        next().CmdPushConstants(handle_, constants_.layout, constants_.stages, constants_.begin,
-                                constants_.end - constants_.begin, constants_.bytes.data() + constants_.begin);
+    constexpr uint32_t all = sizeof constants_.bytes / wordSize;
+    for (uint32_t word = 0; word < all; word++) {
+        const uint32_t begin = word;
+        while (word < all && (constants_.words >> word & 1) != 0) {
+            word++;
+        }
+        if (word > begin) {
+            next().CmdPushConstants(handle_, constants_.layout, constants_.stages, begin * wordSize,
+                                    (word - begin) * wordSize, constants_.bytes.data() + size_t{begin} * wordSize);
+        }
     }
+}
+
+uint64_t CommandBuffer::wordMask(uint32_t offset, uint32_t bytes) {
+    const uint32_t count = bytes / wordSize;
+    const uint64_t ones = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+    return count == 0 ? 0 : ones << (offset / wordSize);
 }
 
 } // namespace vkf::layer

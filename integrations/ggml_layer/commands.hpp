@@ -26,6 +26,8 @@ namespace vkf::layer {
 // Their submissions use the same scratch memory, so that all of them must go to one queue: ggml's do.
 struct CommandPool {
     std::shared_ptr<Memory> scratch;
+    VkDeviceSize lacking = 0; // bytes that the device did not have; 0 = none
+    uint32_t requests = 0;    // for so much, since then
     std::vector<VkCommandBuffer> commandBuffers;
 };
 
@@ -45,12 +47,28 @@ public:
     void pipelineBound(VkPipelineBindPoint point, VkPipeline pipeline);
     void setsBound(VkPipelineBindPoint point, VkPipelineLayout layout, uint32_t first, uint32_t count,
                    const VkDescriptorSet* sets, uint32_t dynamicOffsets);
-    // Set 0 has contents that the layer does not follow.
-    void setLost() { set_ = VK_NULL_HANDLE; }
+    // Set 0 gets contents that the layer does not follow, and could not bind again.
+    void setUntracked() {
+        beforeOtherCommand();
+        set_ = VK_NULL_HANDLE;
+    }
+    // Something that is no pipeline is bound for compute work.
+    void pipelineUntracked() {
+        beforeOtherCommand();
+        pipelineBound(VK_PIPELINE_BIND_POINT_COMPUTE, VK_NULL_HANDLE);
+    }
     void constantsPushed(VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset, uint32_t bytes,
                          const void* values);
-    // Push constants have values that the layer does not follow, and cannot bring back.
-    void constantsLost() { constants_.lost = true; }
+    // Push constants get values that the layer does not follow, and could not bring back.
+    void constantsUntracked() {
+        beforeOtherCommand();
+        constants_.untracked = true;
+    }
+    // Secondary command buffers may use the pool's scratch memory.
+    void secondariesExecuted() {
+        beforeOtherCommand();
+        scratchBusy_ = true;
+    }
     void barrierRecorded(VkPipelineStageFlags before, VkPipelineStageFlags after, uint32_t count,
                          const VkMemoryBarrier* barriers);
 
@@ -68,8 +86,8 @@ private:
     struct Constants {
         VkPipelineLayout layout = VK_NULL_HANDLE;
         VkShaderStageFlags stages = 0;
-        uint32_t begin = 0, end = 0; // bytes that have values
-        bool lost = false;
+        uint64_t words = 0; // bit i: the word of 4 bytes at byte 4 i has a value
+        bool untracked = false;
         std::array<char, 256> bytes;
     };
     // The state that a dispatch of ggml was recorded with.
@@ -81,6 +99,7 @@ private:
         VkPipelineLayout setLayout;
         VkDescriptorSet set;
         Constants constants;
+        std::string refusal; // why the call could not be recorded
     };
 
     void dispatchAttention(std::array<uint32_t, 3> groups);
@@ -92,9 +111,13 @@ private:
     std::string bind(const PlannedCall& call, const BoundBuffers& buffers, const VkDescriptorBufferInfo& result,
                      VkfBindings& bindings) const;
     std::string takeScratch(VkDeviceSize bytes, VkfBindings& bindings);
+    // Returns false if the device has no memory left.
+    bool growScratch(VkDeviceSize bytes);
     void keep(const std::shared_ptr<Memory>& memory);
     void restoreBindings() const;
-    bool pushed(uint32_t bytes) const { return !constants_.lost && constants_.begin == 0 && constants_.end == bytes; }
+    // Whether the application pushed just the first bytes.
+    bool pushed(uint32_t bytes) const { return !constants_.untracked && constants_.words == wordMask(0, bytes); }
+    static uint64_t wordMask(uint32_t offset, uint32_t bytes);
 
     Device& device_;
     VkCommandPool poolHandle_;

@@ -57,7 +57,7 @@ void Descriptors::written(uint32_t count, const VkWriteDescriptorSet* writes) {
     }
 }
 
-void Descriptors::lost(VkDescriptorSet set) {
+void Descriptors::untracked(VkDescriptorSet set) {
     const std::lock_guard lock(mutex_);
     const auto found = sets_.find(set);
     if (found != sets_.end()) {

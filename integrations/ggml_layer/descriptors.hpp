@@ -27,7 +27,7 @@ public:
     void emptied(VkDescriptorPool pool);
     void written(uint32_t count, const VkWriteDescriptorSet* writes);
     // The set got contents that the layer does not follow.
-    void lost(VkDescriptorSet set);
+    void untracked(VkDescriptorSet set);
     // Returns what the set holds; nothing but null buffers for an unknown set.
     BoundBuffers find(VkDescriptorSet set) const;
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "log.hpp"
+
 namespace vkf::layer {
 namespace {
 
@@ -83,6 +85,7 @@ void Device::pipelineCreated(VkPipeline pipeline, const VkComputePipelineCreateI
     }
     const std::optional<Kernel> kernel = kind ? kernelOf(*kind, info.stage.pSpecializationInfo) : std::nullopt;
     if (kernel) {
+        tally().recognised();
         kernels_.push_back(std::make_unique<const NamedKernel>(NamedKernel{pipeline, *kernel}));
         KernelTable table = *table_;
         table.push_back(kernels_.back().get());

@@ -11,7 +11,8 @@ namespace vkf::layer {
 #define VKF_LAYER_INSTANCE_FUNCTIONS(X)                                                                                \
     X(DestroyInstance)                                                                                                 \
     X(EnumerateDeviceExtensionProperties)                                                                              \
-    X(GetPhysicalDeviceMemoryProperties)
+    X(GetPhysicalDeviceMemoryProperties)                                                                               \
+    X(GetPhysicalDeviceProperties)
 
 // Functions whose wrapper in layer.cpp does more than those of the lists below.
 #define VKF_LAYER_WRAPPED(X)                                                                                           \
@@ -45,15 +46,18 @@ namespace vkf::layer {
 
 // Commands that may use what a dispatch before them wrote.
 #define VKF_LAYER_OTHER_COMMANDS(X)                                                                                    \
+    X(CmdBeginRenderPass)                                                                                              \
+    X(CmdBeginRenderPass2)                                                                                             \
+    X(CmdBeginRendering)                                                                                               \
     X(CmdCopyBuffer)                                                                                                   \
     X(CmdCopyBuffer2)                                                                                                  \
     X(CmdCopyBufferToImage)                                                                                            \
     X(CmdCopyBufferToImage2)                                                                                           \
     X(CmdCopyImageToBuffer)                                                                                            \
     X(CmdCopyImageToBuffer2)                                                                                           \
+    X(CmdCopyQueryPoolResults)                                                                                         \
     X(CmdDispatchBase)                                                                                                 \
     X(CmdDispatchIndirect)                                                                                             \
-    X(CmdExecuteCommands)                                                                                              \
     X(CmdFillBuffer)                                                                                                   \
     X(CmdSetEvent)                                                                                                     \
     X(CmdSetEvent2)                                                                                                    \
@@ -74,6 +78,12 @@ namespace vkf::layer {
 // Commands that set push constants in ways that the layer does not follow.
 #define VKF_LAYER_CONSTANT_COMMANDS(X) X(CmdPushConstants2)
 
+// Commands that bind something that is no pipeline.
+#define VKF_LAYER_SHADER_COMMANDS(X) X(CmdBindShadersEXT)
+
+// Commands that run secondary command buffers.
+#define VKF_LAYER_SECONDARY_COMMANDS(X) X(CmdExecuteCommands)
+
 // Functions without a wrapper, which the layer calls for itself.
 #define VKF_LAYER_CALLED(X)                                                                                            \
     X(BindBufferMemory)                                                                                                \
@@ -87,6 +97,8 @@ namespace vkf::layer {
     VKF_LAYER_OTHER_COMMANDS(X)                                                                                        \
     VKF_LAYER_SET_COMMANDS(X)                                                                                          \
     VKF_LAYER_CONSTANT_COMMANDS(X)                                                                                     \
+    VKF_LAYER_SHADER_COMMANDS(X)                                                                                       \
+    VKF_LAYER_SECONDARY_COMMANDS(X)                                                                                    \
     VKF_LAYER_CALLED(X)
 
 #define VKF_LAYER_DECLARE(name) PFN_vk##name name;

@@ -16,8 +16,11 @@ struct KernelInterface {
 
 constexpr uint64_t firstBits(uint32_t count) { return (uint64_t{1} << count) - 1; }
 
-// The letters of the attention kernel's block are those of PushConstants in call.hpp.
+// The letters of the attention kernel's block are those of PushConstants in call.hpp. Kernels before ggml 0.27 have no
+// atKeyIndices.
 constexpr std::array interfaces = {
+    KernelInterface{KernelKind::attention, firstBits(mostBindings - 1), firstBits(attentionConstantCount),
+                    "uuuuuuuuuuuuuuuuuuuuuuufffuffuuu"},
     KernelInterface{KernelKind::attention, firstBits(mostBindings), firstBits(attentionConstantCount),
                     "uuuuuuuuuuuuuuuuuuuuuuufffuffuuu"},
     KernelInterface{KernelKind::reduction, firstBits(3), firstBits(1), "uuuuuu"},

@@ -113,16 +113,16 @@ VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physic
     if (mode() == Mode::off) {
         features = 0;
     } else if (instance.apiVersion < neededVersion) {
-        report("the instance is made for a Vulkan before 1.2: all calls pass through");
+        reportIdle("the instance is made for a Vulkan before 1.2");
     } else if (vkfGetDeviceRequirements(&query, &needed, &message) != VKF_SUCCESS) {
-        report(std::string(message.text) + ": all calls pass through");
+        reportIdle(message.text);
     } else {
         const DeviceCreation creation(info, needed);
         features = creation.features();
         *result =
             features == 0 ? VK_ERROR_INITIALIZATION_FAILED : next(physicalDevice, &creation.info(), allocator, device);
         if (*result != VK_SUCCESS) {
-            report("the device cannot be created with what vkflash needs: all calls pass through");
+            reportIdle("the device cannot be created with what vkflash needs");
             features = 0;
         }
     }
@@ -154,7 +154,12 @@ VKAPI_ATTR VkResult VKAPI_CALL createDevice(VkPhysicalDevice physicalDevice, con
         const std::string reason =
             made.activate({&instance.functions, getForVkflash, instance.handle, physicalDevice, features});
         if (!reason.empty()) {
-            report(reason + ": all calls pass through");
+            reportIdle(reason);
+        } else {
+            VkPhysicalDeviceProperties properties{};
+            instance.functions.GetPhysicalDeviceProperties(physicalDevice, &properties);
+            tally(); // which writes its numbers at the end even if there are none
+            tell(std::string("works on ") + properties.deviceName);
         }
     }
     return VK_SUCCESS;
@@ -281,7 +286,7 @@ VKAPI_ATTR void VKAPI_CALL UpdateDescriptorSets(VkDevice device, uint32_t writeC
     Device& here = *deviceOf(device);
     here.descriptors().written(writeCount, writes);
     for (uint32_t i = 0; i < copyCount; i++) {
-        here.descriptors().lost(copies[i].dstSet);
+        here.descriptors().untracked(copies[i].dstSet);
     }
     here.next().UpdateDescriptorSets(device, writeCount, writes, copyCount, copies);
 }
@@ -289,7 +294,7 @@ VKAPI_ATTR void VKAPI_CALL UpdateDescriptorSets(VkDevice device, uint32_t writeC
 VKAPI_ATTR void VKAPI_CALL UpdateDescriptorSetWithTemplate(VkDevice device, VkDescriptorSet set,
                                                            VkDescriptorUpdateTemplate layout, const void* data) {
     Device& here = *deviceOf(device);
-    here.descriptors().lost(set);
+    here.descriptors().untracked(set);
     here.next().UpdateDescriptorSetWithTemplate(device, set, layout, data);
 }
 
@@ -415,8 +420,10 @@ template <typename Function> PFN_vkVoidFunction erased(Function function) {
 #define VKF_LAYER_NOTED(name, note)                                                                                    \
     Entry{"vk" #name, erased(Noted<&DeviceFunctions::name, &CommandBuffer::note, PFN_vk##name>::call)},
 #define VKF_LAYER_OTHER_ENTRY(name) VKF_LAYER_NOTED(name, beforeOtherCommand)
-#define VKF_LAYER_SET_ENTRY(name) VKF_LAYER_NOTED(name, setLost)
-#define VKF_LAYER_CONSTANTS_ENTRY(name) VKF_LAYER_NOTED(name, constantsLost)
+#define VKF_LAYER_SET_ENTRY(name) VKF_LAYER_NOTED(name, setUntracked)
+#define VKF_LAYER_CONSTANTS_ENTRY(name) VKF_LAYER_NOTED(name, constantsUntracked)
+#define VKF_LAYER_SHADERS_ENTRY(name) VKF_LAYER_NOTED(name, pipelineUntracked)
+#define VKF_LAYER_SECONDARIES_ENTRY(name) VKF_LAYER_NOTED(name, secondariesExecuted)
 
 const std::array instanceEntries = {
     Entry{"vkGetInstanceProcAddr", erased(getInstanceProcAddr)},
@@ -432,10 +439,12 @@ const std::array deviceEntries = {
 };
 // For devices on which the layer works.
 const std::array workingEntries = {
-    VKF_LAYER_WRAPPED(VKF_LAYER_ENTRY)                     //
-    VKF_LAYER_OTHER_COMMANDS(VKF_LAYER_OTHER_ENTRY)        //
-    VKF_LAYER_SET_COMMANDS(VKF_LAYER_SET_ENTRY)            //
-    VKF_LAYER_CONSTANT_COMMANDS(VKF_LAYER_CONSTANTS_ENTRY) //
+    VKF_LAYER_WRAPPED(VKF_LAYER_ENTRY)                        //
+    VKF_LAYER_OTHER_COMMANDS(VKF_LAYER_OTHER_ENTRY)           //
+    VKF_LAYER_SET_COMMANDS(VKF_LAYER_SET_ENTRY)               //
+    VKF_LAYER_CONSTANT_COMMANDS(VKF_LAYER_CONSTANTS_ENTRY)    //
+    VKF_LAYER_SHADER_COMMANDS(VKF_LAYER_SHADERS_ENTRY)        //
+    VKF_LAYER_SECONDARY_COMMANDS(VKF_LAYER_SECONDARIES_ENTRY) //
 };
 
 template <typename Entries> PFN_vkVoidFunction find(const Entries& entries, std::string_view name) {

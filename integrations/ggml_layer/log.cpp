@@ -42,10 +42,24 @@ Mode mode() {
 
 void report(const std::string& text) { std::fprintf(stderr, "vkflash ggml layer: %s\n", text.c_str()); }
 
+void tell(const std::string& text) {
+    if (mode() == Mode::log || mode() == Mode::strict) {
+        report(text);
+    }
+}
+
+void reportIdle(const std::string& reason) {
+    report(reason + ": all calls pass through");
+    if (mode() == Mode::strict) {
+        std::_Exit(EXIT_FAILURE);
+    }
+}
+
 Tally::~Tally() {
-    const bool tells = mode() == Mode::log || mode() == Mode::strict;
-    if (tells && (replaced_ != 0 || passed_ != 0)) {
-        report(std::to_string(replaced_) + " attention calls replaced, " + std::to_string(passed_) + " passed through");
+    if (kernels_ == 0) {
+        tell("no kernel of ggml-vulkan's attention was recognised");
+    } else {
+        tell(std::to_string(replaced_) + " attention calls replaced, " + std::to_string(passed_) + " passed through");
     }
 }
 

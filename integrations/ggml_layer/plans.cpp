@@ -27,6 +27,9 @@ std::shared_ptr<const PlannedCall> Plans::find(const Dispatch& dispatch) {
     }
     // Without the lock, so that other threads go on while the driver compiles.
     std::shared_ptr<const PlannedCall> made = make(dispatch);
+    if (made->temporary) {
+        return made;
+    }
     const std::lock_guard lock(mutex_);
     if (calls_.size() >= capacity) {
         calls_.clear();
@@ -43,9 +46,13 @@ std::shared_ptr<const PlannedCall> Plans::make(const Dispatch& dispatch) {
     }
     VkfMessage message{};
     auto info = vkf::make<VkfPlanInfo>();
-    if (vkfCreatePlan(device_.context(), &asked.problem, call->plan.put(), &message) != VKF_SUCCESS ||
-        vkfGetPlanInfo(call->plan.get(), &info, &message) != VKF_SUCCESS) {
+    VkfResult result = vkfCreatePlan(device_.context(), &asked.problem, call->plan.put(), &message);
+    if (result == VKF_SUCCESS) {
+        result = vkfGetPlanInfo(call->plan.get(), &info, &message);
+    }
+    if (result != VKF_SUCCESS) {
         call->refusal = message.text;
+        call->temporary = result != VKF_ERROR_UNSUPPORTED && result != VKF_ERROR_INVALID_ARGUMENT;
         return call;
     }
     call->use = asked.problem.use;
@@ -58,6 +65,7 @@ std::shared_ptr<const PlannedCall> Plans::make(const Dispatch& dispatch) {
         call->factors = factorsOf(asked.maxBias, asked.problem.queryHeads);
         if (call->factors == nullptr) {
             call->refusal = "there is no memory for the factors of max_bias";
+            call->temporary = true;
         }
     }
     return call;

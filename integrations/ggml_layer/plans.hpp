@@ -20,7 +20,8 @@ class Device;
 
 // What becomes of a dispatch.
 struct PlannedCall {
-    std::string refusal; // not empty: why the dispatch stays as it is. The other members are then not set.
+    std::string refusal;    // not empty: why the dispatch stays as it is. The other members are then not set.
+    bool temporary = false; // a refusal that need not last, such as a lack of memory
     VkfUse use = 0;
     Plan plan;
     VkDeviceSize scratchBytes = 0;
