@@ -24,13 +24,14 @@ while [[ $1 = --* ]]; do
     esac
     shift
 done
-ggml_root=$1 vulkan_root=$2 links=$3 program=$4
+ggml_root=$1 vulkan_root=$2 links=$(realpath "$3") program=$4
 shift 4
 if [[ $program != */* ]]; then program=$(echo "$ggml_root"/libexec/*/ggml/"$program" "$ggml_root"/bin/"$program"); fi
 for candidate in $program; do [ ! -e "$candidate" ] || program=$candidate; done
 program=$(realpath "$program")
 
-# ggml looks for backends in the current folder, after a folder of the system.
+# ggml looks for backends in the folder of the running file, which is the dynamic loader of a root, and in the current
+# folder. The program itself starts in the caller's folder, where the loader of a root can be copied to the links.
 folder="$links/backends_${names// /_}"
 mkdir -p "$folder"
 for name in $names; do
@@ -54,7 +55,13 @@ for root in ${vulkan_root:+"$vulkan_root"} "$ggml_root"; do
     done
 done
 for own in "$ggml_root"/lib/*/llama; do path=$path$own:; done
-if [ ${#start[@]} -ne 0 ]; then start+=(--library-path "${path%:}"); fi
+if [ ${#start[@]} -ne 0 ]; then
+    own="$folder/${start[0]##*/}"
+    if ! cmp -s "${start[0]}" "$own"; then cp "${start[0]}" "$own.$$" && mv -f "$own.$$" "$own"; fi
+    start=("$own" --library-path "${path%:}")
+else
+    cd "$folder"
+fi
 if [ -n "$vulkan_root" ]; then
     export VK_DRIVER_FILES=$vulkan_root/share/vulkan/icd.d/lvp_icd.json
     export VK_LAYER_PATH=${VK_LAYER_PATH:+$VK_LAYER_PATH:}$vulkan_root/share/vulkan/explicit_layer.d
@@ -64,5 +71,4 @@ if [ -n "$layers" ]; then
     export VK_LAYER_PATH=$layers${VK_LAYER_PATH:+:$VK_LAYER_PATH}
     export VK_INSTANCE_LAYERS=VK_LAYER_VKFLASH_ggml${VK_INSTANCE_LAYERS:+:$VK_INSTANCE_LAYERS}
 fi
-cd "$folder"
 exec "${start[@]}" "$program" "$@"

@@ -64,6 +64,10 @@ SavedStructs::~SavedStructs() {
 
 void SavedStructs::save(void* place, size_t bytes) {
     if (place != nullptr) {
+        static std::mutex mutex;
+        if (!lock_.owns_lock()) {
+            lock_ = std::unique_lock(mutex);
+        }
         const auto* begin = static_cast<const std::byte*>(place);
         all_.push_back({place, {begin, begin + bytes}});
     }
@@ -129,6 +133,10 @@ MemoryAllocation::MemoryAllocation(const VkMemoryAllocateInfo& application) : in
         flags_.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
         flags_.pNext = application.pNext;
         flags_.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+        info_.pNext = &flags_;
+    } else if (static_cast<const void*>(theirs) == application.pNext) {
+        flags_ = *theirs;
+        flags_.flags |= VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
         info_.pNext = &flags_;
     } else if ((theirs->flags & VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT) == 0) {
         saved_.save(theirs, sizeof *theirs);

@@ -4,12 +4,14 @@
 // and device addresses.
 //
 // Vulkan's structs are chained by pointers, so that one in the middle of a chain cannot be exchanged for a copy. The
-// classes set bits in the application's own structs, and put the old contents back when they are destroyed.
+// classes set bits in the application's own structs, and put the old contents back when they are destroyed. One thread
+// at a time does so, because threads may share such a struct.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
 
 #include <cstddef>
+#include <mutex>
 #include <vector>
 
 #include <vkflash/vkflash.h>
@@ -31,6 +33,7 @@ private:
         std::vector<std::byte> bytes;
     };
     std::vector<Saved> all_;
+    std::unique_lock<std::mutex> lock_; // from the first struct on
 };
 
 // A device's create info with all that vkflash can use.

@@ -17,12 +17,28 @@ void write(const VkWriteDescriptorSet& from, BoundBuffers& to) {
 
 } // namespace
 
-void Descriptors::allocated(VkDescriptorPool pool, uint32_t count, const VkDescriptorSet* sets) {
+void Descriptors::layoutCreated(VkDescriptorSetLayout layout, const VkDescriptorSetLayoutCreateInfo& info) {
+    if ((info.flags & VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT) != 0) {
+        const std::lock_guard lock(mutex_);
+        writtenLate_.insert(layout);
+    }
+}
+
+void Descriptors::layoutDestroyed(VkDescriptorSetLayout layout) {
     const std::lock_guard lock(mutex_);
-    std::vector<VkDescriptorSet>& own = pools_[pool];
-    own.insert(own.end(), sets, sets + count);
-    for (uint32_t i = 0; i < count; i++) {
-        sets_[sets[i]] = {};
+    writtenLate_.erase(layout);
+}
+
+void Descriptors::allocated(const VkDescriptorSetAllocateInfo& info, const VkDescriptorSet* sets) {
+    const std::lock_guard lock(mutex_);
+    std::vector<VkDescriptorSet>& own = pools_[info.descriptorPool];
+    for (uint32_t i = 0; i < info.descriptorSetCount; i++) {
+        if (writtenLate_.count(info.pSetLayouts[i]) == 0) {
+            sets_[sets[i]] = {};
+            own.push_back(sets[i]);
+        } else {
+            sets_.erase(sets[i]);
+        }
     }
 }
 

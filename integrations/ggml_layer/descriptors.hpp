@@ -8,6 +8,7 @@
 #include <array>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "kernel.hpp"
@@ -21,7 +22,10 @@ using BoundBuffers = std::array<VkDescriptorBufferInfo, mostBindings>;
 // Thread-safe.
 class Descriptors {
 public:
-    void allocated(VkDescriptorPool pool, uint32_t count, const VkDescriptorSet* sets);
+    // Sets of such a layout may be written after they were bound, so that they are not followed.
+    void layoutCreated(VkDescriptorSetLayout layout, const VkDescriptorSetLayoutCreateInfo& info);
+    void layoutDestroyed(VkDescriptorSetLayout layout);
+    void allocated(const VkDescriptorSetAllocateInfo& info, const VkDescriptorSet* sets);
     void freed(VkDescriptorPool pool, uint32_t count, const VkDescriptorSet* sets);
     // The pool was reset or destroyed.
     void emptied(VkDescriptorPool pool);
@@ -34,6 +38,7 @@ public:
 private:
     mutable std::mutex mutex_;
     std::unordered_map<VkDescriptorSet, BoundBuffers> sets_;
+    std::unordered_set<VkDescriptorSetLayout> writtenLate_;
     std::unordered_map<VkDescriptorPool, std::vector<VkDescriptorSet>> pools_;
 };
 

@@ -28,10 +28,12 @@ namespace vkf::layer {
     X(CreateBuffer)                                                                                                    \
     X(CreateCommandPool)                                                                                               \
     X(CreateComputePipelines)                                                                                          \
+    X(CreateDescriptorSetLayout)                                                                                       \
     X(CreateShaderModule)                                                                                              \
     X(DestroyBuffer)                                                                                                   \
     X(DestroyCommandPool)                                                                                              \
     X(DestroyDescriptorPool)                                                                                           \
+    X(DestroyDescriptorSetLayout)                                                                                      \
     X(DestroyPipeline)                                                                                                 \
     X(DestroyShaderModule)                                                                                             \
     X(EndCommandBuffer)                                                                                                \

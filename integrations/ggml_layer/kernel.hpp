@@ -24,7 +24,9 @@ enum AttentionBinding : uint32_t { atQ, atK, atV, atMask, atSinks, atResult, atM
 enum ReductionBinding : uint32_t { atSplits, atReducedSinks, atReduced };
 constexpr uint32_t mostBindings = 8;
 
-// Specialization constants of the attention kernel, in the order of their ids.
+// Specialization constants of the attention kernel, in the order of their ids. ggml calls them WorkGroupSize, Br, Bc,
+// HSK, HSV, Clamp, D_split, row_split, SubGroupSize, SHMEM_STAGING, Flags, LIMIT_OCCUPANCY_SHMEM, FaTypeK, FaTypeV,
+// FaBlockBytesK and FaBlockBytesV.
 struct AttentionConstants {
     uint32_t workgroupSize, tileRows, tileKeys, headDim, valueDim, checkedKeys, columnLanes, rowLanes, subgroupSize,
         stagesKeys, flags, occupancyBytes, keyType, valueType, keyBlockBytes, valueBlockBytes;

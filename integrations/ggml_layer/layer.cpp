@@ -249,12 +249,30 @@ VKAPI_ATTR void VKAPI_CALL DestroyPipeline(VkDevice device, VkPipeline pipeline,
 
 // ---- Descriptors ---------------------------------------------------------------------------------------------------
 
+VKAPI_ATTR VkResult VKAPI_CALL CreateDescriptorSetLayout(VkDevice device, const VkDescriptorSetLayoutCreateInfo* info,
+                                                         const VkAllocationCallbacks* allocator,
+                                                         VkDescriptorSetLayout* layout) {
+    Device& here = *deviceOf(device);
+    const VkResult result = here.next().CreateDescriptorSetLayout(device, info, allocator, layout);
+    if (result == VK_SUCCESS) {
+        here.descriptors().layoutCreated(*layout, *info);
+    }
+    return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL DestroyDescriptorSetLayout(VkDevice device, VkDescriptorSetLayout layout,
+                                                      const VkAllocationCallbacks* allocator) {
+    Device& here = *deviceOf(device);
+    here.descriptors().layoutDestroyed(layout);
+    here.next().DestroyDescriptorSetLayout(device, layout, allocator);
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL AllocateDescriptorSets(VkDevice device, const VkDescriptorSetAllocateInfo* info,
                                                       VkDescriptorSet* sets) {
     Device& here = *deviceOf(device);
     const VkResult result = here.next().AllocateDescriptorSets(device, info, sets);
     if (result == VK_SUCCESS) {
-        here.descriptors().allocated(info->descriptorPool, info->descriptorSetCount, sets);
+        here.descriptors().allocated(*info, sets);
     }
     return result;
 }

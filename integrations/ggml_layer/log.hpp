@@ -24,7 +24,7 @@ Mode mode();
 
 // Writes a line that begins with the layer's name to stderr.
 void report(const std::string& text);
-// The same in modes `log` and `strict` only.
+// Reports in modes `log` and `strict` only.
 void tell(const std::string& text);
 // Why the layer cannot work on a device, so that all calls of the device pass through. Does not return in mode
 // `strict`.

@@ -203,8 +203,9 @@ FakePipeline FakeDevice::pipeline(const char* kernel, uint32_t pushBytes, uint32
     return made;
 }
 
-FakePipeline FakeDevice::attention(const FakeConstants& constants) {
-    return pipeline("attention", sizeof(FakeWords), 8, constants.data(), static_cast<uint32_t>(constants.size()));
+FakePipeline FakeDevice::attention(const FakeConstants& constants, bool older) {
+    return pipeline(older ? "older" : "attention", sizeof(FakeWords), 8, constants.data(),
+                    static_cast<uint32_t>(constants.size()));
 }
 
 FakePipeline FakeDevice::reduction() {

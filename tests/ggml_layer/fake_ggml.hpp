@@ -111,7 +111,7 @@ public:
     VkDevice handle() const { return handle_; }
     // Mapped, and filled with bytes 0xee.
     FakeBuffer buffer(VkDeviceSize bytes);
-    FakePipeline attention(const FakeConstants& constants);
+    FakePipeline attention(const FakeConstants& constants, bool older = false);
     FakePipeline reduction();
     FakePipeline echo();
     // A set with these buffers from binding 0 on, all of them whole.

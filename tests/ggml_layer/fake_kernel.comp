@@ -4,6 +4,7 @@
 // number of its own, so that a test sees which kernel ran.
 //
 //     FAKE_ATTENTION   the attention kernel
+//     FAKE_OLDER       the attention kernel of ggml before 0.27, without binding 7
 //     FAKE_REDUCTION   the kernel that joins its splits
 //     FAKE_ECHO        no kernel of ggml's: copies its push constants, which are those of the attention kernel
 #version 450
@@ -55,7 +56,12 @@ layout(binding = 3) readonly buffer Mask { float mask[]; };
 layout(binding = 4) readonly buffer Sinks { float sinks[]; };
 layout(binding = 5) writeonly buffer Result { float result[]; };
 layout(binding = 6) readonly buffer MaskTiles { float mask_tiles[]; };
+#ifdef FAKE_OLDER
+const float key_index = 0;
+#else
 layout(binding = 7) readonly buffer KeyIndices { float key_indices[]; };
+#define key_index key_indices[0]
+#endif
 
 void main() {
 #ifdef FAKE_ECHO
@@ -65,7 +71,7 @@ void main() {
 #else
     float used = float(WORKGROUP_SIZE + TILE_ROWS + TILE_KEYS + HEAD_DIM + VALUE_DIM + C5 + C6 + C7 + C8 + C9 + FLAGS +
                        C11 + KEY_TYPE + VALUE_TYPE + C14 + C15);
-    float bound = q[0] + k[0] + v[0] + mask[0] + sinks[0] + mask_tiles[0] + key_indices[0] + push.p23;
+    float bound = q[0] + k[0] + v[0] + mask[0] + sinks[0] + mask_tiles[0] + key_index + push.p23;
     for (uint i = 0; i < result.length(); i++) {
         result[i] = used == -1 ? bound : 1000;
     }

@@ -114,6 +114,36 @@ TEST_CASE("attention takes the place of ggml's kernels", "[ggml_layer]") {
     CHECK(isPoison(call.partial));
 }
 
+TEST_CASE("attention takes the place of an older ggml's kernel", "[ggml_layer]") {
+    Shared& s = shared();
+    Call call(s.device, {});
+    const FakeWords words = call.words();
+    FakeDevice::begin(s.commands);
+    dispatch(s.commands, s.device.attention(call.constants(), true), call.attentionSet(), words.data(), sizeof words,
+             call.groups());
+    vkEndCommandBuffer(s.commands);
+    s.device.submitAndWait(s.commands);
+    CHECK(isAttention(call));
+}
+
+TEST_CASE("push constants with a hole pass through", "[ggml_layer]") {
+    Shared& s = shared();
+    Call call(s.device, {});
+    const FakePipeline pipeline = s.device.attention(call.constants());
+    VkDescriptorSet set = call.attentionSet();
+    const FakeWords words = call.words();
+    FakeDevice::begin(s.commands);
+    vkCmdBindPipeline(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    vkCmdBindDescriptorSets(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0, nullptr);
+    vkCmdPushConstants(s.commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 64, words.data());
+    vkCmdPushConstants(s.commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 68, 60, &words[17]);
+    vkCmdDispatch(s.commands, call.groups()[0], call.groups()[1], call.groups()[2]);
+    vkEndCommandBuffer(s.commands);
+    // The layer's decision is all that counts here: the kernel itself reads no word.
+    s.device.submitAndWait(s.commands);
+    CHECK(isAll(call.result, byAttention));
+}
+
 TEST_CASE("what does not add up passes through", "[ggml_layer]") {
     Call call(shared().device, {.mask = true});
     FakeConstants constants = call.constants();
