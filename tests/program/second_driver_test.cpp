@@ -32,7 +32,7 @@ TEST_CASE("verify says what SwiftShader cannot do", "[.][second_driver]") {
     needDevice();
     const Workplace place;
     checkRefusals(place, {{"verify --rows 8 --dim 62", "rows of q whose size or stride is not a multiple of 8 bytes"
-                                                       "|need storageBuffer16BitAccess, which is not enabled"},
+                                                       "|need storageBuffer16BitAccess (VKF_FEATURE_STORAGE_16BIT)"},
                           {"verify --rows 8 --kv-type q8_0", "block types need storageBuffer16BitAccess"},
                           {"verify --rows 8 --path decode", "path decode needs storageBuffer16BitAccess"},
                           {"verify --rows 8 --type f16 --backward", "need storageBuffer16BitAccess"}});
