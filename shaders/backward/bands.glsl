@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Bands of keys. A kernel that owns keys can store ds in scratch memory, for the keys of one band. Then dq needs one
-// product: ds k. Without that, the kernel of dq computes scores and dp again, three products. The kernel can also store
-// p and leave dv = p^T dout and dk = ds^T q to others, so that it needs no registers for sums.
+// Bands of keys: a band is BAND_TILES consecutive tiles of keys. A kernel that owns keys can store ds in scratch
+// memory, for the keys of one band. Then dq needs one product: ds k. Without that, the kernel of dq computes scores and
+// dp again, three products. The kernel can also store p and leave dv = p^T dout and dk = ds^T q to others, so that it
+// needs no registers for sums.
 //
 // A pass of work items computes the bands of BAND_HEADS KV heads. The next pass of backward_sums.comp adds their ds k
 // to dq. The passes of these heads follow one another, from the first band to the last.

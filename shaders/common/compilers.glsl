@@ -51,7 +51,8 @@
 
 // NVIDIA: an assignment that changes no existing key: a key above `most` does not exist. Without it, no loop changes
 // `key`. The compiler would then compare all keys before the loop, and keep the results in registers that the products
-// need. docs/kernel_rules.md, "What costs registers or moves", and lab/log-0.4.md, "cut tiles: masks as bits".
+// need. docs/kernel_rules.md, "What costs registers or moves", and lab/log-0.4.md, "cut tiles: masks as bits" (partial
+// tiles).
 #define PRETEND_TO_CHANGE(key, most) key = min(key, most)
 
 // NVIDIA: a sum that each iteration passes on to the next. The lane's number would give it too, but the compiler would

@@ -27,9 +27,9 @@
 //      9   Exponentials are powers of two (scores/units.glsl). m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
-//     10 The kernel computes p of the next slice of keys between the products of this slice. 12 With key splits, a
-//     workgroup takes some of the tiles j. merge_splits.comp joins the partial results
-//          (o, m, l).
+//     10   The kernel computes p of the next slice of keys between the products of this slice.
+//     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results (o, m,
+//     l).
 //
 // A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of these
 // rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.

@@ -58,6 +58,6 @@ const uint OWN_ROWS = ROW_MATRICES * FRAGMENT_ROWS;        // rows of which an i
 const uint SLOPES = PACKED_HEADS == 1 ? 1 : OWN_ROWS;      // slopes of ALiBi: one for each head among these rows
 const uint BIAS_BITS = 1u << LOG_BIAS_BITS;                // bits of an element of the bias
 const uint BIAS_WORDS = (LANE_KEYS * BIAS_BITS + 31) / 32; // words of 4 bytes in a bias row, for the lane's keys
-const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK;          // the same as NATURAL_SCORES
+const bool ADDS_BIAS = HAS_BIAS && !BIAS_IS_MASK; // and then scores are in base e, not in base 2 (scores/units.glsl)
 
 #endif

@@ -97,9 +97,9 @@ TEST_CASE("dk and dv have a matrix tile each if one has no registers for both su
     const MatrixLayout narrow = vkf::viaSharedMatrixLayout(16, 16, 16, 16);
     const std::vector<BackwardMatrixTile> apart = tiles(narrow, 160, true);
     REQUIRE(apart.size() == 2);
-    CHECK(apart[0].sumsHeads());
-    CHECK_FALSE(apart[0].sumsValues());
-    CHECK_FALSE(apart[1].sumsHeads());
-    CHECK(apart[1].sumsValues());
+    CHECK(apart[0].makesDqOrDk());
+    CHECK_FALSE(apart[0].makesDv());
+    CHECK_FALSE(apart[1].makesDqOrDk());
+    CHECK(apart[1].makesDv());
     CHECK(apart[0].keys() == apart[1].keys());
 }

@@ -23,17 +23,17 @@ TEST_CASE("a tile of the backward pass fits every device, for every head dimensi
             for (uint32_t dim = 1; dim <= 256; dim++) {
                 for (const BackwardOwner owner : {BackwardOwner::rows, BackwardOwner::keys, BackwardOwner::bias}) {
                     for (const uint32_t owned : {1U, 4096U}) {
-                        const bool sumsHeads = owner != BackwardOwner::bias;
-                        const bool sumsValues = owner == BackwardOwner::keys;
+                        const bool makesDqOrDk = owner != BackwardOwner::bias;
+                        const bool makesDv = owner == BackwardOwner::keys;
                         const BackwardTile tile =
-                            vkf::chooseBackwardTile(caps, {owner, dim, 257 - dim, sumsHeads, sumsValues, owned, 16});
+                            vkf::chooseBackwardTile(caps, {owner, dim, 257 - dim, makesDqOrDk, makesDv, owned, 16});
                         INFO(bytes << " bytes, " << invocations << " invocations, dim " << dim << ", owner "
                                    << static_cast<uint32_t>(owner) << ", owned " << owned);
                         REQUIRE(tile.workgroupSize() > 0);
                         REQUIRE(tile.workgroupSize() <= invocations);
                         REQUIRE(tile.sharedBytes() <= bytes);
-                        REQUIRE(tile.lanes * tile.headColumns4 * 4 >= (sumsHeads ? dim : 0));
-                        REQUIRE(tile.lanes * tile.valueColumns4 * 4 >= (sumsValues ? 257 - dim : 0));
+                        REQUIRE(tile.lanes * tile.headColumns4 * 4 >= (makesDqOrDk ? dim : 0));
+                        REQUIRE(tile.lanes * tile.valueColumns4 * 4 >= (makesDv ? 257 - dim : 0));
                         REQUIRE(tile.visited() % tile.chunkVisited == 0);
                         REQUIRE(tile.chunkVisited % 4 == 0);
                         REQUIRE(tile.chunkVisited % tile.lanes == 0);

@@ -66,8 +66,8 @@ std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
 template <KernelTile Tile>
 VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items,
                                           double operations, Phase* phase, VkfMessage* message) const {
-    constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.sumsHeads() ? 1 : 0;
-    constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.sumsValues() ? 1 : 0;
+    constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.makesDqOrDk() ? 1 : 0;
+    constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.makesDv() ? 1 : 0;
     return make(kernel, constants, pairTensors(), items, operations, phase, message);
 }
 

@@ -50,8 +50,8 @@ VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
     if (packed) {
         *tileSequences = {static_cast<uint32_t>(tiles), 1, tile.keys()};
     }
-    const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.sumsHeads() ? p.headDim : 0.0) +
-                           (tile.sumsValues() ? p.valueDim : 0.0);
+    const double columns = p.headDim + (tile.needsDp() ? p.valueDim : 0.0) + (tile.makesDqOrDk() ? p.headDim : 0.0) +
+                           (tile.makesDv() ? p.valueDim : 0.0);
     const uint32_t heads = p.queryHeads / p.kvHeads;
     const double operations = 2.0 * tile.keys() * maxSeeingRows(builder.forward(), tile.keys()) * heads * columns;
     return builder.makePairs(tile, tiles * tensorSequences(p) * p.kvHeads, operations, phase, message);

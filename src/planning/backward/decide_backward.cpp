@@ -20,14 +20,14 @@ bool writesDq(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_Q, VKF_B
 bool writesDk(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_K, VKF_BACKWARD_DK); }
 bool writesDv(const CheckedBackward& g) { return writes(g, VKF_GRADIENT_V, VKF_BACKWARD_DV); }
 
-BackwardTileProblem problemOf(const CheckedBackward& backward, BackwardOwner owner, bool sumsHeads, bool sumsValues) {
+BackwardTileProblem problemOf(const CheckedBackward& backward, BackwardOwner owner, bool makesDqOrDk, bool makesDv) {
     const VkfProblem& p = backward.forward.fields;
     const bool keys = owner == BackwardOwner::keys;
     return {owner,
             p.headDim,
             p.valueDim,
-            sumsHeads,
-            sumsValues,
+            makesDqOrDk,
+            makesDv,
             keys ? typicalKeys(p) : typicalRows(p),
             uint64_t{typicalSequences(p)} * (keys ? p.kvHeads : p.queryHeads),
             hasDropout(p),

@@ -66,7 +66,7 @@ BackwardMatrixTile tileOf(const BackwardMatrixCandidate& candidate, const Matrix
                           const BackwardTileProblem& problem) {
     return {layout,           problem.owner,       candidate.subgroups,      candidate.ownedMatrices,
             candidate.steps,  candidate.twoStages, candidate.depthSubgroups, problem.headDim,
-            problem.valueDim, problem.sumsHeads,   problem.sumsValues,       problem.dropout,
+            problem.valueDim, problem.makesDqOrDk, problem.makesDv,          problem.dropout,
             problem.storesP};
 }
 
@@ -74,10 +74,10 @@ TunedKernel kernelOf(const BackwardTileProblem& problem) {
     if (problem.owner != BackwardOwner::keys) {
         return TunedKernel::dq;
     }
-    if (!problem.sumsHeads) {
+    if (!problem.makesDqOrDk) {
         return TunedKernel::dv;
     }
-    return problem.sumsValues ? TunedKernel::dkAndDv : TunedKernel::dk;
+    return problem.makesDv ? TunedKernel::dkAndDv : TunedKernel::dk;
 }
 
 uint64_t workgroupsOf(const BackwardMatrixTile& tile, const BackwardTileProblem& problem) {
@@ -131,8 +131,8 @@ uint32_t BackwardMatrixTile::registers() const {
     const auto share = [this](uint32_t dim, uint32_t side) { return VKF_BACKWARD_SHARE(dim, side, depthSubgroups); };
     const uint32_t headSlices = share(headDim, layout.depth);
     const uint32_t valueSlices = needsDp() ? share(valueDim, layout.depth) : 0;
-    const uint32_t headColumns = headSums ? share(headDim, layout.columns) : 0;
-    const uint32_t valueColumns = valueSums ? share(valueDim, layout.columns) : 0;
+    const uint32_t headColumns = dqOrDk ? share(headDim, layout.columns) : 0;
+    const uint32_t valueColumns = dv ? share(valueDim, layout.columns) : 0;
     const uint32_t pairs = ownedMatrices * elements * (needsDp() ? 2 : 1) * stepOf(layout) / layout.columns;
     const auto fetches = [this](uint32_t dim) {
         return (visited() * ((dim + 7) / 8) + workgroupSize() - 1) / workgroupSize() * 4;
@@ -172,14 +172,14 @@ BackwardMatrixTile chooseBackwardMatrixTile(const TunedDevice& device, const Mat
 std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, const MatrixLayout& layout,
                                                      const BackwardTileProblem& problem, bool sameKeys) {
     const BackwardMatrixTile both = chooseBackwardMatrixTile(device, layout, problem);
-    if (!problem.sumsHeads || !problem.sumsValues || both.tuned) {
+    if (!problem.makesDqOrDk || !problem.makesDv || both.tuned) {
         return {both};
     }
     BackwardTileProblem one = problem;
-    one.sumsValues = false;
+    one.makesDv = false;
     const BackwardMatrixTile heads = chooseBackwardMatrixTile(device, layout, one);
-    one.sumsHeads = false;
-    one.sumsValues = true;
+    one.makesDqOrDk = false;
+    one.makesDv = true;
     BackwardMatrixTile values = chooseBackwardMatrixTile(device, layout, one);
     const bool spillsLess = both.registers() > maxBackwardMatrixRegisters && heads.workgroupSize() != 0 &&
                             heads.registers() <= maxBackwardMatrixRegisters;
@@ -188,8 +188,8 @@ std::vector<BackwardMatrixTile> chooseKeyMatrixTiles(const TunedDevice& device, 
     }
     if (sameKeys) {
         values = heads;
-        values.headSums = false;
-        values.valueSums = true;
+        values.dqOrDk = false;
+        values.dv = true;
     }
     return {heads, values};
 }

@@ -23,15 +23,15 @@ struct BackwardMatrixTile {
     uint32_t depthSubgroups = 1; // that share owned rows or keys, and divide the columns of all tensors
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
-    bool headSums = false;  // dq or dk
-    bool valueSums = false; // dv
+    bool dqOrDk = false; // dq or dk
+    bool dv = false;     // dv
     bool dropout = false;
     bool storesP = false; // it stores p and ds, and makes no sums
     bool tuned = false;   // tuning data chose the tile
 
-    bool sumsHeads() const { return headSums; }
-    bool sumsValues() const { return valueSums; }
-    bool needsDp() const { return owner != BackwardOwner::keys || headSums || storesP; }
+    bool makesDqOrDk() const { return dqOrDk; }
+    bool makesDv() const { return dv; }
+    bool needsDp() const { return owner != BackwardOwner::keys || dqOrDk || storesP; }
     uint32_t workgroupSize() const { return subgroups * layout.lanes; }
     uint32_t owned() const { return subgroups / depthSubgroups * ownedMatrices * layout.rows; }
     uint32_t visited() const;

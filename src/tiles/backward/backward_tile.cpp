@@ -48,8 +48,8 @@ BackwardTile tileOf(const BackwardCandidate& candidate, const Caps& caps, const 
                          candidate.threadVisited,
                          (dim4 + chunks - 1) / chunks,
                          candidate.chunkVisited,
-                         columns4Of(problem.sumsHeads, problem.headDim, candidate.lanes),
-                         columns4Of(problem.sumsValues, problem.valueDim, candidate.lanes)};
+                         columns4Of(problem.makesDqOrDk, problem.headDim, candidate.lanes),
+                         columns4Of(problem.makesDv, problem.valueDim, candidate.lanes)};
     const auto tooLarge = [&] { return tile.sharedBytes() > caps.maxSharedMemoryBytes; };
     while (tile.chunkVisited > tile.lanes && tooLarge()) {
         tile.chunkVisited /= 2;
@@ -111,12 +111,12 @@ BackwardTile chooseBackwardTile(const Caps& caps, const BackwardTileProblem& pro
 
 std::vector<BackwardTile> chooseKeyTiles(const Caps& caps, const BackwardTileProblem& problem) {
     const BackwardTile both = chooseBackwardTile(caps, problem);
-    if (!problem.sumsHeads || !problem.sumsValues) {
+    if (!problem.makesDqOrDk || !problem.makesDv) {
         return {both};
     }
     BackwardTileProblem wider = problem;
-    wider.sumsHeads = problem.headDim >= problem.valueDim;
-    wider.sumsValues = !wider.sumsHeads;
+    wider.makesDqOrDk = problem.headDim >= problem.valueDim;
+    wider.makesDv = !wider.makesDqOrDk;
     BackwardTile heads = chooseBackwardTile(caps, wider);
     if (heads.threadOwned <= both.threadOwned) {
         return {both};

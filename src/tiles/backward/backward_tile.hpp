@@ -21,10 +21,10 @@ struct BackwardTileProblem {
     BackwardOwner owner{};
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
-    bool sumsHeads = false;  // dq or dk
-    bool sumsValues = false; // dv
-    uint32_t owned = 0;      // rows or keys of a typical sequence
-    uint64_t heads = 0;      // that own rows or keys, of all sequences
+    bool makesDqOrDk = false; // dq or dk
+    bool makesDv = false;     // dv
+    uint32_t owned = 0;       // rows or keys of a typical sequence
+    uint64_t heads = 0;       // that own rows or keys, of all sequences
     bool dropout = false;
     TileProblem call{};   // the forward call on path coopmat, which tuning data is about
     bool storesP = false; // path coopmat: the kernel stores p and ds, and makes no sums
@@ -42,9 +42,9 @@ struct BackwardTile {
     uint32_t headColumns4 = 0;  // columns of dq or dk of an invocation, in fours
     uint32_t valueColumns4 = 0; // columns of dv of an invocation, in fours
 
-    bool sumsHeads() const { return headColumns4 != 0; }
-    bool sumsValues() const { return valueColumns4 != 0; }
-    bool needsDp() const { return owner != BackwardOwner::keys || sumsHeads(); }
+    bool makesDqOrDk() const { return headColumns4 != 0; }
+    bool makesDv() const { return valueColumns4 != 0; }
+    bool needsDp() const { return owner != BackwardOwner::keys || makesDqOrDk(); }
     uint32_t workgroupSize() const { return groups * lanes; }
     uint32_t owned() const { return groups * threadOwned; }
     uint32_t visited() const { return lanes * threadVisited; }
