@@ -5,8 +5,8 @@
 // dp again, three products. The kernel can also store p and leave dv = p^T dout and dk = ds^T q to others, so that it
 // needs no registers for sums.
 //
-// A pass of work items computes the bands of BAND_HEADS KV heads. The next pass of backward_sums.comp adds their ds k
-// to dq. The passes of these heads follow one another, from the first band to the last.
+// A round of work items computes the bands of BAND_HEADS KV heads. The next round of backward_sums.comp adds their ds k
+// to dq. The rounds of these heads follow one another, from the first band to the last.
 #ifndef VKF_BANDS_GLSL
 #define VKF_BANDS_GLSL
 
@@ -21,7 +21,7 @@ struct Band {
     uint rest;       // number of the work item in its pass
 };
 
-// The band of a work item. `items`: work items of a pass. `tiles`: tiles of keys of a sequence.
+// The band of a work item. `items`: work items of a round. `tiles`: tiles of keys of a sequence.
 Band bandOf(const uint number, const uint items, const uint tiles) {
     const uint band_tiles = max(BAND_TILES, 1); // never a division by 0
     uint bands = VKF_TILES(tiles, band_tiles);

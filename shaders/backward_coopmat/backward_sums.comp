@@ -92,7 +92,7 @@ uint owned_begin;    // first owned row or key
 HalfRows visited;    // of the first head
 uvec2 pairs_address; // ds or p of the pass
 
-// Work items of a pass count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
+// Work items of a round count heads fastest, then owned tiles: of keys from the first one on, of rows from the last one
 // back, because under a causal mask these have most to do. Returns the number of the band.
 uint beginItem(const uint number) {
     uint kv_heads = VKF_BACKWARD_TABLE.kv_heads;

@@ -15,7 +15,7 @@
 // the largest fp16.
 #define RESCALE_THRESHOLD 8.0
 float rescaleThreshold() {
-    return RESCALE_THRESHOLD * unitOfLog2();
+    return RESCALE_THRESHOLD * oneInBase2();
 }
 
 // The position of the invocation, and what it works on. main sets these variables once.

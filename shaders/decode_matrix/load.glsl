@@ -81,8 +81,8 @@ const uint K_UNEVEN_WORDS = K_BLOCKS ? 0 : VKF_ROW_WORDS(HEAD_DIM, TYPE_K) % DEP
 const uint V_UNEVEN_WORDS = V_BLOCKS ? 0 : VKF_ROW_WORDS(VALUE_DIM, TYPE_V) % ROW_LANES;
 const bool K_OFFSETS_32 = KEY_OFFSETS_32 && K_UNEVEN_WORDS == 0;
 const bool V_OFFSETS_32 = KEY_OFFSETS_32 && V_UNEVEN_WORDS == 0;
-const uint K_LOAD_BYTES = K_BLOCKS ? K_UNIT * 4 : 16;
-const uint V_LOAD_BYTES = V_BLOCKS ? V_UNIT * 4 : 16;
+const uint K_LOAD_BYTES = K_BLOCKS ? K_LOAD_WORDS * 4 : 16;
+const uint V_LOAD_BYTES = V_BLOCKS ? V_LOAD_WORDS * 4 : 16;
 
 uint offset_k, offset_v; // rows of this lane's first keys in the next full tile, in units of a load
 

@@ -78,9 +78,9 @@ const uint P_MATRIX_KEYS = MATRIX_DEPTH / KEY_COLUMNS;
 const uint P_LANE_KEYS = FRAGMENT_ROW_ELEMENTS / LANE_COLUMNS; // keys that an invocation has in a matrix of p
 const uint VALUE_KEYS = P_MATRICES * P_LANE_KEYS;
 const uint V_LANE_COLUMN_PAIRS = V_LANE_WORDS * 4;                           // of columns
-const uint V_LANE_UNITS = V_LANE_WORDS * 8 / KEY_COLUMNS;                    // of KEY_COLUMNS columns each
+const uint V_LANE_COLUMN_GROUPS = V_LANE_WORDS * 8 / KEY_COLUMNS;            // of KEY_COLUMNS columns each
 const uint MATRIX_COLUMN_PAIRS = (LEFT_FRAGMENT_ROWS * KEY_COLUMNS + 1) / 2; // of columns of a key, in a matrix of v
-const uint VALUE_MATRICES = (V_LANE_UNITS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
+const uint VALUE_MATRICES = (V_LANE_COLUMN_GROUPS + LEFT_FRAGMENT_ROWS - 1) / LEFT_FRAGMENT_ROWS;
 
 const uint LANE_ROW_STRIDE = VKF_LANE_ROW_STRIDE(DEPTH_LANES, SPLIT_COLUMN_PAIRS);
 const uint OUTPUT_LANE_ROWS = ROW_ELEMENTS / LANE_COLUMNS;

@@ -27,7 +27,7 @@ const bool WALKS_MAP = HAS_TILE_MAP && ROW_CLASS != VKF_ROWS_DENSE;
 const uint MAP_WORD_KEYS = 32 * TILE_KEYS;
 const uint MAP_ROWS = MAP_ROW_TILES * TILE_ROWS; // packed rows of a tile of the map
 
-// A uint32 word of the order has the class of the tile of rows in its upper bits.
+// A uint32 word of the sorted tiles of rows (order_tiles.comp) has the class of the tile of rows in its upper bits.
 const uint CLASS_SHIFT = 30;
 
 // Bits of 32 neighbouring tiles of keys.
@@ -65,7 +65,7 @@ uvec2 mapWordAddress(const Item item, const uint word) {
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(VKF_MAP_WORD(row, mapWords(), word), 16));
 }
 
-// Address of the uint32 word of the order (order_tiles.comp) at this index: the number of a row tile, and its class.
+// Address of the uint32 word of the sorted tiles of rows at this index: the number of a row tile, and its class.
 uvec2 orderAddress(const Item item, const uint index) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
     uint first = VKF_MAP_FIRST_ROW(item.batch, mapHeads(), head, mapRowTiles());

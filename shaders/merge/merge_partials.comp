@@ -28,7 +28,7 @@ layout(push_constant, std430) uniform PushConstants {
 #include "common/address64.glsl"
 #include "common/element.glsl"
 #define VKF_UNIT_IS_GIVEN
-const bool NATURAL_SCORES = true;
+const bool BASE_E_SCORES = true;
 #include "scores/units.glsl"
 
 #define INFINITY uintBitsToFloat(0x7f800000u)

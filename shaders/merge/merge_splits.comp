@@ -20,7 +20,7 @@ layout(constant_id = VKF_MERGE_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_MERGE_ID_DIM) const uint DIM = 64;
 layout(constant_id = VKF_MERGE_ID_KEY_SPLITS) const uint KEY_SPLITS = 1;
 layout(constant_id = VKF_MERGE_ID_SINKS) const bool HAS_SINKS = false;
-layout(constant_id = VKF_MERGE_ID_NATURAL) const bool NATURAL_SCORES = false; // m is natural
+layout(constant_id = VKF_MERGE_ID_BASE_E) const bool BASE_E_SCORES = false; // m is in base e
 
 layout(push_constant, std430) uniform PushConstants {
     SplitMergeParams params;

@@ -36,14 +36,14 @@ float usualSlope(const uint head) {
     uint n = 1u << log_n;
     uint eighths = head < n ? 8 * (head + 1) : 8 * (head - n) + 4;
     float x = float(eighths & (n - 1)) / float(n);
-    const bool natural = NATURAL_SCORES;
-    float y = natural ? 0.000109328927 : 0.000157728296;
-    y = fma(y, x, natural ? -0.00127554014 : -0.00184021541);
-    y = fma(y, x, natural ? 0.00957986015 : 0.0138208168);
-    y = fma(y, x, natural ? -0.0554909345 : -0.080056496);
-    y = fma(y, x, natural ? 0.240224337 : 0.346570462);
-    y = fma(y, x, natural ? -0.693147057 : -0.999999821);
-    y = fma(y, x, natural ? 1.0 : 1.44269502);
+    const bool base_e = BASE_E_SCORES;
+    float y = base_e ? 0.000109328927 : 0.000157728296;
+    y = fma(y, x, base_e ? -0.00127554014 : -0.00184021541);
+    y = fma(y, x, base_e ? 0.00957986015 : 0.0138208168);
+    y = fma(y, x, base_e ? -0.0554909345 : -0.080056496);
+    y = fma(y, x, base_e ? 0.240224337 : 0.346570462);
+    y = fma(y, x, base_e ? -0.693147057 : -0.999999821);
+    y = fma(y, x, base_e ? 1.0 : 1.44269502);
     return y * uintBitsToFloat((127 - (eighths >> log_n)) << 23);
 }
 

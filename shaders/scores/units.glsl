@@ -9,7 +9,7 @@
 // lse and sinks are always in natural units.
 //
 // A kernel that may go without the bias of its problem defines VKF_ADDS_BIAS. A kernel that has no scores declares
-// NATURAL_SCORES, and defines VKF_UNIT_IS_GIVEN.
+// BASE_E_SCORES, and defines VKF_UNIT_IS_GIVEN.
 #ifndef VKF_UNITS_GLSL
 #define VKF_UNITS_GLSL
 
@@ -25,7 +25,7 @@
 #define VKF_ADDS_BIAS HAS_BIAS
 #endif
 
-const bool NATURAL_SCORES = VKF_ADDS_BIAS;
+const bool BASE_E_SCORES = VKF_ADDS_BIAS;
 #endif
 
 #define LARGEST_F32 uintBitsToFloat(0x7f7fffffu)
@@ -36,32 +36,32 @@ const bool NATURAL_SCORES = VKF_ADDS_BIAS;
 
 // exp of a difference of scores.
 float power(const float x) {
-    return NATURAL_SCORES ? exp2(x * LOG2E) : exp2(x);
+    return BASE_E_SCORES ? exp2(x * LOG2E) : exp2(x);
 }
 
 vec2 power(const vec2 x) {
-    return NATURAL_SCORES ? exp2(x * LOG2E) : exp2(x);
+    return BASE_E_SCORES ? exp2(x * LOG2E) : exp2(x);
 }
 
 vec4 power(const vec4 x) {
-    return NATURAL_SCORES ? exp2(x * LOG2E) : exp2(x);
+    return BASE_E_SCORES ? exp2(x * LOG2E) : exp2(x);
 }
 
 // A step of 1 in units of log2, in the unit of scores.
-float unitOfLog2() {
-    return NATURAL_SCORES ? LN2 : 1.0;
+float oneInBase2() {
+    return BASE_E_SCORES ? LN2 : 1.0;
 }
 
 // The unit of scores, by which natural numbers are multiplied.
 float scoreUnit() {
-    return NATURAL_SCORES ? 1.0 : LOG2E;
+    return BASE_E_SCORES ? 1.0 : LOG2E;
 }
 
 // A running maximum for probabilities that are rounded to 16 bits: rounded up to a whole number in units of log2, so
 // that a maximum that lags behind does not change how probabilities are rounded. Natural scores of some thousands have
 // too few bits for that, and stay as they are.
 float wholeUnits(const float m) {
-    if (NATURAL_SCORES) {
+    if (BASE_E_SCORES) {
         return abs(m) < VKF_LARGEST_WHOLE_MAXIMUM ? ceil(m * LOG2E) * LN2 : m;
     }
     return ceil(m);
@@ -73,7 +73,7 @@ vec4 wholeUnits(const vec4 m) {
 
 // A natural number, such as lse, in the unit of scores. A finite number stays finite.
 float toScoreUnit(const float x) {
-    if (NATURAL_SCORES) {
+    if (BASE_E_SCORES) {
         return x;
     }
     float y = x * LOG2E;
@@ -82,7 +82,7 @@ float toScoreUnit(const float x) {
 
 // A score in natural units.
 float toNatural(const float x) {
-    return NATURAL_SCORES ? x : x * LN2;
+    return BASE_E_SCORES ? x : x * LN2;
 }
 
 #endif

@@ -100,11 +100,11 @@
 #define VKF_ID_LANE_GROUP_KEYS 61 /* keys that a lane group holds at once */
 
 /* decode_matrix. */
-#define VKF_ID_ROW_SUBGROUPS 62   /* subgroups with their own rows; the others share keys */
-#define VKF_ID_LANE_ROWS 63       /* rows of an invocation that may exist (decode_matrix/tile.glsl) */
-#define VKF_ID_BLOCK_UNIT 64      /* words of 4 bytes of a block type that are loaded at once */
-#define VKF_ID_KEY_OFFSETS_32 109 /* bool: k and v of a head: 4 GiB each at most, in whole words, no pages */
-#define VKF_ID_KEY_COLUMNS 110    /* columns of v that a matrix has of each key: 1 or 2 */
+#define VKF_ID_ROW_SUBGROUPS 62    /* subgroups with their own rows; the others share keys */
+#define VKF_ID_LANE_ROWS 63        /* rows of an invocation that may exist (decode_matrix/tile.glsl) */
+#define VKF_ID_BLOCK_LOAD_WORDS 64 /* words of 4 bytes of a block type that are loaded at once */
+#define VKF_ID_KEY_OFFSETS_32 109  /* bool: k and v of a head: 4 GiB each at most, in whole words, no pages */
+#define VKF_ID_KEY_COLUMNS 110     /* columns of v that a matrix has of each key: 1 or 2 */
 
 /* latent. */
 #define VKF_ID_LATENT_KEY_MATRICES 65 /* matrices of keys in a tile, each VKF_ID_MATRIX_DEPTH keys */

@@ -62,8 +62,8 @@ struct SplitMergeParams {
 /* merge_splits.comp: */
 #define VKF_MERGE_ID_DIM 7 /* columns of o */
 #define VKF_MERGE_ID_KEY_SPLITS 8
-#define VKF_MERGE_ID_SINKS 9    /* bool */
-#define VKF_MERGE_ID_NATURAL 10 /* bool: m is natural, else in units of log2 */
+#define VKF_MERGE_ID_SINKS 9   /* bool */
+#define VKF_MERGE_ID_BASE_E 10 /* bool: m is in base e, else in base 2 */
 #define VKF_MERGE_ID_COUNT 11
 
 #ifdef __cplusplus

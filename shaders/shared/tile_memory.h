@@ -74,7 +74,7 @@
 #define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) / VKF_BLOCK_ELEMENTS * (chunks_per_block) / (lanes))
 /* In words of 4 bytes:
  * VKF_CHUNK_WORDS      codes of a chunk
- * VKF_CHUNK_UNIT       one load
+ * VKF_CHUNK_LOAD_WORDS       one load
  * VKF_EIGHT_WORDS      codes of eight elements
  * VKF_HEADER_WORDS     scale, minimum and fifth bits, which lie before the codes
  * VKF_FETCHED_WORDS    all that is loaded for a chunk
@@ -82,14 +82,15 @@
  * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
 #define VKF_CHUNK_WORDS(type, chunks_per_block) (VKF_BLOCK_CODE_BYTES(type) / 4 / (chunks_per_block))
-#define VKF_CHUNK_UNIT(type, chunks_per_block, unit) (VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1 : (unit))
+#define VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit)                                                             \
+    (VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1 : (unit))
 #define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
 #define VKF_CHUNK_HEADER_WORDS(type, chunks_per_block)                                                                 \
     ((chunks_per_block) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
 #define VKF_FETCHED_WORDS(type, chunks_per_block, unit)                                                                \
     (VKF_CHUNK_HEADER_WORDS(type, chunks_per_block) + VKF_CHUNK_WORDS(type, chunks_per_block) +                        \
-     VKF_CHUNK_UNIT(type, chunks_per_block, unit))
+     VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */

@@ -23,10 +23,10 @@ const bool ENDS_ROWS = true;
 
 struct FinishedRow {
     float l;   // what o is divided by: the sum with the sink, counted from the m of the row; 0 without a visible key
-    float lse; // natural
+    float lse; // in base e
 };
 
-// lse = m + log l, where m is natural.
+// lse = m + log l, where m is in base e.
 float logOfSum(const float m, const float l) {
     return lseOfState(m, l);
 }
@@ -46,7 +46,7 @@ FinishedRow finishRow(const uint head, const float m, const float l) {
             return FinishedRow(l == 0.0 ? 0.0 : with_sink, logOfSum(largest, of_keys + of_sink));
         }
     }
-    return FinishedRow(l, NATURAL_SCORES || l == 0.0 ? logOfSum(m, l) : (m + log2(l)) * LN2);
+    return FinishedRow(l, BASE_E_SCORES || l == 0.0 ? logOfSum(m, l) : (m + log2(l)) * LN2);
 }
 
 #ifdef VKF_ITEM_GLSL // a merge has no items

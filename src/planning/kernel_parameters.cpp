@@ -179,7 +179,7 @@ Constants tileConstants(const DecodeMatrixTile& tile) {
     c[VKF_ID_ROW_SUBGROUPS] = tile.rowSubgroups;
     c[VKF_ID_LANE_ROWS] = tile.laneRows;
     c[VKF_ID_ROW_MATRICES] = tile.rowMatrices;
-    c[VKF_ID_BLOCK_UNIT] = tile.blockUnit;
+    c[VKF_ID_BLOCK_LOAD_WORDS] = tile.blockUnit;
     c[VKF_ID_KEY_OFFSETS_32] = tile.keyOffsets32;
     c[VKF_ID_KEY_COLUMNS] = tile.keyColumns;
     setLayout(tile.layout, c);

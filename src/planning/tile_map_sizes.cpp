@@ -9,10 +9,10 @@ TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& ma
     constexpr uint32_t wordTiles = 32;
     const VkfProblem& p = problem.fields;
     TileMapSizes sizes;
-    sizes.orders = p.batch * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
+    sizes.maps = p.batch * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
     sizes.rowTiles = tilesOfRows(problem, packedHeads, map.rows);
     sizes.wordKeys = uint64_t{wordTiles} * map.keys;
-    sizes.words = sizes.orders * sizes.rowTiles * VKF_TILES(p.keys, sizes.wordKeys);
+    sizes.words = sizes.maps * sizes.rowTiles * VKF_TILES(p.keys, sizes.wordKeys);
     return sizes;
 }
 

@@ -242,13 +242,13 @@ TEST_CASE("blocks that can be spread over the lanes fill fp16 matrices on path d
         CHECK(phaseOf(96, type).kernel == vkf::Kernel::attentionDecode); // a row of v for eight lanes
         CHECK(phaseOf(128, type, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecode);
         // Uses words of 8 bytes if rows are multiples of 8 bytes.
-        CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_UNIT] == 2);
+        CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_LOAD_WORDS] == 2);
     }
     CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrix);
     CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).bf16);
     CHECK_FALSE(phaseOf(128, VKF_TYPE_F16).bf16);
-    CHECK(phaseOf(64, VKF_TYPE_Q8_0).constants[VKF_ID_BLOCK_UNIT] == 1);
-    CHECK(phaseOf(64, VKF_TYPE_Q4_1).constants[VKF_ID_BLOCK_UNIT] == 2);
-    CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 192).constants[VKF_ID_BLOCK_UNIT] == 1);
+    CHECK(phaseOf(64, VKF_TYPE_Q8_0).constants[VKF_ID_BLOCK_LOAD_WORDS] == 1);
+    CHECK(phaseOf(64, VKF_TYPE_Q4_1).constants[VKF_ID_BLOCK_LOAD_WORDS] == 2);
+    CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 192).constants[VKF_ID_BLOCK_LOAD_WORDS] == 1);
     CHECK(phaseOf(128, VKF_TYPE_Q8_0, VKF_TYPE_F16, 160).kernel == vkf::Kernel::attentionDecode); // 170 bytes
 }

@@ -11,9 +11,9 @@
 namespace vkf {
 namespace {
 
-// Workgroups of a pass, in waves. With more of them, those of a causal mask, which take different times, end together.
+// Workgroups of a round, in waves. With more of them, those of a causal mask, which take different times, end together.
 constexpr uint64_t maxWaves = 4;
-// KV heads of a pass, if there are as many, with all of their keys or with some. Fewer heads have longer bands, whose
+// KV heads of a round, if there are as many, with all of their keys or with some. Fewer heads have longer bands, whose
 // workgroups take less similar times under a causal mask.
 constexpr uint64_t fewWholeHeads = 4;
 constexpr uint64_t fewHeads = 8;
@@ -92,8 +92,8 @@ uint64_t divisorUpTo(uint64_t most, uint64_t number) {
     return divisor;
 }
 
-// KV heads of a pass of about `workgroups` workgroups. A band with all keys of its heads is best: it adds to no sums of
-// earlier bands. lab/log-0.4.md, "Pairs in scratch memory", has the model.
+// KV heads of a round of about `workgroups` workgroups. A band with all keys of its heads is best: it adds to no sums
+// of earlier bands. lab/log-0.4.md, "Pairs in scratch memory", has the model.
 uint64_t headsOfPass(const Sizes& sizes, uint64_t workgroups) {
     if (workgroups >= sizes.tiles) {
         const uint64_t whole = divisorUpTo(workgroups / sizes.tiles, sizes.heads);

@@ -98,14 +98,14 @@ void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases,
     const TileMapSizes sizes = tileMapSizes(builder.problem(), map, builder.decision().packedHeads);
     phases->tileMap =
         mapPhase(builder, Kernel::mapTiles, attention, sizes.words, pairOperations * map.rows * sizes.wordKeys);
-    phases->tileOrder = mapPhase(builder, Kernel::orderTiles, attention, sizes.orders, sizes.rowTiles * sizes.rowTiles);
+    phases->tileOrder = mapPhase(builder, Kernel::orderTiles, attention, sizes.maps, sizes.rowTiles * sizes.rowTiles);
     if (!map.rowClasses.empty()) {
         phases->tileOrder->variant.constants[VKF_ID_ROW_CLASS] =
             *std::max_element(map.rowClasses.begin(), map.rowClasses.end());
         phases->attention = attentionOfClasses(builder, attention);
     }
     scratch->reserve(ScratchRange::tileMap, sizes.words * mapWordBytes);
-    scratch->reserve(ScratchRange::tileOrder, sizes.orders * sizes.rowTiles * sizeof(uint32_t));
+    scratch->reserve(ScratchRange::tileOrder, sizes.maps * sizes.rowTiles * sizeof(uint32_t));
 }
 
 } // namespace vkf
