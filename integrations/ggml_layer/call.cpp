@@ -195,7 +195,7 @@ std::string describe(const Dispatch& dispatch, DispatchProblem* asked) {
 
 uint64_t maskBytes(const PushConstants& push) {
     const double bytes = double{sizeof(uint16_t)} * push.keys * push.maskRows * push.maskHeads * push.maskSequences;
-    constexpr double most = double{uint64_t{1} << 62};
+    constexpr double most = 0x1p62;
     return bytes < most ? uint64_t{push.keys} * push.maskRows * push.maskHeads * push.maskSequences * sizeof(uint16_t)
                         : UINT64_MAX;
 }

@@ -5,9 +5,9 @@ namespace vkf::layer {
 
 // Under the name of an extension where the device has no later version of Vulkan.
 #define VKF_LAYER_LOAD(name)                                                                                           \
-    name = reinterpret_cast<PFN_vk##name>(get("vk" #name));                                                            \
-    if (name == nullptr) {                                                                                             \
-        name = reinterpret_cast<PFN_vk##name>(get("vk" #name "KHR"));                                                  \
+    this->name = reinterpret_cast<PFN_vk##name>(get("vk" #name));                                                      \
+    if (this->name == nullptr) {                                                                                       \
+        this->name = reinterpret_cast<PFN_vk##name>(get("vk" #name "KHR"));                                            \
     }
 
 InstanceFunctions::InstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInstance instance)

@@ -402,6 +402,7 @@ VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer handle, uint32_t x, uint3
     commandBufferOf(handle).dispatch(x, y, z);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the parameters are Vulkan's
 VKAPI_ATTR void VKAPI_CALL CmdPipelineBarrier(VkCommandBuffer handle, VkPipelineStageFlags before,
                                               VkPipelineStageFlags after, VkDependencyFlags flags, uint32_t memoryCount,
                                               const VkMemoryBarrier* memory, uint32_t bufferCount,

@@ -12,7 +12,9 @@ namespace vkf::layer {
 namespace {
 
 // The loader's own pointer at the start of an object: the same for all objects of an instance, and for all of a device.
-template <typename Handle> void* keyOf(Handle handle) { return *reinterpret_cast<void**>(handle); }
+template <typename Handle> void* keyOf(Handle handle) {
+    return handle == VK_NULL_HANDLE ? nullptr : *reinterpret_cast<void**>(handle);
+}
 
 struct Objects {
     std::shared_mutex mutex;

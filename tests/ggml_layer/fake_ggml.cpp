@@ -233,6 +233,7 @@ VkDescriptorSet FakeDevice::set(const std::vector<VkBuffer>& buffers) {
 // In one write, as ggml does: descriptors past the end of a binding go to the next one.
 void FakeDevice::write(VkDescriptorSet set, const std::vector<VkBuffer>& buffers) const {
     std::vector<VkDescriptorBufferInfo> infos;
+    infos.reserve(buffers.size());
     for (VkBuffer buffer : buffers) {
         infos.push_back({buffer, 0, VK_WHOLE_SIZE});
     }
