@@ -37,6 +37,7 @@ public:
     HelpGroup(HelpGroup&&) = delete;
     HelpGroup& operator=(const HelpGroup&) = delete;
     HelpGroup& operator=(HelpGroup&&) = delete;
+    // NOLINTNEXTLINE(bugprone-exception-escape): CLI11 took this group before, and memory for it was there
     ~HelpGroup() { defaults_.group(before_); }
 
 private:
