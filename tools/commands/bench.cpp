@@ -77,6 +77,7 @@ public:
 private:
     static std::vector<VkfProblem> problemsOf(const std::vector<GridSubject>& subjects) {
         std::vector<VkfProblem> problems;
+        problems.reserve(subjects.size());
         for (const GridSubject& subject : subjects)
             problems.push_back(subject.problem);
         return problems;
