@@ -147,6 +147,7 @@ public:
 private:
     static std::vector<VkfProblem> problemsOf(const std::vector<VariantSubject>& subjects) {
         std::vector<VkfProblem> problems;
+        problems.reserve(subjects.size());
         for (const VariantSubject& subject : subjects)
             problems.push_back(subject.plain);
         return problems;

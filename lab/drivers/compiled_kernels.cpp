@@ -46,8 +46,9 @@ void add(const VkPipelineExecutableStatisticKHR& statistic, CompiledKernel& kern
 
 // The functions that the library gets instead of the driver's.
 struct Replacements {
+    // Stands for the pipeline of a kernel that is skipped.
     static inline const VkPipeline noPipeline =
-        reinterpret_cast<VkPipeline>(uintptr_t{1}); // of a kernel that is skipped
+        reinterpret_cast<VkPipeline>(uintptr_t{1}); // NOLINT(performance-no-int-to-ptr)
 
     static void readStatistics(VkDevice device, VkPipeline pipeline, CompiledKernel& kernel) {
         VkPipelineInfoKHR whole{};

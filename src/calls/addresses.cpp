@@ -53,6 +53,7 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         if (call == InputsOf::backward && row.passedIn == PassedIn::operand && row.array != VKF_ARRAY_LSE) {
             continue;
         }
+        // clang 14 does not follow pointers to members: NOLINTNEXTLINE(clang-analyzer-core.*)
         const VkfBinding& binding = bindings.*bindingOf(row.array);
         if (!has(p, row.bit)) {
             if (const VkfResult result = refuseStray(row.name, binding, row.bit, message); result != VKF_SUCCESS) {

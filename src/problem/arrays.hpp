@@ -18,6 +18,7 @@
 namespace vkf {
 
 // Rows of the table: the values of VkfArray that attention has, which come first.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a term of a sum
 #define VKF_ONE_MORE(NAME, member) +1
 inline constexpr size_t arrayCount =
     0 VKF_FOR_EACH_OPTIONAL_INPUT(VKF_ONE_MORE) VKF_FOR_EACH_OPTIONAL_OUTPUT(VKF_ONE_MORE);
