@@ -16,21 +16,22 @@ constexpr VkPipelineStageFlags computeStages =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
 
 // The kernels read words of 4 bytes and of 16 bytes. What a descriptor covers may end within one, the buffer not.
-constexpr VkDeviceSize wordBytes = 16;
+constexpr VkDeviceSize loadBytes = 16;
 
 // Vulkan counts push constants in words of 4 bytes.
-constexpr uint32_t wordSize = 4;
+constexpr uint32_t constantBytes = 4;
 
 // A device without memory is not asked for more in every call.
 constexpr uint32_t requestsBeforeRetry = 256;
 
-VkDeviceSize roundUp(VkDeviceSize bytes) { return (bytes + wordBytes - 1) / wordBytes * wordBytes; }
+VkDeviceSize roundUp(VkDeviceSize bytes) { return (bytes + loadBytes - 1) / loadBytes * loadBytes; }
 
-void barrier(const DeviceFunctions& next, VkCommandBuffer commands, VkPipelineStageFlags stages, VkAccessFlags after) {
+// Orders all memory accesses of the stages: those of compute shaders, or of all commands.
+void barrier(const DeviceFunctions& next, VkCommandBuffer commands, VkPipelineStageFlags stages) {
+    const bool compute = stages == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-    memory.srcAccessMask =
-        stages == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT ? VK_ACCESS_SHADER_WRITE_BIT : VK_ACCESS_MEMORY_WRITE_BIT;
-    memory.dstAccessMask = after;
+    memory.srcAccessMask = compute ? VK_ACCESS_SHADER_WRITE_BIT : VK_ACCESS_MEMORY_WRITE_BIT;
+    memory.dstAccessMask = memory.srcAccessMask | (compute ? VK_ACCESS_SHADER_READ_BIT : VK_ACCESS_MEMORY_READ_BIT);
     next.CmdPipelineBarrier(commands, stages, stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
@@ -165,8 +166,7 @@ void CommandBuffer::recordHeldBack() {
                             held->constants.bytes.data());
     next().CmdDispatch(handle_, held->dispatch.groups[0], held->dispatch.groups[1], held->dispatch.groups[2]);
     // The application's barrier behind the dispatch is recorded already, so that it is too early.
-    barrier(next(), handle_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-            VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+    barrier(next(), handle_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
     if (set_ != VK_NULL_HANDLE) {
         next().CmdBindDescriptorSets(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, setLayout_, 0, 1, &set_, 0, nullptr);
     }
@@ -236,8 +236,7 @@ std::string CommandBuffer::takeScratch(VkDeviceSize bytes, VkfBindings& bindings
     }
     const std::shared_ptr<Memory>& scratch = pool_->scratch;
     if (scratchBusy_) {
-        barrier(next(), handle_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+        barrier(next(), handle_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     }
     scratchBusy_ = false;
     bindings.scratch = scratch->binding();
@@ -277,23 +276,24 @@ void CommandBuffer::restoreBindings() const {
     if (pipeline_ != VK_NULL_HANDLE) {
         next().CmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
     }
-    constexpr uint32_t all = sizeof constants_.bytes / wordSize;
+    constexpr uint32_t all = sizeof constants_.bytes / constantBytes;
     for (uint32_t word = 0; word < all; word++) {
         const uint32_t begin = word;
         while (word < all && (constants_.words >> word & 1) != 0) {
             word++;
         }
         if (word > begin) {
-            next().CmdPushConstants(handle_, constants_.layout, constants_.stages, begin * wordSize,
-                                    (word - begin) * wordSize, constants_.bytes.data() + size_t{begin} * wordSize);
+            next().CmdPushConstants(handle_, constants_.layout, constants_.stages, begin * constantBytes,
+                                    (word - begin) * constantBytes,
+                                    constants_.bytes.data() + size_t{begin} * constantBytes);
         }
     }
 }
 
 uint64_t CommandBuffer::wordMask(uint32_t offset, uint32_t bytes) {
-    const uint32_t count = bytes / wordSize;
+    const uint32_t count = bytes / constantBytes;
     const uint64_t ones = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
-    return count == 0 ? 0 : ones << (offset / wordSize);
+    return count == 0 ? 0 : ones << (offset / constantBytes);
 }
 
 } // namespace vkf::layer

@@ -111,7 +111,7 @@ VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physic
     VkfMessage message{};
     VkfFeatures features = 0;
     if (mode() == Mode::off) {
-        features = 0;
+        // as the application wants it
     } else if (instance.apiVersion < neededVersion) {
         reportIdle("the instance is made for a Vulkan before 1.2");
     } else if (vkfGetDeviceRequirements(&query, &needed, &message) != VKF_SUCCESS) {
