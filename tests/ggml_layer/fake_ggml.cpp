@@ -276,6 +276,11 @@ void FakeDevice::submitAndWait(VkCommandBuffer commands) const {
     check(vkQueueWaitIdle(queue_), "vkQueueWaitIdle");
 }
 
+void FakeDevice::endAndRun(VkCommandBuffer commands) const {
+    check(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+    submitAndWait(commands);
+}
+
 void dispatch(VkCommandBuffer commands, const FakePipeline& pipeline, VkDescriptorSet set, const void* push,
               uint32_t pushBytes, std::array<uint32_t, 3> groups) {
     vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, pushBytes, push);

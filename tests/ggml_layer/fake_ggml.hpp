@@ -121,6 +121,8 @@ public:
     VkCommandBuffer commands(VkCommandPool pool) const;
     static void begin(VkCommandBuffer commands);
     void submitAndWait(VkCommandBuffer commands) const;
+    // Ends the recording, submits and waits.
+    void endAndRun(VkCommandBuffer commands) const;
 
     // The layout of a set with so many storage buffers.
     VkDescriptorSetLayout setLayout(uint32_t bindings);

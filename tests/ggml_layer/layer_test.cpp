@@ -96,8 +96,7 @@ void run(Call& call) {
     Shared& s = shared();
     FakeDevice::begin(s.commands);
     record(s.device, s.commands, call, s.reduction);
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
 }
 
 } // namespace
@@ -120,8 +119,7 @@ TEST_CASE("attention takes the place of an older ggml's kernel", "[ggml_layer]")
     FakeDevice::begin(s.commands);
     dispatch(s.commands, s.device.attention(call.constants(), true), call.attentionSet(), words.data(), sizeof words,
              call.groups());
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
     CHECK(isAttention(call));
 }
 
@@ -177,8 +175,7 @@ TEST_CASE("what does not add up passes through", "[ggml_layer]") {
     Shared& s = shared();
     FakeDevice::begin(s.commands);
     dispatch(s.commands, s.device.attention(constants), call.attentionSet(), words.data(), sizeof words, groups);
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
     CHECK(isAll(call.result, byAttention));
 }
 
@@ -194,8 +191,7 @@ TEST_CASE("a tensor that its buffer does not hold passes through", "[ggml_layer]
     FakeDevice::begin(s.commands);
     dispatch(s.commands, s.device.attention(call.constants()), s.device.set(buffers), words.data(), sizeof words,
              call.groups());
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
     CHECK(isAll(call.result, byAttention));
 }
 
@@ -212,22 +208,17 @@ TEST_CASE("a dispatch with key splits runs before a command that is not its redu
         const VkBufferCopy region = {0, 0, copy.bytes};
         vkCmdCopyBuffer(s.commands, call.partial.handle, copy.handle, 1, &region);
         recordReduction(s.commands, call, s.reduction);
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
+        s.device.endAndRun(s.commands);
         CHECK(isAll(copy, byAttention));
         CHECK(isAll(call.result, byReduction));
     }
     SECTION("the reduction of another call") {
         Call other(s.device, {.splits = 3});
         recordReduction(s.commands, other, s.reduction);
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
+        s.device.endAndRun(s.commands);
         CHECK(isAll(other.result, byReduction));
     }
-    SECTION("the end") {
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
-    }
+    SECTION("the end") { s.device.endAndRun(s.commands); }
     CHECK(isAll(call.partial, byAttention));
 }
 
@@ -250,8 +241,7 @@ TEST_CASE("pipeline, descriptors and push constants stay as the application boun
         const VkDescriptorSet set = s.device.set({q, q, q, q, q, out.handle, q, q});
         vkCmdBindDescriptorSets(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, echo.layout, 0, 1, &set, 0, nullptr);
         vkCmdDispatch(s.commands, 1, 1, 1);
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
+        s.device.endAndRun(s.commands);
         CHECK(out.floats()[0] == 0.25F);
         CHECK(out.floats()[1] == 1);
         CHECK(out.floats()[2] == static_cast<float>(words[0] + words[1] + words[2] + words[3]));
@@ -262,8 +252,7 @@ TEST_CASE("pipeline, descriptors and push constants stay as the application boun
         if (words[splitsWord] == 1) {
             vkCmdDispatch(s.commands, call.groups()[0], call.groups()[1], call.groups()[2]);
         }
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
+        s.device.endAndRun(s.commands);
     }
     CHECK(isAttention(call));
 }
@@ -297,8 +286,7 @@ TEST_CASE("a descriptor set that is written again binds the new buffers", "[ggml
         s.device.write(set, {q, call->k.handle, call->v.handle, q, q, call->result.handle, q, q});
         FakeDevice::begin(s.commands);
         dispatch(s.commands, pipeline, set, words.data(), sizeof words, first.groups());
-        vkEndCommandBuffer(s.commands);
-        s.device.submitAndWait(s.commands);
+        s.device.endAndRun(s.commands);
         CHECK(isAttention(*call));
     }
 }
@@ -323,8 +311,7 @@ TEST_CASE("a descriptor set that a template writes passes through", "[ggml_layer
     const FakeWords words = call.words();
     FakeDevice::begin(s.commands);
     dispatch(s.commands, pipeline, set, words.data(), sizeof words, call.groups());
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
     CHECK(isAll(call.result, byAttention));
 }
 
@@ -343,8 +330,7 @@ TEST_CASE("push constants may come in parts", "[ggml_layer]") {
     vkCmdBindPipeline(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
     vkCmdBindDescriptorSets(s.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0, nullptr);
     vkCmdDispatch(s.commands, call.groups()[0], call.groups()[1], call.groups()[2]);
-    vkEndCommandBuffer(s.commands);
-    s.device.submitAndWait(s.commands);
+    s.device.endAndRun(s.commands);
     CHECK(isAttention(call));
 }
 
@@ -361,8 +347,7 @@ TEST_CASE("the application's feature structs stay as they are", "[ggml_layer]") 
     VkCommandBuffer commands = device.commands(device.pool());
     FakeDevice::begin(commands);
     record(device, commands, call, {});
-    vkEndCommandBuffer(commands);
-    device.submitAndWait(commands);
+    device.endAndRun(commands);
     CHECK(isAttention(call));
 }
 
@@ -414,8 +399,7 @@ TEST_CASE("command buffers can be freed and allocated again", "[ggml_layer]") {
         VkCommandBuffer commands = s.device.commands(pool);
         FakeDevice::begin(commands);
         record(s.device, commands, call, s.reduction);
-        vkEndCommandBuffer(commands);
-        s.device.submitAndWait(commands);
+        s.device.endAndRun(commands);
         CHECK(isAttention(call));
         vkFreeCommandBuffers(s.device.handle(), pool, 1, &commands);
         vkResetCommandPool(s.device.handle(), pool, 0);
@@ -436,8 +420,7 @@ TEST_CASE("a program for Vulkan 1.1 runs its own kernels", "[ggml_layer]") {
     VkCommandBuffer commands = device.commands(device.pool());
     FakeDevice::begin(commands);
     record(device, commands, call, {});
-    vkEndCommandBuffer(commands);
-    device.submitAndWait(commands);
+    device.endAndRun(commands);
     CHECK(isAll(call.result, byAttention));
 }
 
