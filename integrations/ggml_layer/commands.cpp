@@ -15,8 +15,8 @@ constexpr VkAccessFlags writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_MEMORY_W
 constexpr VkPipelineStageFlags computeStages =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
 
-// The kernels read words of up to 16 bytes. A descriptor may end in the middle of one. So its range counts up to the end
-// of the word, but not past the end of the buffer.
+// The kernels read words of up to 16 bytes. A descriptor may end in the middle of one. So its range counts up to the
+// end of the word, but not past the end of the buffer.
 constexpr VkDeviceSize loadBytes = 16;
 
 // Vulkan counts push constants in words of 4 bytes.
