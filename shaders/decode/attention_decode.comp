@@ -35,6 +35,8 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
+#define VKF_BIAS_IN_EXTRA_SLOT
+
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"

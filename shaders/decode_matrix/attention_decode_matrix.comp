@@ -48,6 +48,7 @@
 #define VKF_READS_LANE_CHUNKS
 #define VKF_PAGES
 #define VKF_VOTES
+#define VKF_BIAS_IN_EXTRA_SLOT
 
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES

@@ -44,6 +44,8 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
+#define VKF_BIAS_IN_EXTRA_SLOT
+
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"

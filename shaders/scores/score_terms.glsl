@@ -83,7 +83,8 @@ struct RowTerms {
     uint last_key; // of the sequence
 };
 
-// A row past the last one has the bias of the last row.
+// A row past the last one has the bias of the last row. Kernels of path decode take a bias without a table too: with
+// few keys, to write a table takes a third of the call's time.
 RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
     RowTerms terms;
     terms.slope = slope;
@@ -92,6 +93,14 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : 1.0;
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
+#ifdef VKF_BIAS_IN_EXTRA_SLOT
+    if (HAS_BIAS && EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_BIAS) {
+        uvec2 stride[3] = uvec2[3](uvec2(0), uvec2(0), multiply64(params.keys, 1u << LOG_BIAS_BITS));
+        terms.bias = broadcastRow(optionalInputs(), stride, uint[2](1, 1), 0, 0, min(row, SEQUENCE_ROWS(item) - 1),
+                                  LOG_BIAS_BITS);
+        return terms;
+    }
+#endif
     if (HAS_BIAS) {
         CallTable table = CallTableAt(optionalInputs()).table;
         terms.bias = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch, head,

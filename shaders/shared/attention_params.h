@@ -38,7 +38,7 @@ namespace vkf::shared {
  *
  * Specialization constant VKF_ID_EXTRA_SLOT says what the extra slot holds:
  *   - the left and right reach of the window,
- *   - the two halves of the address of the only optional input,
+ *   - the two halves of the address of the only optional input, which may be a bias whose strides follow from the call,
  *   - or the two halves of the address of a table of all optional inputs (call_table.h).
  * If the slot holds an address, the reach of the window is in specialization constants. */
 #define VKF_CALL_PARAMS                                                                                                \

@@ -165,6 +165,9 @@
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0
 #define VKF_EXTRA_SLOT_HAS_ADDRESS 1 /* the address of the only optional input (call_table.h) */
 #define VKF_EXTRA_SLOT_HAS_TABLE 2   /* the address of a CallTable */
+/* The address of a bias, the only optional input. Its rows follow each other, as long as the call has keys; all heads
+ * and sequences have the same. */
+#define VKF_EXTRA_SLOT_HAS_BIAS 3
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */

@@ -37,6 +37,9 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
     if (extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
         return tableAddress;
     }
+    if (extraSlot == VKF_EXTRA_SLOT_HAS_BIAS) {
+        return table.bias;
+    }
     uint64_t address = 0;
     for (const ArrayRow& row : arrayTable) {
         if (row.passedIn == PassedIn::extraSlot) {

@@ -95,8 +95,8 @@ struct Decision {
     std::optional<DequantizedKeys> dequantizedKeys;
     bool probabilities = false; // a phase of its own makes them from lse
     Operand lse =
-        Operand::none;     // where kernels that finish rows write lse: nowhere, to the caller, or to scratch memory
-    bool hasTable = false; // kernels find the optional inputs in a table in scratch memory
+        Operand::none;      // where kernels that finish rows write lse: nowhere, to the caller, or to scratch memory
+    uint32_t extraSlot = 0; // VKF_EXTRA_SLOT_HAS_*: how kernels find the optional inputs
 };
 
 // Decides all of it. Errors say why the device cannot do the problem.

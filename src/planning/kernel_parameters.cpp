@@ -297,22 +297,21 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
-    c[VKF_ID_EXTRA_SLOT] = extraSlot(p);
-    if (c[VKF_ID_EXTRA_SLOT] != VKF_EXTRA_SLOT_HAS_WINDOW) {
-        setReach(problem, c);
-    }
+    setExtraSlot(problem, extraSlot(p), c);
     return c;
 }
 
-void setExtraSlotToTable(const CheckedProblem& problem, Constants& c) {
-    c[VKF_ID_EXTRA_SLOT] = VKF_EXTRA_SLOT_HAS_TABLE;
-    setReach(problem, c);
+void setExtraSlot(const CheckedProblem& problem, uint32_t slot, Constants& c) {
+    c[VKF_ID_EXTRA_SLOT] = slot;
+    if (slot != VKF_EXTRA_SLOT_HAS_WINDOW) {
+        setReach(problem, c);
+    }
 }
 
 Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift) {
     const VkfBackwardProblem& g = backward.fields;
     Constants c = constantsOf(backward.forward, ofTile, shift);
-    setExtraSlotToTable(backward.forward, c);
+    setExtraSlot(backward.forward, VKF_EXTRA_SLOT_HAS_TABLE, c);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = has(g, VKF_USE_DLSE) ? 1 : 0;

@@ -58,8 +58,8 @@ Constants tileConstants(const BackwardSumTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
-// Makes a kernel take the table of the call from the extra slot, whatever inputs the problem has.
-void setExtraSlotToTable(const CheckedProblem& problem, Constants& c);
+// Sets what the extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.
+void setExtraSlot(const CheckedProblem& problem, uint32_t slot, Constants& c);
 // Returns those of a kernel of the backward pass, which always has a table.
 Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem/arrays.hpp"
 
+#include <algorithm>
+
 #include "problem/dropout.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/problem.hpp"
@@ -91,6 +93,18 @@ uint32_t extraSlot(const VkfProblem& problem) {
     return inExtraSlot == 0   ? VKF_EXTRA_SLOT_HAS_WINDOW
            : inExtraSlot == 1 ? VKF_EXTRA_SLOT_HAS_ADDRESS
                               : VKF_EXTRA_SLOT_HAS_TABLE;
+}
+
+bool hasOnlySharedBias(const VkfProblem& problem) {
+    const VkfBroadcastArray& bias = problem.bias;
+    const bool others = std::any_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
+        const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
+        return row.array != VKF_ARRAY_BIAS && inSlot && row.has(problem);
+    });
+    const bool ofHeads = problem.queryHeads > 1 && bias.heads != 1 && bias.headStride != 0;
+    const bool ofSequences = problem.batch > 1 && bias.sequences != 1 && bias.batchStride != 0;
+    const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
+    return has(problem, VKF_USE_BIAS) && !others && !ofHeads && !ofSequences && inTurn;
 }
 
 } // namespace vkf

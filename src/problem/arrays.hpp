@@ -66,4 +66,7 @@ inline uint64_t bytesOf(const ArrayRow& row, const VkfProblem& problem) {
 // Returns what the extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.
 uint32_t extraSlot(const VkfProblem& problem);
 
+// Whether the extra slot can hold a bias without a table (VKF_EXTRA_SLOT_HAS_BIAS).
+bool hasOnlySharedBias(const VkfProblem& problem);
+
 } // namespace vkf

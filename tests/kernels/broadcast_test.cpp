@@ -52,6 +52,28 @@ TEST_CASE("a bias of any type is added, whatever dimensions it repeats", "[broad
     }
 }
 
+// Path decode takes such a bias without a table.
+TEST_CASE("a bias alone, of rows as long as the keys, is the same for all heads and sequences", "[broadcast]") {
+    uint32_t seed = 40;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16}) {
+        for (const uint32_t rows : {1U, 5U}) {
+            VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, VKF_TYPE_F16});
+            problem.bias = {type, 0, 0, 0, rows == 1 ? 7U : 131U};
+            vkf::enable(problem, VKF_USE_BIAS);
+            Data data;
+            data.seed = seed++;
+            if (type == VKF_TYPE_BF16) {
+                vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+                data.keyLengths = {131, 57};
+            }
+            const Inputs inputs = vkf::test::makeInputs(problem, data);
+            for (const uint32_t variation : vkf::test::inTurn({6U, 7U, 8U})) {
+                checkOn(vkf::test::variations[variation], problem, inputs);
+            }
+        }
+    }
+}
+
 TEST_CASE("heads and sequences of bias, mask and dropout mask repeat by modulo", "[broadcast]") {
     for (const uint32_t rows : {3U, 77U}) {
         VkfProblem problem = problemOf({3, 6, 2, rows, 131, 40, 24, VKF_TYPE_F16});

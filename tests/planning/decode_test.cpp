@@ -53,6 +53,38 @@ TEST_CASE("heads of a KV head are packed, into matrices where there are several"
     CHECK(made(32, 17, 128, VKF_TYPE_F16).path == VKF_PATH_COOPMAT);
 }
 
+TEST_CASE("a bias that all heads share needs no table on path decode", "[planning]") {
+    VkfProblem problem = problemOf({2, 8, 2, 3, 1000, 128, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_DECODE;
+    problem.bias = {VKF_TYPE_F16, 0, 0, 0, 1000};
+    vkf::enable(problem, VKF_USE_BIAS);
+    const auto slot = [](const VkfProblem& asked) {
+        const vkf::AttentionPlan made = planOf(matrixCaps(), asked);
+        const bool writes = made.phases[0].variant.kernel == vkf::Kernel::writeTable;
+        const uint32_t is = made.phases[writes ? 1 : 0].variant.constants[VKF_ID_EXTRA_SLOT];
+        CHECK(writes == (is == VKF_EXTRA_SLOT_HAS_TABLE));
+        return is;
+    };
+    CHECK(slot(problem) == VKF_EXTRA_SLOT_HAS_BIAS);
+    const auto changed = [&](const auto& change) {
+        VkfProblem other = problem;
+        change(other);
+        return slot(other);
+    };
+    CHECK(changed([](VkfProblem& p) { p.use |= VKF_USE_CAUSAL; }) == VKF_EXTRA_SLOT_HAS_BIAS);
+    CHECK(changed([](VkfProblem& p) { p.bias.heads = 1, p.bias.headStride = 7; }) == VKF_EXTRA_SLOT_HAS_BIAS);
+    CHECK(changed([](VkfProblem& p) { p.bias.headStride = 3000; }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { p.bias.batchStride = 3000; }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { p.batch = 1, p.bias.batchStride = 3000; }) == VKF_EXTRA_SLOT_HAS_BIAS);
+    CHECK(changed([](VkfProblem& p) { p.bias.rowStride = 1001; }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { p.bias.rowStride = 0; }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { p.queryRows = 1, p.bias.rowStride = 0; }) == VKF_EXTRA_SLOT_HAS_BIAS);
+    CHECK(changed([](VkfProblem& p) { vkf::enable(p, VKF_USE_SINKS); }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { vkf::enable(p, VKF_USE_BIAS_FACTORS); }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { vkf::enable(p, VKF_USE_PROBABILITIES); }) == VKF_EXTRA_SLOT_HAS_TABLE);
+    CHECK(changed([](VkfProblem& p) { p.path = VKF_PATH_SCALAR; }) == VKF_EXTRA_SLOT_HAS_TABLE);
+}
+
 TEST_CASE("matrix tiles keep the state of all their rows if a packed sequence may have more rows than the mean",
           "[planning]") {
     const auto states = [](uint32_t longestRows) {

@@ -45,9 +45,7 @@ Constants AttentionPhaseBuilder::constantsOf(const Phase& phase, const Constants
     if (phase.operands[VKF_K] == Operand::dequantizedK) {
         setDequantizedConstants(decision_.productType, &constants);
     }
-    if (decision_.bf16x3) {
-        setExtraSlotToTable(problem(), constants);
-    }
+    setExtraSlot(problem(), decision_.extraSlot, constants);
     return constants;
 }
 

@@ -6,6 +6,7 @@
 #include "planning/build/build_parts.hpp"
 #include "planning/call_table.hpp"
 #include "planning/counts.hpp"
+#include "shared/constant_ids.h"
 
 namespace vkf {
 namespace {
@@ -69,7 +70,7 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
     if (has(problem.fields, VKF_USE_CU_SEQLENS)) {
         buildSequenceList(problem.fields, plan, &phases);
     }
-    if (plan->hasTable) {
+    if (plan->extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
         buildTable(plan, &phases);
     }
     plan->phases = inOrder(std::move(phases));

@@ -13,6 +13,7 @@
 #include "problem/arrays.hpp"
 #include "problem/mask_layout.hpp"
 #include "problem/strides.hpp"
+#include "shared/constant_ids.h"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -46,6 +47,16 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
     return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
+// Path decode reads a bias that all heads share without a table: to write one takes as long as a short call.
+uint32_t extraSlotOf(const CheckedProblem& problem, const Decision& decision) {
+    if (decision.bf16x3) {
+        return VKF_EXTRA_SLOT_HAS_TABLE;
+    }
+    const bool biasAlone =
+        decision.path == VKF_PATH_DECODE && !decision.probabilities && hasOnlySharedBias(problem.fields);
+    return biasAlone ? VKF_EXTRA_SLOT_HAS_BIAS : extraSlot(problem.fields);
+}
+
 } // namespace
 
 VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decision* decision, VkfMessage* message) {
@@ -72,7 +83,7 @@ VkfResult decide(const TunedDevice& device, const CheckedProblem& problem, Decis
     made.outputAlignment = storage16OutputAlignment(caps, problem);
     made.interleavedHeads = interleavedHeads(caps, problem, made);
     made.map = chooseTileMap(caps, problem, made);
-    made.hasTable = extraSlot(p) == VKF_EXTRA_SLOT_HAS_TABLE || made.bf16x3;
+    made.extraSlot = extraSlotOf(problem, made);
     *decision = std::move(made);
     return VKF_SUCCESS;
 }

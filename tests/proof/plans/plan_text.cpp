@@ -87,7 +87,7 @@ std::string textOf(const AttentionPlan& plan) {
     Text text;
     const auto& [path, pathDecisions, tile, tileText, tuned, considered, kernel, constants, standard, fallback, splits,
                  packedHeads, interleavedHeads, matrix, matrixElements, productType, bf16x3, inputAlignment,
-                 outputAlignment, map, biasMaskTile, dequantizedKeys, probabilities, lse, hasTable] =
+                 outputAlignment, map, biasMaskTile, dequantizedKeys, probabilities, lse, extraSlot] =
         static_cast<const Decision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
