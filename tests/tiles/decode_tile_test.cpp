@@ -48,7 +48,7 @@ TEST_CASE("a decode tile fits every device from the minimum limits on, for every
     }
 }
 
-TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a tile at least", "[tiles]") {
+TEST_CASE("decoding splits the keys into whole waves of workgroups, or into a power of two of them", "[tiles]") {
     struct Expected {
         uint64_t items;
         uint32_t keys;
@@ -57,11 +57,10 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, each part a 
     };
     const Expected table[] = {
         {8, 65536, 264, 33}, // 264 workgroups: all run at once
-        {8, 1024, 264, 16},  // no more splits than tiles of 64 keys
-        {8, 1, 264, 1},
-        {8, 0, 264, 1},
-        {0, 1024, 264, 1},
-        {64, 16384, 264, 4},   // 256 of 264
+        {8, 1024, 264, 16},  // 16 tiles of 64 keys
+        {8, 1025, 264, 32},  // a cache that grows meets few numbers of splits
+        {8, 1300, 264, 32},        {8, 2113, 264, 33},  {8, 1, 264, 1}, {8, 0, 264, 1},
+        {0, 1024, 264, 1},         {64, 16384, 264, 4}, // 256 of 264
         {200, 16384, 264, 5},  // 200, 400, 600, 800 leave too much of their last wave idle; 1000 is 95 %
         {512, 16384, 264, 1},  // 1024 of 1056 would do as well; 512 is 97 % of two waves
         {5000, 16384, 264, 1}, // with this many waves, the last one does not matter

@@ -2,11 +2,15 @@
 #include "tiles/decode/decode_choice.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace vkf {
 uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots,
                             const Chip::Decode& chip) {
-    const uint64_t most = std::clamp<uint64_t>((uint64_t{keys} + tileKeys - 1) / tileKeys, 1, VKF_MAX_SPLITS);
+    const uint64_t tiles = (uint64_t{keys} + tileKeys - 1) / tileKeys;
+    // The kernels are compiled for a number of splits. A cache that grows shall meet few numbers, so that some splits
+    // of a short cache have no keys.
+    const uint64_t most = std::min<uint64_t>(std::bit_ceil(std::max<uint64_t>(tiles, 1)), VKF_MAX_SPLITS);
     if (workgroups == 0) {
         return 1;
     }
