@@ -2,6 +2,7 @@
 #include "tiles/coopmat_tile.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 #include "device/chips.hpp"
@@ -93,12 +94,13 @@ Rejection weakness(const Coopmat& chip, const CoopmatTile& tile, const TileProbl
 }
 
 // In a masked problem with about as many rows as keys, most splits would be empty. Smaller tiles are faster than splits
-// there, but not where heads are large.
+// there, but not where heads are large. The kernels are compiled for a number of splits, so that the number is a power
+// of two while it grows with the keys: a cache that grows meets few numbers.
 uint64_t maxSplits(const Coopmat& chip, const TileProblem& problem) {
     if (std::max(problem.headDim, problem.valueDim) > chip.maxSmallDim) {
-        return std::max(problem.keys / chip.minSplitKeysOfLargeHeads, 1U);
+        return std::bit_floor(std::max(problem.keys / chip.minSplitKeysOfLargeHeads, 1U));
     }
-    return isUneven(problem) ? 1 : std::max(problem.keys / chip.minSplitKeys, 1U);
+    return isUneven(problem) ? 1 : std::bit_floor(std::max(problem.keys / chip.minSplitKeys, 1U));
 }
 
 // Splits of long rows that make the workgroups of a problem that ends early end at about the same time. 0 for others.
@@ -174,6 +176,10 @@ std::string CoopmatTile::text(uint32_t splits) const {
     return tileText(TunedCoopmatTile{subgroups, rowMatrices, keyUnits, splits});
 }
 
+bool hasCache(const Caps& caps, const TileProblem& problem) {
+    return problem.keys >= uint64_t{chipOf(caps).coopmat.cacheKeys} * problem.queryRows;
+}
+
 bool staysBusyUnderMasks(const CoopmatTile& tile, const Caps& caps, const TileProblem& problem) {
     const Coopmat& chip = chipOf(caps).coopmat;
     return problem.workgroups(tile.rows()) >= enoughUnderMasks(chip, tile);
@@ -193,8 +199,7 @@ CoopmatPlan chooseCoopmatTile(const TunedDevice& device, const MatrixLayout& lay
         },
         [](const CoopmatTile&) { return Rejection{}; }, search);
     // Smaller tiles are faster than splits, with two exceptions: caches, and large heads, whose small tiles are slow.
-    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.maxSmallDim &&
-                       problem.keys < uint64_t{chip.cacheKeys} * problem.queryRows;
+    const bool small = std::max(problem.headDim, problem.valueDim) <= chip.maxSmallDim && !hasCache(caps, problem);
     considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, small ? KeySplits::none : KeySplits::wanted, search);
     if (small && !search.settled()) {
         considerBuiltIn(caps, layout, problem, BlockTiles::inOneBlock, KeySplits::wanted, search);

@@ -46,6 +46,9 @@ uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& 
 
 using CoopmatPlan = TilePlan<CoopmatTile>;
 
+// Whether the keys are a cache: so many for each row that a mask, too, leaves most of them to all rows.
+bool hasCache(const Caps& caps, const TileProblem& problem);
+
 // Whether the tile makes enough workgroups for a mask under which they take different times.
 bool staysBusyUnderMasks(const CoopmatTile& tile, const Caps& caps, const TileProblem& problem);
 

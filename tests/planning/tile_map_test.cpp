@@ -100,6 +100,29 @@ TEST_CASE("rows whose bias is a mask have tiles of their own if registers withou
     check(256, 8200, {{{65, 1, 1, 2}, {65, 1, 1, 2}, {65, 1, 1, 2}}});
 }
 
+TEST_CASE("over a cache, rows whose bias is a mask have the tile and splits of a call without a bias", "[planning]") {
+    VkfProblem problem = biased(512, 16384);
+    problem.queryHeads = 32;
+    problem.kvHeads = 8;
+    VkfProblem plain = problem;
+    plain.use &= ~VKF_USE_BIAS;
+    plain.bias = {};
+    const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
+    const vkf::AttentionPlan unbiased = planOf(matrixCaps(), plain);
+    CHECK(unbiased.splits == 4);
+    CHECK(made.splits == 4);
+    REQUIRE(made.biasMaskTile);
+    CHECK(made.biasMaskTile->rows == unbiased.tile.rows);
+    CHECK(made.biasMaskTile->keys == unbiased.tile.keys);
+    CHECK(made.tile.rows == 128); // of rows to which the bias is added
+    problem.kvSplits = 2;
+    CHECK(planOf(matrixCaps(), problem).splits == 2);
+    problem.kvSplits = 0;
+    problem.keys = 1024; // no cache: a causal mask leaves some of these workgroups little to do
+    problem.bias.rowStride = 1024;
+    CHECK_FALSE(planOf(matrixCaps(), problem).biasMaskTile);
+}
+
 TEST_CASE("the map looks at a bias where it can save more than it takes", "[planning]") {
     const vkf::Caps caps = matrixCaps();
     CHECK(looksAtBias(caps, biased(8192, 8192)));

@@ -24,17 +24,27 @@ TEST_CASE("keys are split where rows and heads leave a device idle", "[tiles]") 
         uint32_t splits;
     };
     const Expected table[] = {
-        {{128, 128, 8192, 32, false, 8192, false}, 256, 1}, {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
-        {{256, 256, 8192, 16, false, 8192, false}, 128, 1}, {{128, 128, 1024, 16, false, 1024, false}, 128, 1},
-        {{128, 128, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
-        {{256, 256, 512, 8, false, 512, false}, 128, 4},    {{256, 256, 512, 8, false, 512, true}, 128, 4},
-        {{128, 128, 512, 512, false, 512, true}, 128, 1},   {{128, 128, 512, 512, false, 512, false}, 256, 1},
-        {{256, 256, 2048, 8, false, 2048, true}, 128, 2},   {{256, 256, 2048, 12, false, 2048, true}, 128, 1},
-        {{256, 256, 1024, 16, false, 1024, true}, 128, 1},  {{256, 256, 8192, 2, false, 2048, true}, 128, 1},
-        {{64, 64, 1024, 32, false, 1024, true}, 64, 1},     {{64, 64, 1024, 40, false, 1024, true}, 128, 1},
+        {{128, 128, 8192, 32, false, 8192, false}, 256, 1},
+        {{64, 64, 8192, 64, false, 8192, false}, 128, 1},
+        {{256, 256, 8192, 16, false, 8192, false}, 128, 1},
+        {{128, 128, 1024, 16, false, 1024, false}, 128, 1},
+        {{128, 128, 1024, 16, false, 1024, true}, 128, 1},
+        {{256, 256, 1024, 8, false, 1024, true}, 128, 2},
+        {{256, 256, 512, 8, false, 512, false}, 128, 4},
+        {{256, 256, 512, 8, false, 512, true}, 128, 4},
+        {{128, 128, 512, 512, false, 512, true}, 128, 1},
+        {{128, 128, 512, 512, false, 512, false}, 256, 1},
+        {{256, 256, 2048, 8, false, 2048, true}, 128, 2},
+        {{256, 256, 2048, 12, false, 2048, true}, 128, 1},
+        {{256, 256, 1024, 16, false, 1024, true}, 128, 1},
+        {{256, 256, 8192, 2, false, 2048, true}, 128, 1},
+        {{64, 64, 1024, 32, false, 1024, true}, 64, 1},
+        {{64, 64, 1024, 40, false, 1024, true}, 128, 1},
         {{64, 64, 8192, 4, false, 1024, true}, 128, 1}, // a window: rows see equally many keys
         {{128, 128, 1, 32, false, 65536, true}, 64, 8}, // one row sees all keys
         {{128, 128, 1, 1, false, 255, false}, 16, 1},
+        {{128, 128, 16, 8, false, 2304, false}, 16, 8}, // of 256 keys or more; a power of two while caches grow
+        {{256, 256, 16, 8, false, 1000, false}, 16, 4},
     };
     for (const Expected& expected : table) {
         const vkf::TileProblem& p = expected.problem;

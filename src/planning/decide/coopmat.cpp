@@ -40,21 +40,26 @@ Kernel kernelOf(const CheckedProblem& problem, const CoopmatTile& tile) {
                                                : Kernel::attentionCoopmat;
 }
 
-// The tile that the problem would have without its bias, if tiles with the bias are parts of it. Registers that hold no
-// bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the time without a mask in
-// tiles that have room for the bias.
-std::optional<BiasMaskTile> biasMaskTile(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem,
-                                         bool outputWords) {
+// The tile and splits that the problem would have without its bias, if tiles with the bias are parts of such a tile.
+// Registers that hold no bias hold more rows: a causal mask over 8192 keys of 16 heads with D = 128 takes 0.71 of the
+// time without a mask in tiles that have room for the bias. Rows to which a bias is added get the same splits. Over a
+// cache they may be more than such rows need, which costs 4 % there.
+std::optional<CoopmatPlan> planWithoutBias(const TunedDevice& device, const CoopmatPlan& biased, TileProblem problem) {
     problem.biasBits = 0;
     const CoopmatPlan plan = chooseCoopmatTile(device, biased.tile.layout, problem);
     const CoopmatTile& tile = plan.tile;
-    CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
-    withBias.biasBits = biased.tile.biasBits;
-    const uint32_t sharedQSlices = sharedQSlicesOf(withBias, device.caps, problem);
     const bool divides = tile.rows() % biased.tile.rows() == 0 && biased.tile.keys() % tile.keys() == 0;
-    if (!divides || plan.splits != biased.splits || !staysBusyUnderMasks(tile, device.caps, problem)) {
-        return {};
-    }
+    const bool busy = hasCache(device.caps, problem) ||
+                      (plan.splits == biased.splits && staysBusyUnderMasks(tile, device.caps, problem));
+    return divides && busy ? std::optional(plan) : std::nullopt;
+}
+
+BiasMaskTile biasMaskTile(const Caps& caps, const CoopmatTile& tile, const TileProblem& problem, bool outputWords) {
+    CoopmatTile withBias = tile; // shared memory has the addresses of bias rows too
+    withBias.biasBits = problem.biasBits;
+    TileProblem withoutBias = problem;
+    withoutBias.biasBits = 0;
+    const uint32_t sharedQSlices = sharedQSlicesOf(withBias, caps, withoutBias);
     return BiasMaskTile{tile.rows(),        tile.keys(),   tile.workgroupSize(), tile.rowMatrices,
                         tile.keyMatrices(), sharedQSlices, outputWords};
 }
@@ -88,7 +93,12 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& origina
                     "path coopmat: headDim %u and valueDim %u need more than the device's %u bytes of shared memory",
                     p.headDim, p.valueDim, caps.maxSharedMemoryBytes);
     }
-    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.plan.splits;
+    std::optional<CoopmatPlan> masked;
+    if (mapsBias(caps, problem)) {
+        masked = planWithoutBias(device, chosen.plan, tileProblem(decision->path, problem));
+    }
+    const uint32_t chosenSplits = masked ? masked->splits : chosen.plan.splits;
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
     setTile(tile, splits, chosen.plan.tuned, decision);
     setSplits(problem, splits, decision);
     decision->kernel = kernelOf(problem, tile);
@@ -104,8 +114,8 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& origina
     setWholeWords(hasWholeWords(problem, tile), decision);
     const bool outputWords = hasWordOutput(p, decision->splits > 1 ? VKF_TYPE_F32 : p.o.type, tile.layout);
     decision->constants[VKF_ID_OUTPUT_WORDS] = outputWords ? 1 : 0;
-    if (mapsBias(caps, problem)) {
-        decision->biasMaskTile = biasMaskTile(device, chosen.plan, tileProblem(decision->path, problem), outputWords);
+    if (masked) {
+        decision->biasMaskTile = biasMaskTile(caps, masked->tile, tileProblem(decision->path, problem), outputWords);
     }
     if (chosen.dequantizesKeys) {
         decision->dequantizedKeys = dequantizedKeys(original, problem, *decision);
