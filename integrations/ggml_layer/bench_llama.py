@@ -4,7 +4,8 @@
 
     bench_llama.py --run "words that start a program of llama.cpp" --layer FOLDER [-o results.json]
 
-Both sides run in turn, in the same minutes on the same device. Each process warms up, and repeats a test three times.
+Both sides run in turn, in the same minutes on the same device. A number is the median of the repetitions. The first one
+may wait for the driver, which compiles kernels for a new shape.
 The models have random weights: one of the shape of an 8B Llama, and one with heads of 256 columns.
 """
 import argparse
@@ -13,6 +14,7 @@ import json
 import os
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,7 @@ MODELS = {
     "8B": "--embedding 4096 --feed-forward 14336 --heads 32 --kv-heads 8 --head-dim 128 --vocabulary 32000",
     "D=256": "--embedding 4096 --feed-forward 14336 --heads 16 --kv-heads 8 --head-dim 256 --vocabulary 32000",
 }
-REPETITIONS = 3
+REPETITIONS = 5
 
 
 def parse_arguments():
@@ -69,6 +71,10 @@ def test_name(result):
     return f"pp{result['n_prompt']}" if result["n_prompt"] else f"tg{result['n_gen']}"
 
 
+def tokens_a_second(result):
+    return statistics.median(result["samples_ts"])
+
+
 def commit():
     done = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
                           check=False)
@@ -89,12 +95,12 @@ def main():
                     without, _ = run_bench(options, model, cache, depth, False)
                     with_layer, said = run_bench(options, model, cache, depth, True)
                     for before, after in zip(without, with_layer):
-                        ratio = after["avg_ts"] / before["avg_ts"]
+                        ratio = tokens_a_second(after) / tokens_a_second(before)
                         rows.append({"model": name, "layers": options.layers, "cache": cache, "depth": int(depth),
                                      "test": test_name(before), "without": before, "with": after, "ratio": ratio,
                                      "layer": said})
-                        print(f"| {name} | {cache} | {depth} | {test_name(before)} | {before['avg_ts']:.1f} | "
-                              f"{after['avg_ts']:.1f} | {ratio:.2f} |", flush=True)
+                        print(f"| {name} | {cache} | {depth} | {test_name(before)} | {tokens_a_second(before):.1f} | "
+                              f"{tokens_a_second(after):.1f} | {ratio:.2f} |", flush=True)
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             json.dump({"date": datetime.date.today().isoformat(), "commit": commit(),

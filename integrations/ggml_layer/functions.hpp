@@ -12,7 +12,7 @@ namespace vkf::layer {
     X(DestroyInstance)                                                                                                 \
     X(EnumerateDeviceExtensionProperties)                                                                              \
     X(GetPhysicalDeviceMemoryProperties)                                                                               \
-    X(GetPhysicalDeviceProperties)
+    X(GetPhysicalDeviceProperties2)
 
 // Functions whose wrapper in layer.cpp does more than those of the lists below.
 #define VKF_LAYER_WRAPPED(X)                                                                                           \

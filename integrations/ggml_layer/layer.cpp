@@ -133,6 +133,14 @@ VkfFeatures createWithFeatures(const Instance& instance, VkPhysicalDevice physic
     return features;
 }
 
+// Device and driver, for the log.
+std::string nameOf(const Instance& instance, VkPhysicalDevice physicalDevice) {
+    VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 device{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver};
+    instance.functions.GetPhysicalDeviceProperties2(physicalDevice, &device);
+    return std::string(device.properties.deviceName) + ", driver " + driver.driverName + " " + driver.driverInfo;
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL createDevice(VkPhysicalDevice physicalDevice, const VkDeviceCreateInfo* info,
                                             const VkAllocationCallbacks* allocator, VkDevice* device) {
     const Instance& instance = *instanceOf(physicalDevice);
@@ -156,10 +164,8 @@ VKAPI_ATTR VkResult VKAPI_CALL createDevice(VkPhysicalDevice physicalDevice, con
         if (!reason.empty()) {
             reportIdle(reason);
         } else {
-            VkPhysicalDeviceProperties properties{};
-            instance.functions.GetPhysicalDeviceProperties(physicalDevice, &properties);
             tally(); // which writes its numbers at the end even if there are none
-            tell(std::string("works on ") + properties.deviceName);
+            tell("works on " + nameOf(instance, physicalDevice));
         }
     }
     return VK_SUCCESS;
