@@ -10,6 +10,7 @@ The models have random weights: one of the shape of an 8B Llama, and one with he
 """
 import argparse
 import datetime
+import itertools
 import json
 import os
 import re
@@ -36,11 +37,14 @@ def parse_arguments():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--layers", type=int, default=16, help="layers of the models")
     parser.add_argument("--caches", default="f16,q8_0,q4_0")
-    parser.add_argument("--prompts", default="512,4096", help="tokens of prompts")
-    parser.add_argument("--generate", default="64", help="tokens that are generated")
-    parser.add_argument("--depths", default="0,16384,65536", help="tokens that the cache holds before")
+    parser.add_argument("--tests", default=",".join(f"{depth}:pp512+pp4096+tg64" for depth in (0, 16384, 65536)),
+                        help="DEPTH:TEST+TEST,...: tokens that the cache holds before, and the tests: pp and the number "
+                        "of tokens of a prompt, tg and the number of tokens that are generated; default: %(default)s")
     parser.add_argument("-o", "--output", help="file for the results, as JSON")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not re.fullmatch(r"\d+:(pp|tg)\d+(\+(pp|tg)\d+)*(,\d+:(pp|tg)\d+(\+(pp|tg)\d+)*)*", options.tests):
+        parser.error(f"--tests {options.tests}: looks like 0:pp512+tg64,16384:tg64")
+    return options
 
 
 def environment(options, with_layer):
@@ -53,11 +57,13 @@ def environment(options, with_layer):
     return changed
 
 
-def run_bench(options, model, cache, depth, with_layer):
-    """Returns llama-bench's results for all prompts and generations at one depth, and what the layer said."""
+def run_bench(options, model, cache, tests, with_layer):
+    """Returns llama-bench's results for the tests at one depth, and what the layer said."""
+    depth, _, names = tests.partition(":")
+    tokens = {kind: [name[2:] for name in names.split("+") if name.startswith(kind)] for kind in ("pp", "tg")}
     command = shlex.split(options.run) + [
-        "llama-bench", "-m", model, "-p", options.prompts, "-n", options.generate, "-d", depth, "-ctk", cache,
-        "-ctv", cache, "-fa", "1", "-ngl", "99", "-r", str(REPETITIONS), "-o", "jsonl"]
+        "llama-bench", "-m", model, "-p", ",".join(tokens["pp"]) or "0", "-n", ",".join(tokens["tg"]) or "0", "-d",
+        depth, "-ctk", cache, "-ctv", cache, "-fa", "1", "-ngl", "99", "-r", str(REPETITIONS), "-o", "jsonl"]
     done = subprocess.run(command, env=environment(options, with_layer), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)} failed:\n{done.stderr[-2000:]}")
@@ -81,6 +87,13 @@ def commit():
     return done.stdout.strip() or "unknown"
 
 
+def write(options, rows):
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            json.dump({"date": datetime.date.today().isoformat(), "commit": commit(),
+                       "command": shlex.join(sys.argv), "rows": rows}, file, indent=1)
+
+
 def main():
     options = parse_arguments()
     rows = []
@@ -90,21 +103,17 @@ def main():
             model = os.path.join(folder, "model.gguf")
             subprocess.run([sys.executable, os.path.join(HERE, "random_model.py"), model, "--layers",
                             str(options.layers)] + MODELS[name].split(), check=True)
-            for cache in options.caches.split(","):
-                for depth in options.depths.split(","):
-                    without, _ = run_bench(options, model, cache, depth, False)
-                    with_layer, said = run_bench(options, model, cache, depth, True)
-                    for before, after in zip(without, with_layer):
-                        ratio = tokens_a_second(after) / tokens_a_second(before)
-                        rows.append({"model": name, "layers": options.layers, "cache": cache, "depth": int(depth),
-                                     "test": test_name(before), "without": before, "with": after, "ratio": ratio,
-                                     "layer": said})
-                        print(f"| {name} | {cache} | {depth} | {test_name(before)} | {tokens_a_second(before):.1f} | "
-                              f"{tokens_a_second(after):.1f} | {ratio:.2f} |", flush=True)
-    if options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            json.dump({"date": datetime.date.today().isoformat(), "commit": commit(),
-                       "command": shlex.join(sys.argv), "rows": rows}, file, indent=1)
+            for cache, tests in itertools.product(options.caches.split(","), options.tests.split(",")):
+                without, _ = run_bench(options, model, cache, tests, False)
+                with_layer, said = run_bench(options, model, cache, tests, True)
+                for before, after in zip(without, with_layer):
+                    ratio = tokens_a_second(after) / tokens_a_second(before)
+                    rows.append({"model": name, "layers": options.layers, "cache": cache, "depth": before["n_depth"],
+                                 "test": test_name(before), "without": before, "with": after, "ratio": ratio,
+                                 "layer": said})
+                    print(f"| {name} | {cache} | {before['n_depth']} | {test_name(before)} | "
+                          f"{tokens_a_second(before):.1f} | {tokens_a_second(after):.1f} | {ratio:.2f} |", flush=True)
+                write(options, rows) # what is measured stays
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ namespace {
 FakeRecord record;
 
 // Handles that nothing looks behind.
-template <typename Handle> Handle fakeHandle() { return reinterpret_cast<Handle>(uintptr_t{0x1000}); }
+template <typename Handle> Handle fakeHandle() {
+    return reinterpret_cast<Handle>(uintptr_t{0x1000}); // NOLINT(performance-no-int-to-ptr): not an address
+}
 
 VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer, VkPipelineBindPoint, VkPipeline) {}
 VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, uint32_t, uint32_t,

@@ -182,8 +182,10 @@ TEST_CASE("no layout passes its test on a device that loads matrices wrong", "[h
 
 TEST_CASE("the test of loads has the strides of the attention kernels", "[planning]") {
     for (const uint32_t side : {8U, 16U}) {
-        CHECK(VKF_ELEMENT_TILE_ROW(side, 8) == VKF_MATRIX_ROW_WORDS(2, side));
-        CHECK(VKF_ELEMENT_TILE_ROW(side, 4) == VKF_VIA_SHARED_ROW_WORDS(2 * side));
+        const uint32_t inEights = VKF_ELEMENT_TILE_ROW(side, 8);
+        const uint32_t inFours = VKF_ELEMENT_TILE_ROW(side, 4);
+        CHECK(inEights == VKF_MATRIX_ROW_WORDS(2, side));
+        CHECK(inFours == VKF_VIA_SHARED_ROW_WORDS(2 * side));
     }
 }
 

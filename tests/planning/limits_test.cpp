@@ -20,7 +20,6 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using vkf::Kernel;
-using vkf::test::capsOf;
 using vkf::test::matrixCaps;
 using vkf::test::planOf;
 using vkf::test::problemOf;

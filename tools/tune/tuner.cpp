@@ -244,6 +244,7 @@ private:
 
 std::vector<Tiles> tilesOf(const std::vector<std::string>& texts) {
     std::vector<Tiles> tiles;
+    tiles.reserve(texts.size());
     for (const std::string& text : texts)
         tiles.push_back({{"", text}});
     return tiles;

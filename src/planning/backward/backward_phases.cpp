@@ -13,14 +13,14 @@ void addConcurrent(std::vector<Phase>&& concurrent, bool barrierBefore, std::vec
     for (Phase& phase : concurrent) {
         phase.barrierBefore = barrierBefore;
         barrierBefore = false;
-        all->push_back(std::move(phase));
+        all->push_back(phase);
     }
 }
 
-void addWithoutBarrier(std::optional<Phase>&& phase, std::vector<Phase>* all) {
+void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* all) {
     if (phase) {
-        phase->barrierBefore = false;
-        all->push_back(std::move(*phase));
+        all->push_back(*phase);
+        all->back().barrierBefore = false;
     }
 }
 
@@ -32,9 +32,9 @@ std::vector<Phase> inOrder(BackwardPhases&& phases) {
         all.push_back(*phases.table);
     }
     // These do not read the table.
-    addWithoutBarrier(std::move(phases.keySequences), &all);
-    addWithoutBarrier(std::move(phases.rowSequences), &all);
-    addWithoutBarrier(std::move(phases.rowState), &all);
+    addWithoutBarrier(phases.keySequences, &all);
+    addWithoutBarrier(phases.rowSequences, &all);
+    addWithoutBarrier(phases.rowState, &all);
     const bool hasBands = !phases.bands.empty();
     all.insert(all.end(), phases.bands.begin(), phases.bands.end());
     const bool hasPairs = !phases.pairs.empty();

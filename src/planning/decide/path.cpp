@@ -43,7 +43,7 @@ std::string latentHeads(const VkfProblem& p) {
 
 std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const std::string rows =
+    std::string rows =
         inWords("decode is the fastest for up to %u query rows (here %u)", chip.maxDecodeRows, typicalRows(p));
     if (usesBf16x3(p) || problem.empty) {
         return rows;
