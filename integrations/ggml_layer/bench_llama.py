@@ -40,6 +40,7 @@ def parse_arguments():
     parser.add_argument("--tests", default=",".join(f"{depth}:pp512+pp4096+tg64" for depth in (0, 16384, 65536)),
                         help="DEPTH:TEST+TEST,...: tokens that the cache holds before, and the tests: pp and the number "
                         "of tokens of a prompt, tg and the number of tokens that are generated; default: %(default)s")
+    parser.add_argument("--commit", help="commit hash to record with the results; default: of the current tree")
     parser.add_argument("-o", "--output", help="file for the results, as JSON")
     options = parser.parse_args()
     if not re.fullmatch(r"\d+:(pp|tg)\d+(\+(pp|tg)\d+)*(,\d+:(pp|tg)\d+(\+(pp|tg)\d+)*)*", options.tests):
@@ -90,7 +91,7 @@ def commit():
 def write(options, rows):
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
-            json.dump({"date": datetime.date.today().isoformat(), "commit": commit(),
+            json.dump({"date": datetime.date.today().isoformat(), "commit": options.commit or commit(),
                        "command": shlex.join(sys.argv), "rows": rows}, file, indent=1)
 
 
