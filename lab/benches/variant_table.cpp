@@ -232,6 +232,7 @@ constexpr std::array table = {
     Variant{"decode", Workload::decode, asIs, nullptr, information},
     Variant{"decode-alibi", Workload::decode, setAlibi, "decode", time(1.05)},
     Variant{"decode-sinks", Workload::decode, setSinks, "decode", time(1.05)},
+    Variant{"decode-bias", Workload::decode, setBias, "decode", time(1.1)},
     Variant{"decode-window", Workload::decode, setLongWindow, "decode", time(1.05)},
 };
 

@@ -74,6 +74,7 @@
 #include "decode_matrix/transpose.glsl"
 #include "decode_matrix/join.glsl"
 #include "decode_matrix/load.glsl"
+#include "decode_matrix/bias.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
@@ -146,6 +147,7 @@ void attendFull(const uint first, const uint end) {
     beginFetching(subgroupKey(first));
     fetchKeys(subgroupKey(first), false);
     fetchValues(subgroupKey(first), false);
+    fetchBias(subgroupKey(first));
     fetchPages(subgroupKey(first + 1), true);
     loadQueries();                                          // 4, while the first keys are in flight
     KEEP_LOOP for (uint tile = first; tile < end; tile++) { // 6
@@ -157,6 +159,9 @@ void attendFull(const uint first, const uint end) {
         }
         if (SCALED_EARLY) {
             finishScores(subgroupKey(tile)); // 8
+        }
+        IF_KEEPING_LOADS_HERE (HAS_BIAS && tile + 1 < end) {
+            fetchBias(subgroupKey(tile + 1));
         }
         updateSoftmax(subgroupKey(tile)); // 9, and o_i of 10 times exp(m_old - m_i)
         accumulateOutput(false);          // 10
@@ -174,6 +179,7 @@ void attendPartial(const uint key_begin) {
     fetchPages(key_begin, true);
     fetchKeys(key_begin, true); // 7
     fetchValues(key_begin, true);
+    fetchBias(key_begin);
     computeProducts(); // 8
     if (SCALED_EARLY) {
         finishScores(key_begin);
@@ -217,6 +223,7 @@ void main() {
     barrier();
     hidden_zero = shared_zero;
     clearState(); // 5
+    beginBias();
     uint tiles = 0;
     uvec2 full = uvec2(0);
     const bool has_keys = UNIFORM_BY_VOTE(keys.x < keys.y); // a split without keys reads nothing

@@ -23,7 +23,11 @@ void finishScores(const uint key_begin) {
         if (lane_row < LANE_ROWS) {
             float s = s_matrix[i / ELEMENTS][e] * abs(params.score_scale);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s_matrix[i / ELEMENTS][e] = withTerms(terms[lane_row], fragmentKey(e / ROW_ELEMENTS), s);
+            s = withSlope(terms[lane_row], fragmentKey(e / ROW_ELEMENTS), s);
+            if (HAS_BIAS) {
+                s = withFetchedBias(s, fetchedBias(lane_row, e / ROW_ELEMENTS, key_begin), terms[lane_row].bias_factor);
+            }
+            s_matrix[i / ELEMENTS][e] = s;
         }
     }
 }

@@ -123,6 +123,9 @@ struct Chip {
         // than to read them, so that a third workgroup is always better there.
         uint32_t busyWorkgroups = 2;
         uint32_t keysOfBusySplits = 1024;
+        // A second tile takes less time than a merge, if tiles are small.
+        uint32_t unsplitTiles = 2;
+        uint32_t unsplitKeys = 256;
     };
 
     // Path decode on cooperative matrices.

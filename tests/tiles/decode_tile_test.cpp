@@ -59,8 +59,13 @@ TEST_CASE("decoding splits the keys into whole waves of workgroups, or into a po
         {8, 65536, 264, 33}, // 264 workgroups: all run at once
         {8, 1024, 264, 16},  // 16 tiles of 64 keys
         {8, 1025, 264, 32},  // a cache that grows meets few numbers of splits
-        {8, 1300, 264, 32},        {8, 2113, 264, 33},  {8, 1, 264, 1}, {8, 0, 264, 1},
-        {0, 1024, 264, 1},         {64, 16384, 264, 4}, // 256 of 264
+        {8, 1300, 264, 32},  // the last of these have no keys
+        {8, 2113, 264, 33},
+        {8, 129, 264, 4},
+        {8, 128, 264, 1}, // a second tile takes less time than a merge
+        {8, 0, 264, 1},
+        {0, 1024, 264, 1},
+        {64, 16384, 264, 4},   // 256 of 264
         {200, 16384, 264, 5},  // 200, 400, 600, 800 leave too much of their last wave idle; 1000 is 95 %
         {512, 16384, 264, 1},  // 1024 of 1056 would do as well; 512 is 97 % of two waves
         {5000, 16384, 264, 1}, // with this many waves, the last one does not matter

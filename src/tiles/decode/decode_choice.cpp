@@ -10,8 +10,8 @@ uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKey
     const uint64_t tiles = (uint64_t{keys} + tileKeys - 1) / tileKeys;
     // The kernels are compiled for a number of splits. A cache that grows shall meet few numbers, so that some splits
     // of a short cache have no keys.
-    const uint64_t most = std::min<uint64_t>(std::bit_ceil(std::max<uint64_t>(tiles, 1)), VKF_MAX_SPLITS);
-    if (workgroups == 0) {
+    const uint64_t most = std::min<uint64_t>(std::bit_ceil(tiles), VKF_MAX_SPLITS);
+    if (workgroups == 0 || (tiles <= chip.unsplitTiles && keys <= chip.unsplitKeys)) {
         return 1;
     }
     uint64_t splits = std::max<uint64_t>(slots / workgroups, 1);

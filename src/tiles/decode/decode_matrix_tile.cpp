@@ -56,24 +56,36 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
     tile.valueType = problem.valueType;
     tile.blockUnit = problem.blockUnit;
     tile.keyOffsets32 = problem.keyOffsets32;
+    tile.hasTerms = problem.hasTerms;
     return tile;
 }
 
 // Decoded elements of blocks, before they enter a matrix. The machine code of q8_0 and q4_0 with two columns of each
 // key keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
+// Terms of the scores take that to more than the 128 of four workgroups a multiprocessor.
 uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     constexpr uint32_t usual = 24;
+    constexpr uint32_t leanWithTerms = 28;
     const auto isLean = [](VkfType type) {
         return !isBlockType(type) || type == VKF_TYPE_Q8_0 || type == VKF_TYPE_Q4_0;
     };
     const bool hasBlocks = isBlockType(tile.keyType) || isBlockType(tile.valueType);
-    return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
+    if (!hasBlocks) {
+        return 0;
+    }
+    const bool lean = tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType);
+    return !lean ? usual : tile.hasTerms ? leanWithTerms : 0;
 }
 
 // Whether a workgroup of as many subgroups as for many keys is faster, if it fits the device.
 bool hasManyKeys(const Chip::DecodeMatrix& chip, const DecodeProblem& problem, const DecodeMatrixTile& tile) {
     return problem.keys * problem.kvHeads >= chip.manyKeys * multiprocessors && problem.rows > chip.maxPlainRows &&
            !problem.hasBlocks() && tile.keyColumns == 2;
+}
+
+// Whether a workgroup of as many subgroups as for many keys takes all keys in so few tiles that they are not split.
+bool hasFewKeys(const Chip::Decode& chip, const DecodeProblem& problem, const DecodeMatrixTile& tile) {
+    return problem.keys <= std::min(chip.unsplitTiles * tile.keys(), chip.unsplitKeys);
 }
 
 // Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
@@ -152,7 +164,7 @@ void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, cons
                               DecodeSearch& search) {
     const Chip::DecodeMatrix& chip = chipOf(caps).decodeMatrix;
     const DecodeMatrixTile large = tileOf(chip, layout, problem, chip.subgroupsOfManyKeys);
-    if (hasManyKeys(chip, problem, large)) {
+    if (hasManyKeys(chip, problem, large) || hasFewKeys(chipOf(caps).decode, problem, large)) {
         considerTile(caps, problem, large, search);
     }
     considerTile(caps, problem, tileOf(chip, layout, problem, chip.usualSubgroups), search);
