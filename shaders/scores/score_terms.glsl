@@ -83,8 +83,8 @@ struct RowTerms {
     uint last_key; // of the sequence
 };
 
-// A row past the last one has the bias of the last row. Kernels of path decode take a bias without a table too: with
-// few keys, to write a table takes a third of the call's time.
+// A row past the last one has the bias of the last row. Kernels of path decode take a bias without a table too, because
+// short calls notice the three dispatches and the barrier that a table takes.
 RowTerms rowTerms(const Item item, const uint head, const float slope, const uint row, const uint first_key) {
     RowTerms terms;
     terms.slope = slope;

@@ -123,7 +123,8 @@ struct Chip {
         // than to read them, so that a third workgroup is always better there.
         uint32_t busyWorkgroups = 2;
         uint32_t keysOfBusySplits = 1024;
-        // A second tile takes less time than a merge, if tiles are small.
+        // A second tile takes less time than a merge, if tiles are small: 128 keys take 5.1 us instead of 6.6, and 256
+        // take 6.3 instead of 6.8.
         uint32_t unsplitTiles = 2;
         uint32_t unsplitKeys = 256;
     };

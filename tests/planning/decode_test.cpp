@@ -65,21 +65,6 @@ TEST_CASE("few keys are not split, and eight subgroups share them", "[planning]"
     }
 }
 
-TEST_CASE("terms of the scores leave registers for three workgroups of block types", "[planning]") {
-    VkfProblem problem = problemOf({1, 32, 8, 1, 65536, 128, 0, VKF_TYPE_F16});
-    for (const VkfType type : {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0}) {
-        problem.k.type = problem.v.type = type;
-        CHECK(planOf(matrixCaps(), problem).splits == 66);
-        VkfProblem biased = problem;
-        biased.bias = {VKF_TYPE_F16, 0, 0, 0, 65536};
-        vkf::enable(biased, VKF_USE_BIAS);
-        CHECK(planOf(matrixCaps(), biased).splits == 49);
-        VkfProblem capped = problem;
-        capped.softcap = 30;
-        CHECK(planOf(matrixCaps(), capped).splits == 49);
-    }
-}
-
 TEST_CASE("a bias that all heads share needs no table on path decode", "[planning]") {
     VkfProblem problem = problemOf({2, 8, 2, 3, 1000, 128, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_DECODE;

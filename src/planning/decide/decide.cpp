@@ -47,7 +47,7 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
     return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
-// Path decode reads a bias that all heads share without a table: to write one takes as long as a short call.
+// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one.
 uint32_t extraSlotOf(const CheckedProblem& problem, const Decision& decision) {
     if (decision.bf16x3) {
         return VKF_EXTRA_SLOT_HAS_TABLE;

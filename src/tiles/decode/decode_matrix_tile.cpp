@@ -56,25 +56,18 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
     tile.valueType = problem.valueType;
     tile.blockUnit = problem.blockUnit;
     tile.keyOffsets32 = problem.keyOffsets32;
-    tile.hasTerms = problem.hasTerms;
     return tile;
 }
 
 // Decoded elements of blocks, before they enter a matrix. The machine code of q8_0 and q4_0 with two columns of each
 // key keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
-// Terms of the scores take that to more than the 128 of four workgroups a multiprocessor.
 uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     constexpr uint32_t usual = 24;
-    constexpr uint32_t leanWithTerms = 28;
     const auto isLean = [](VkfType type) {
         return !isBlockType(type) || type == VKF_TYPE_Q8_0 || type == VKF_TYPE_Q4_0;
     };
     const bool hasBlocks = isBlockType(tile.keyType) || isBlockType(tile.valueType);
-    if (!hasBlocks) {
-        return 0;
-    }
-    const bool lean = tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType);
-    return !lean ? usual : tile.hasTerms ? leanWithTerms : 0;
+    return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
 }
 
 // Whether a workgroup of as many subgroups as for many keys is faster, if it fits the device.

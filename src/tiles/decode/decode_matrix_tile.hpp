@@ -28,7 +28,6 @@ struct DecodeMatrixTile {
     uint32_t blockUnit = 1;
     bool keyOffsets32 = false;
     uint32_t keyColumns = 1; // columns of v that a matrix has of each key
-    bool hasTerms = false;   // as in DecodeProblem
 
     uint32_t workgroupSize() const { return rowSubgroups * keySubgroups * layout.lanes; }
     uint32_t rows() const { return rowSubgroups * rowMatrices * matrixPackedRows(); }
