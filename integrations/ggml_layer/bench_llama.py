@@ -28,6 +28,9 @@ MODELS = {
     "D=256": "--embedding 4096 --feed-forward 14336 --heads 16 --kv-heads 8 --head-dim 256 --vocabulary 32000",
 }
 REPETITIONS = 5
+# What a row keeps of llama-bench's results: no paths of the machine.
+KEPT = ("samples_ts", "n_prompt", "n_gen", "n_depth", "n_batch", "n_ubatch", "type_k", "type_v", "gpu_info",
+        "build_number", "test_time")
 
 
 def parse_arguments():
@@ -71,7 +74,8 @@ def run_bench(options, model, cache, tests, with_layer):
     said = [line for line in done.stderr.splitlines() if line.startswith("vkflash ggml layer")]
     if with_layer and not any(re.search(r"\b[1-9]\d* attention calls replaced, 0 passed", line) for line in said):
         sys.exit("the layer was not loaded, or did not replace all calls:\n" + "\n".join(said))
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], said
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [{key: result[key] for key in KEPT} for result in results], said
 
 
 def test_name(result):
@@ -92,7 +96,8 @@ def write(options, rows):
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             json.dump({"date": datetime.date.today().isoformat(), "commit": options.commit or commit(),
-                       "command": shlex.join(sys.argv), "rows": rows}, file, indent=1)
+                       "command": f"bench_llama.py --models {options.models} --layers {options.layers} "
+                       f"--caches {options.caches} --tests {options.tests}", "rows": rows}, file, indent=1)
 
 
 def main():
