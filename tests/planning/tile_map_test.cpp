@@ -105,7 +105,7 @@ TEST_CASE("over a cache, rows whose bias is a mask have the tile and splits of a
     problem.queryHeads = 32;
     problem.kvHeads = 8;
     VkfProblem plain = problem;
-    plain.use &= ~VKF_USE_BIAS;
+    plain.use ^= VKF_USE_BIAS;
     plain.bias = {};
     const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
     const vkf::AttentionPlan unbiased = planOf(matrixCaps(), plain);
