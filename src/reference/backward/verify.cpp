@@ -162,8 +162,8 @@ bool mayOverflow(const BackwardCall& call) {
     const double dout = largestFinite(call.layout(VKF_BACKWARD_DOUT), call.inputs.dout);
     const double dim = forward.layout(VKF_TENSOR_V).dim;
     const double ds = 2.0 * dout * limits.largestV() * dim; // o is at most as large as v
-    const double pairs =
-        std::max<double>(p.keys, static_cast<double>(uint64_t{p.queryRows} * (p.queryHeads / p.kvHeads)));
+    const uint64_t packedRows = uint64_t{p.queryRows} * (p.queryHeads / p.kvHeads);
+    const double pairs = std::max<double>(p.keys, static_cast<double>(packedRows));
     const double operand = std::max(q, limits.largestK()) * std::max(1.0, std::abs(static_cast<double>(p.scale)));
     return limits.mayOverflow(q) || ds * std::max(1.0, operand) * pairs > largestSum ||
            (forward.options.productType == VKF_TYPE_F16 && dout > formatOf(VKF_TYPE_F16).largest);
