@@ -46,10 +46,7 @@ layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
-#ifdef VKF_CACHES // k and v may be paged or of block types
-#define VKF_PAGES
-#endif
-#ifdef VKF_PAGES
+#ifdef VKF_PAGES // k and v may be paged
 const bool PAGED = PAGE_ROWS != 0;
 #else
 const bool PAGED = false;
