@@ -256,7 +256,7 @@ Constants tileConstants(const BackwardSumTile& tile) {
     return c;
 }
 
-Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift) {
+Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift, uint32_t extraSlot) {
     const VkfProblem& p = problem.fields;
     Constants c = ofTile;
     c[VKF_ID_HEAD_DIM] = p.headDim;
@@ -297,21 +297,16 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;
     setDropout(p, c);
-    setExtraSlot(problem, extraSlot(p), c);
-    return c;
-}
-
-void setExtraSlot(const CheckedProblem& problem, uint32_t slot, Constants& c) {
-    c[VKF_ID_EXTRA_SLOT] = slot;
-    if (slot != VKF_EXTRA_SLOT_HAS_WINDOW) {
+    c[VKF_ID_EXTRA_SLOT] = extraSlot;
+    if (extraSlot != VKF_EXTRA_SLOT_HAS_WINDOW) {
         setReach(problem, c);
     }
+    return c;
 }
 
 Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift) {
     const VkfBackwardProblem& g = backward.fields;
-    Constants c = constantsOf(backward.forward, ofTile, shift);
-    setExtraSlot(backward.forward, VKF_EXTRA_SLOT_HAS_TABLE, c);
+    Constants c = constantsOf(backward.forward, ofTile, shift, VKF_EXTRA_SLOT_HAS_TABLE);
     c[VKF_ID_LSE] = 0;
     c[VKF_ID_SINKS] = 0;
     c[VKF_ID_DLSE] = has(g, VKF_USE_DLSE) ? 1 : 0;

@@ -56,10 +56,9 @@ Constants tileConstants(const BackwardTile& tile);
 Constants tileConstants(const BackwardMatrixTile& tile);
 Constants tileConstants(const BackwardSumTile& tile);
 
-// Returns the specialization constants of a problem and a tile. `shift` is that of baseParams.
-Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift);
-// Sets what the extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.
-void setExtraSlot(const CheckedProblem& problem, uint32_t slot, Constants& c);
+// Returns the specialization constants of a problem and a tile. `shift` is that of baseParams, `extraSlot` what the
+// extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.
+Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift, uint32_t extraSlot);
 // Returns those of a kernel of the backward pass, which always has a table.
 Constants backwardConstants(const CheckedBackward& backward, const Constants& ofTile, uint32_t shift);
 

@@ -101,8 +101,8 @@ bool hasOnlySharedBias(const VkfProblem& problem) {
         const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
         return row.array != VKF_ARRAY_BIAS && inSlot && row.has(problem);
     });
-    const bool ofHeads = problem.queryHeads > 1 && bias.heads != 1 && bias.headStride != 0;
-    const bool ofSequences = problem.batch > 1 && bias.sequences != 1 && bias.batchStride != 0;
+    const bool ofHeads = repeatedCount(bias.heads, problem.queryHeads) > 1 && bias.headStride != 0;
+    const bool ofSequences = repeatedCount(bias.sequences, problem.batch) > 1 && bias.batchStride != 0;
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
     return has(problem, VKF_USE_BIAS) && !others && !ofHeads && !ofSequences && inTurn;
 }

@@ -41,11 +41,10 @@ Constants AttentionPhaseBuilder::constantsOf(const Phase& phase, const Constants
     if (family != ConstantFamily::tile && family != ConstantFamily::problem) {
         return {};
     }
-    Constants constants = vkf::constantsOf(problem(), ofTile, strideShift);
+    Constants constants = vkf::constantsOf(problem(), ofTile, strideShift, decision_.extraSlot);
     if (phase.operands[VKF_K] == Operand::dequantizedK) {
         setDequantizedConstants(decision_.productType, &constants);
     }
-    setExtraSlot(problem(), decision_.extraSlot, constants);
     return constants;
 }
 

@@ -31,7 +31,7 @@ Phase mapPhase(const AttentionPhaseBuilder& builder, Kernel kernel, const Phase&
     Phase phase;
     phase.variant.kernel = kernel;
     Constants& constants = phase.variant.constants;
-    constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT]);
+    constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT], builder.decision().extraSlot);
     const bool few = kernel == Kernel::mapTiles && items < multiprocessors;
     const uint32_t ofBias = few ? fewBiasWorkgroupsSize : biasWorkgroupSize;
     constants[VKF_ID_WORKGROUP_SIZE] =

@@ -5,13 +5,17 @@
 #include <bit>
 
 namespace vkf {
+bool staysUnsplit(const Chip::Decode& chip, uint64_t keys, uint32_t tileKeys) {
+    return keys <= std::min(chip.unsplitTiles * tileKeys, chip.unsplitKeys);
+}
+
 uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots,
                             const Chip::Decode& chip) {
     const uint64_t tiles = (uint64_t{keys} + tileKeys - 1) / tileKeys;
     // The kernels are compiled for a number of splits. A cache that grows shall meet few numbers, so that some splits
     // of a short cache have no keys.
     const uint64_t most = std::min<uint64_t>(std::bit_ceil(tiles), VKF_MAX_SPLITS);
-    if (workgroups == 0 || (tiles <= chip.unsplitTiles && keys <= chip.unsplitKeys)) {
+    if (workgroups == 0 || staysUnsplit(chip, keys, tileKeys)) {
         return 1;
     }
     uint64_t splits = std::max<uint64_t>(slots / workgroups, 1);

@@ -26,6 +26,9 @@ using DecodeSearch = TileSearch<DecodeChoice>;
 DecodeChoice chooseDecodeTile(const Caps& caps, const MatrixLayout* layout, const DecodeProblem& problem,
                               ConsideredTiles* considered = nullptr);
 
+// Whether tiles of `tileKeys` keys take all keys so soon that splits and their merge would take longer.
+bool staysUnsplit(const Chip::Decode& chip, uint64_t keys, uint32_t tileKeys);
+
 // Returns into how many splits the keys of `workgroups` are divided. Each split has at least one tile of keys. `slots`
 // is the number of workgroups that the device runs at a time.
 uint32_t chooseDecodeSplits(uint64_t workgroups, uint32_t keys, uint32_t tileKeys, uint64_t slots,

@@ -76,11 +76,6 @@ bool hasManyKeys(const Chip::DecodeMatrix& chip, const DecodeProblem& problem, c
            !problem.hasBlocks() && tile.keyColumns == 2;
 }
 
-// Whether a workgroup of as many subgroups as for many keys takes all keys in so few tiles that they are not split.
-bool hasFewKeys(const Chip::Decode& chip, const DecodeProblem& problem, const DecodeMatrixTile& tile) {
-    return problem.keys <= std::min(chip.unsplitTiles * tile.keys(), chip.unsplitKeys);
-}
-
 // Drivers that compile for a CPU keep matrices in memory anyway, and registers do not count there. Two columns of each
 // key take fewer registers, but do not make a tile fit that would spill with one.
 void considerTile(const Caps& caps, const DecodeProblem& problem, const DecodeMatrixTile& tile, DecodeSearch& search) {
@@ -157,7 +152,7 @@ void considerDecodeMatrixTile(const Caps& caps, const MatrixLayout& layout, cons
                               DecodeSearch& search) {
     const Chip::DecodeMatrix& chip = chipOf(caps).decodeMatrix;
     const DecodeMatrixTile large = tileOf(chip, layout, problem, chip.subgroupsOfManyKeys);
-    if (hasManyKeys(chip, problem, large) || hasFewKeys(chipOf(caps).decode, problem, large)) {
+    if (hasManyKeys(chip, problem, large) || staysUnsplit(chipOf(caps).decode, problem.keys, large.keys())) {
         considerTile(caps, problem, large, search);
     }
     considerTile(caps, problem, tileOf(chip, layout, problem, chip.usualSubgroups), search);
