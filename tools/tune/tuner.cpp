@@ -155,6 +155,7 @@ void TunedPass::checkResult(const VkfProblem& problem, TunedCall& call) {
 
 void TunedPass::takeIfFaster(const VkfProblem& problem, const ProblemClass& like, TunedCall& builtIn, TunedCall& best,
                              TuneResult& result) {
+    prepare(problem, {&best, &builtIn}); // the best may need scratch memory that the built-in does without
     result.taken = contest_.isTaken(best, builtIn);
     result.bestTile = tileText(best);
     result.bestSeconds = contest_.medianOf(best);
