@@ -2,7 +2,15 @@
  *
  * What a launch of a wgmma kernel has besides the push constants of an attention kernel (AttentionParams), and the
  * tiles of these kernels. A launch passes both structs by value. In shaders the numbers of WgmmaConstants are
- * specialization constants; each member says whose value it has (constant_ids.h). */
+ * specialization constants; each member says whose value it has (constant_ids.h).
+ *
+ * An entry point is a PTX text of its own, so that the driver compiles only what a plan needs. Its name is
+ *
+ *     attention_wgmma_TYPE_DIM        scores without terms
+ *     attention_wgmma_TYPE_DIM_terms  scores with softcap, ALiBi or both
+ *
+ * TYPE is f16 or bf16, the type of q, k and v. DIM is a member `dim` of WGMMA_TILES. A launch has a workgroup for each
+ * work item of its step, in x. */
 #ifndef VKF_WGMMA_PARAMS_H
 #define VKF_WGMMA_PARAMS_H
 
@@ -36,6 +44,21 @@ struct WgmmaConstants {
 };
 
 #ifdef __cplusplus
+/* The tile of the kernels for one padded dimension. */
+struct WgmmaTile {
+    Uint dim;          /* largest head and value dimension; smaller ones are padded with zeros on chip */
+    Uint rows;         /* packed rows of a workgroup: 64 for each warpgroup that multiplies */
+    Uint keys;         /* keys of a tile */
+    Uint threads;      /* threads of a workgroup: a warpgroup that copies, then those that multiply */
+    Uint shared_bytes; /* dynamic shared memory of a workgroup */
+};
+
+/* The larger one of head and value dimension chooses the tile. */
+inline constexpr WgmmaTile WGMMA_TILES[] = {
+    {64, 192, 128, 512, 49152},
+    {128, 192, 64, 512, 49152},
+    {256, 128, 32, 384, 49152},
+};
 } // namespace vkf::shared
 #endif
 
