@@ -93,6 +93,9 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
         result != VKF_SUCCESS) {
         return result;
     }
+    if ((caps.features & VKF_FEATURE_BINARY_IMPORT) != 0) {
+        loadLaunchFunctions(instanceFunctions, info.device, &functions);
+    }
     auto created = std::make_unique<VkfContext_T>(info, caps, std::move(tuning), functions);
     if (const VkfResult result = created->pipelines.initialize(message); result != VKF_SUCCESS) {
         return result;

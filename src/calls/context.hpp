@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "calls/object_context.hpp"
@@ -11,12 +12,12 @@
 
 struct VkfContext_T {
     VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, vkf::TuningData data,
-                 const vkf::DeviceFunctions& loaded)
+                 const vkf::DeviceFunctions& loaded, std::span<const vkf::PtxText> texts = vkf::allPtxTexts())
         : device(info.device), debug(info.debug), objects(vkf::countsObjects(info.debug)), caps(enabled),
           tuning(std::move(data)), functions(loaded),
-          pipelines(functions, info.device, info.pipelineCache, info.allocator) {}
+          pipelines(functions, info.device, info.pipelineCache, info.allocator, texts) {}
 
-    vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries}; }
+    vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries, pipelines.whyNoLaunches()}; }
 
     VkDevice device;
     VkfDebug debug;

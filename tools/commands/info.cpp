@@ -49,7 +49,7 @@ std::vector<Availability> pathsOf(const host::Device& device) {
 
     std::vector<Availability> paths;
     for (const VkfPath path :
-         {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
+         {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_WGMMA, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
         problem.path = path;
         VkfMessage message{};
         const VkfResult result = vkfCheckSupport(device.context(), &problem, &message);

@@ -13,8 +13,8 @@
 namespace vkf {
 namespace {
 
-constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_COOPMAT, VKF_PATH_SCALAR, VKF_PATH_STANDARD,
-                              VKF_PATH_KEY_OUTER};
+constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_WGMMA,    VKF_PATH_COOPMAT,
+                              VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER};
 
 uint64_t packedRows(const VkfProblem& p) {
     return p.kvHeads != 0 ? p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} : 0;
@@ -82,6 +82,39 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
         inWords("decode is the fastest for up to %u query rows only (here %u)", chip.maxDecodeRows, typicalRows(p))};
 }
 
+// ---- Path wgmma ------------------------------------------------------------------------------------------------
+
+// Whether path wgmma is faster than path coopmat.
+bool paysForLaunch(const Chip::Wgmma& chip, const CheckedProblem& problem) {
+    return packedRows(problem.fields) > chip.fewPackedRows && callOperations(problem) >= chip.minOperations;
+}
+
+std::string launchCosts(const Chip::Wgmma& chip, const CheckedProblem& problem) {
+    return inWords("a launch of wgmma pays for over %llu packed rows (here %llu) and at least %.3g operations (here "
+                   "%.3g)",
+                   static_cast<unsigned long long>(chip.fewPackedRows),
+                   static_cast<unsigned long long>(packedRows(problem.fields)), chip.minOperations,
+                   callOperations(problem));
+}
+
+// What AUTO says about path wgmma: takes it, with its tile, or says why not.
+struct WgmmaDecision {
+    PathDecision decision;
+    std::optional<WgmmaChoice> choice; // empty = not taken
+};
+
+WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& problem) {
+    WgmmaChoice choice = chooseWgmma(device, problem);
+    if (choice.whyNot != nullptr) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("path wgmma: %s", choice.whyNot)}, {}};
+    }
+    const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
+    if (!paysForLaunch(chip, problem)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, launchCosts(chip, problem)}, {}};
+    }
+    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, launchCosts(chip, problem)}, std::move(choice)};
+}
+
 // ---- Path coopmat ----------------------------------------------------------------------------------------------
 
 constexpr const char* matrixUnits = "matrix units multiply faster than plain arithmetic";
@@ -142,35 +175,49 @@ PathDecision forComparison(VkfPath path) {
     return {path, VKF_RULE_COMPARISON, "AUTO never takes it: it is for comparisons and for study"};
 }
 
-PathDecisions decisionsOn(PathDecision decode, PathDecision coopmat, PathDecision scalar) {
-    return {std::move(decode), std::move(coopmat), std::move(scalar), forComparison(VKF_PATH_STANDARD),
+PathDecisions decisionsOn(PathDecision decode, PathDecision wgmma, PathDecision coopmat, PathDecision scalar) {
+    return {std::move(decode),
+            std::move(wgmma),
+            std::move(coopmat),
+            std::move(scalar),
+            forComparison(VKF_PATH_STANDARD),
             forComparison(VKF_PATH_KEY_OUTER)};
 }
 
-// The rule that takes path decode decides against scalar too, and against coopmat if AUTO did not look at it.
-PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathDecision> coopmat = {}) {
-    return {VKF_PATH_DECODE,
-            {},
-            decisionsOn({VKF_PATH_DECODE, rule, reason}, coopmat.value_or(PathDecision{VKF_PATH_COOPMAT, rule, reason}),
-                        {VKF_PATH_SCALAR, rule, reason})};
+// The rule that takes path decode decides against scalar too, and against paths that AUTO did not look at.
+PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathDecision> wgmma = {},
+                      std::optional<PathDecision> coopmat = {}) {
+    return {.path = VKF_PATH_DECODE,
+            .decisions = decisionsOn(
+                {VKF_PATH_DECODE, rule, reason}, wgmma.value_or(PathDecision{VKF_PATH_WGMMA, rule, reason}),
+                coopmat.value_or(PathDecision{VKF_PATH_COOPMAT, rule, reason}), {VKF_PATH_SCALAR, rule, reason})};
 }
 
-PathChoice takeCoopmat(CoopmatDecision coopmat, PathDecision decode) {
+// The rule that takes path wgmma decides against coopmat.
+PathChoice takeWgmma(WgmmaDecision wgmma, PathDecision decode) {
+    const PathDecision coopmat = {VKF_PATH_COOPMAT, wgmma.decision.rule, wgmma.decision.reason};
+    return {.path = VKF_PATH_WGMMA,
+            .wgmma = std::move(wgmma.choice),
+            .decisions = decisionsOn(std::move(decode), std::move(wgmma.decision), coopmat,
+                                     {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+}
+
+PathChoice takeCoopmat(CoopmatDecision coopmat, PathDecision decode, PathDecision wgmma) {
     if (decode.rule == VKF_RULE_MANY_ROWS_AND_KEYS) {
         coopmat.decision.rule = decode.rule;
         coopmat.decision.reason = decode.reason;
     }
-    return {VKF_PATH_COOPMAT, std::move(coopmat.choice),
-            decisionsOn(std::move(decode), std::move(coopmat.decision),
-                        {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+    return {.path = VKF_PATH_COOPMAT,
+            .coopmat = std::move(coopmat.choice),
+            .decisions = decisionsOn(std::move(decode), std::move(wgmma), std::move(coopmat.decision),
+                                     {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
 }
 
-PathChoice takeScalar(PathDecision coopmat, PathDecision decode) {
-    return {
-        VKF_PATH_SCALAR,
-        {},
-        decisionsOn(std::move(decode), std::move(coopmat),
-                    {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
+PathChoice takeScalar(PathDecision coopmat, PathDecision decode, PathDecision wgmma) {
+    return {.path = VKF_PATH_SCALAR,
+            .decisions = decisionsOn(
+                std::move(decode), std::move(wgmma), std::move(coopmat),
+                {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
 }
 
 } // namespace
@@ -179,7 +226,7 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     const VkfProblem& p = problem.fields;
     const Chip::Path& chip = chipOf(device.caps).path;
     if (p.path != VKF_PATH_AUTO) {
-        return {p.path, {}, askedFor(p.path, paths)};
+        return {.path = p.path, .decisions = askedFor(p.path, paths)};
     }
     if (std::max(p.headDim, p.valueDim) > maxHeadDim) {
         return takeDecode(VKF_RULE_LATENT_HEADS, latentHeads(p));
@@ -188,14 +235,19 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     if (few && !hasManyRowsAndKeys(chip, problem)) {
         return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem));
     }
+    WgmmaDecision wgmma = judgeWgmma(device, problem);
+    if (wgmma.choice) {
+        return takeWgmma(std::move(wgmma), whyNotDecode(device.caps, problem));
+    }
     CoopmatDecision coopmat = judgeCoopmat(device, problem);
     if (coopmat.choice) {
-        return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem));
+        return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem), std::move(wgmma.decision));
     }
     if (few) {
-        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(coopmat.decision));
+        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(wgmma.decision),
+                          std::move(coopmat.decision));
     }
-    return takeScalar(std::move(coopmat.decision), whyNotDecode(device.caps, problem));
+    return takeScalar(std::move(coopmat.decision), whyNotDecode(device.caps, problem), std::move(wgmma.decision));
 }
 
 } // namespace vkf
