@@ -85,8 +85,6 @@ VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, c
                          walk,
                          shared_memory,
                          warpgroup - 1,
-                         threadNumber() / 32 % 4,
-                         threadNumber() % 32,
                          params.score_scale < 0.0f ? -params.score_scale : params.score_scale};
     consumer.run();
 }

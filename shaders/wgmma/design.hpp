@@ -10,9 +10,10 @@
 #define VKF_FETCHES_AHEAD 0
 #endif
 
-// Whether the loop over full tiles starts the scores of the next tile right after the product p v of this tile.
-#ifndef VKF_CHAINS_PRODUCTS
-#define VKF_CHAINS_PRODUCTS 0
+// A tile is divided into so many slices of keys. The probabilities of a slice are made while the product p v of the
+// slice before it runs.
+#ifndef VKF_SLICES
+#define VKF_SLICES 1
 #endif
 
 // Whether m moves in every tile. Otherwise m moves only where a score exceeds it by more than RESCALE_THRESHOLD.
@@ -23,6 +24,11 @@
 // Of 16 exponentials of full tiles, so many are polynomials.
 #ifndef VKF_POLYNOMIALS
 #define VKF_POLYNOMIALS 0
+#endif
+
+// For experiments only, with wrong results: bit 0 leaves out copies, bit 1 the softmax.
+#ifndef VKF_LEAVES_OUT
+#define VKF_LEAVES_OUT 0
 #endif
 
 #endif

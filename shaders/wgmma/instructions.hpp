@@ -30,8 +30,11 @@ namespace vkf::wgmma {
 
 // Threads.
 
+// Read again by each call, so that what follows from the number need not stay in registers.
 VKF_DEVICE uint32_t threadNumber() {
-    return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x());
+    uint32_t number;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));
+    return number;
 }
 
 VKF_DEVICE uint32_t workgroupNumber() {

@@ -175,7 +175,8 @@ VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint f
 // Lines 12 to 15.
 template <typename K>
 VKF_DEVICE void writeResults(const Call call, const Item& item, const LaneRows& rows, RowStates& states,
-                             float (&o)[K::DIM / 2], const uint32_t lane) {
+                             float (&o)[K::DIM / 2]) {
+    const uint32_t lane = rows.lane;
     const Uint packed_rows = packedRows(call, item);
     VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
         const Uint packed_row = rows.packed_row[h];

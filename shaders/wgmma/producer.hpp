@@ -104,7 +104,9 @@ template <typename K> struct Producer {
         Address address = from.first + Address{key} * from.row_stride;
         VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
             const uint32_t bytes = key + i * Share<K>::KEY_STEP < keys ? from.bytes : 0;
-            copyWord(to + share.offset(i), address, bytes);
+            if constexpr ((VKF_LEAVES_OUT & 1) == 0) {
+                copyWord(to + share.offset(i), address, bytes);
+            }
             address += Address{from.row_stride} * Share<K>::KEY_STEP;
         }
         endCopyGroup();
@@ -125,14 +127,19 @@ template <typename K> struct Producer {
         announce(slot);
     }
 
+    // Waits until the consumers have read the fill that the slot had before `fill`.
+    VKF_DEVICE void waitForSlot(const uint32_t fill, const uint32_t slot) const {
+        if (fill >= K::SLOTS) {
+            waitAt(K::empty(slot), K::EMPTY_THREADS);
+        }
+    }
+
     // Copies with cp.async. One tile is announced while the next one is in flight.
     VKF_DEVICE void copyAll(const uint32_t fills) {
         uint32_t slot = 0;
         uint32_t last_slot = 0;
         VKF_KEEP_LOOP for (uint32_t fill = 0; fill < fills; fill++) {
-            if (fill >= K::SLOTS) {
-                waitAt(K::empty(slot), K::EMPTY_THREADS);
-            }
+            waitForSlot(fill, slot);
             copy(fill, slot);
             if (fill != 0) {
                 waitForCopies<1>();
@@ -141,24 +148,17 @@ template <typename K> struct Producer {
             last_slot = slot;
             slot = nextSlot<K>(slot);
         }
-        if (fills != 0) {
-            waitForCopies<0>();
-            announceCopy(fills - 1, last_slot);
-        }
+        waitForCopies<0>();
+        announceCopy(fills - 1, last_slot);
     }
 
     // Copies through registers. The next tile is in flight to them while all slots are full.
     VKF_DEVICE void copyAllThroughRegisters(const uint32_t fills) {
-        if (fills == 0) {
-            return;
-        }
         Word words[Share<K>::WORDS];
         fetch(words, 0);
         uint32_t slot = 0;
         VKF_KEEP_LOOP for (uint32_t fill = 0;; fill++) {
-            if (fill >= K::SLOTS) {
-                waitAt(K::empty(slot), K::EMPTY_THREADS);
-            }
+            waitForSlot(fill, slot);
             const bool finite = mayHideValues(fill);
             VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
                 if (finite && dropSpecialHalves<K::BF16>(words[i])) {
@@ -172,6 +172,13 @@ template <typename K> struct Producer {
             }
             fetch(words, fill + 1);
             slot = nextSlot<K>(slot);
+        }
+    }
+
+    // Waits until the consumers have read the last fills. So each arrival at a barrier has its wait.
+    VKF_DEVICE void drain(const uint32_t fills) const {
+        VKF_KEEP_LOOP for (uint32_t fill = fills < K::SLOTS ? 0 : fills - K::SLOTS; fill < fills; fill++) {
+            waitAt(K::empty(fill % K::SLOTS), K::EMPTY_THREADS);
         }
     }
 
@@ -210,11 +217,15 @@ VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, con
                          sourceOf<K>(call, item, share, VKF_K),
                          sourceOf<K>(call, item, share, VKF_V)};
     const uint32_t fills = 2 * (walk.step_end - walk.step);
+    if (fills == 0) {
+        return;
+    }
     if constexpr (VKF_FETCHES_AHEAD) {
         producer.copyAllThroughRegisters(fills);
     } else {
         producer.copyAll(fills);
     }
+    producer.drain(fills);
     if (hasPartialTiles(walk)) {
         producer.tellConsumers();
     }

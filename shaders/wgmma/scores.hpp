@@ -90,6 +90,7 @@ VKF_DEVICE float slopeOf(const Call call, const Uint head) {
 
 // Where a thread's rows stand, and what they see.
 struct LaneRows {
+    uint32_t lane;
     Uint packed_row[LANE_ROWS];
     VisibleKeys visible[LANE_ROWS];
     float slope[LANE_ROWS];

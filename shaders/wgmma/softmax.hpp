@@ -78,15 +78,20 @@ VKF_DEVICE float exp2ByPolynomial(const float exponent) {
     return y * asFloat((asBits(shifted) << 23) + 0x3f800000u);
 }
 
-// Line 9: p = 2^(s scale - m), as left operands of p v. l takes p before its rounding.
+// Line 9: p = 2^(s scale - m) for s[first] and the `count` - 1 after it, as left operands of p v. l takes p before its
+// rounding.
 template <bool BF16, uint32_t POLYNOMIALS, uint32_t S_COUNT>
 VKF_DEVICE void makeProbabilities(const float (&s)[S_COUNT], const float scale, RowStates& rows,
-                                  uint32_t (&p)[S_COUNT / 2]) {
+                                  uint32_t (&p)[S_COUNT / 2], const uint32_t first, const uint32_t count) {
     float sum[LANE_ROWS] = {};
-    VKF_UNROLL for (uint32_t i = 0; i < S_COUNT; i += 2) {
+    VKF_UNROLL for (uint32_t i = first; i < first + count; i += 2) {
         const uint32_t h = rowOf(i);
         float pair[2];
         VKF_UNROLL for (uint32_t e = 0; e < 2; e++) {
+            if constexpr ((VKF_LEAVES_OUT & 2) != 0) {
+                pair[e] = s[i + e];
+                continue;
+            }
             const float exponent = fma(s[i + e], scale, -rows.m[h]);
             // Spreads them evenly: the number of multiples of 16 / POLYNOMIALS grows at i.
             const uint32_t number = i + e;

@@ -5,6 +5,7 @@
 #define VKF_WGMMA_TILE_HPP
 
 #include "shared/wgmma_params.h"
+#include "wgmma/design.hpp"
 #include "wgmma/device.hpp"
 
 namespace vkf::wgmma {
@@ -36,8 +37,9 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
     static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
 
     // Registers of a thread. A launch gives each thread the same number; setmaxnreg deals them out again.
-    static constexpr uint32_t PRODUCER_REGISTERS = CONSUMERS == 3 ? 32 : 24;
-    static constexpr uint32_t CONSUMER_REGISTERS = CONSUMERS == 3 ? 160 : 240;
+    static constexpr uint32_t PRODUCER_REGISTERS = VKF_FETCHES_AHEAD ? 56 : CONSUMERS == 3 ? 32 : 24;
+    static constexpr uint32_t CONSUMER_REGISTERS =
+        VKF_FETCHES_AHEAD ? (CONSUMERS == 3 ? 152 : 224) : (CONSUMERS == 3 ? 160 : 240);
 
     // Named barriers.
     //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
