@@ -151,7 +151,7 @@ VKF_API VkfResult vkfGetPlanTile(VkfPlan plan, uint32_t index, VkfTileCandidate*
 
 /* ---- Shaders in this build ------------------------------------------------------------------- */
 
-/* Number of shader variants that the library knows. */
+/* Number of shader variants that the library knows, the PTX kernels of path wgmma among them. */
 VKF_API uint32_t vkfGetShaderVariantCount(void);
 
 /* Name of shader variant `index`. *missingReason is NULL if this build contains the variant, and says otherwise why the

@@ -29,7 +29,7 @@ namespace vkf {
     X(vkDestroyShaderModule)                                                                                           \
     X(vkGetBufferDeviceAddress)
 
-// Of VK_NVX_binary_import. They launch kernels of PTX.
+// Functions of VK_NVX_binary_import. They launch kernels of PTX.
 #define VKF_LAUNCH_FUNCTIONS(X)                                                                                        \
     X(vkCmdCuLaunchKernelNVX)                                                                                          \
     X(vkCreateCuFunctionNVX)                                                                                           \

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <optional>
 
-#include <vkflash/types.h>
+#include <vkflash/vkflash.h>
 
 namespace vkf {
 

@@ -105,8 +105,8 @@ VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* mess
     const VkfResult result = kernels_.get(name, &kernel, [&](Loaded* made) { return compile(name, made, message); });
     if (result == VKF_SUCCESS) {
         const Constants& c = variant.constants;
-        const WgmmaKernelTile& tile = wgmmaTileFor(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]);
-        *launch = {kernel.function, tile.threads, tile.sharedBytes, wgmmaConstants(c)};
+        const shared::WgmmaTile& tile = wgmmaTileFor(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]);
+        *launch = {kernel.function, tile.threads, tile.shared_bytes, wgmmaConstants(c)};
     }
     return result;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels of path wgmma: one for each padded head dimension and type, with and without score terms.
+// The kernels of path wgmma (shaders/shared/wgmma_params.h): one for each type and padded head dimension, with and
+// without score terms.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "pipelines/variant.hpp"
@@ -13,27 +15,23 @@
 
 namespace vkf {
 
-// Head dimensions up to `dim` are padded to it in shared memory.
-struct WgmmaKernelTile {
-    uint32_t dim;
-    uint32_t rows;
-    uint32_t keys;
-    uint32_t threads;
-    uint32_t sharedBytes;
-};
-inline constexpr std::array wgmmaTiles = {
-    WgmmaKernelTile{64, 192, 128, 512, 49152},
-    WgmmaKernelTile{128, 192, 64, 512, 49152},
-    WgmmaKernelTile{256, 128, 32, 384, 49152},
-};
+constexpr bool areWgmmaTilesInOrder() {
+    for (size_t i = 1; i < std::size(shared::WGMMA_TILES); i++) {
+        if (shared::WGMMA_TILES[i - 1].dim >= shared::WGMMA_TILES[i].dim) {
+            return false;
+        }
+    }
+    return std::end(shared::WGMMA_TILES)[-1].dim == VKF_MAX_DIM;
+}
+static_assert(areWgmmaTilesInOrder(), "tiles stand in the order of their dimensions, up to the largest one");
 
 // The tile for the larger of the two dimensions, which is at most VKF_MAX_DIM.
-constexpr const WgmmaKernelTile& wgmmaTileFor(uint32_t headDim, uint32_t valueDim) {
-    size_t i = 0;
-    while (wgmmaTiles[i].dim < std::max(headDim, valueDim)) {
-        i++;
+constexpr const shared::WgmmaTile& wgmmaTileFor(uint32_t headDim, uint32_t valueDim) {
+    const shared::WgmmaTile* tile = std::begin(shared::WGMMA_TILES);
+    while (tile->dim < std::max(headDim, valueDim)) {
+        tile++;
     }
-    return wgmmaTiles[i];
+    return *tile;
 }
 
 // The name of the PTX text, and of its entry point, for a variant.

@@ -34,7 +34,7 @@ WgmmaPlan chooseWgmmaTile(const Caps& caps, const TileProblem& problem, Consider
     const uint32_t dim = std::max(problem.headDim, problem.valueDim);
     TileSearch<WgmmaPlan> search;
     uint32_t narrower = 0; // the dimension of the tile before
-    for (const WgmmaKernelTile& kernel : wgmmaTiles) {
+    for (const shared::WgmmaTile& kernel : shared::WGMMA_TILES) {
         const WgmmaTile tile = {&kernel};
         const WgmmaPlan plan = {tile, splitsOf(chip, tile, problem)};
         const uint64_t workgroups = problem.workgroups(tile.rows());

@@ -16,12 +16,12 @@
 namespace vkf {
 
 struct WgmmaTile {
-    const WgmmaKernelTile* kernel = nullptr; // null = no tile
+    const shared::WgmmaTile* kernel = nullptr; // null = no tile
 
     uint32_t workgroupSize() const { return kernel != nullptr ? kernel->threads : 0; }
     uint32_t rows() const { return kernel->rows; }
     uint32_t keys() const { return kernel->keys; }
-    uint32_t sharedBytes() const { return kernel->sharedBytes; }
+    uint32_t sharedBytes() const { return kernel->shared_bytes; }
     // A thread holds half a row of s and of o, and a quarter of a row of q in 32-bit words: a warpgroup of 128 threads
     // owns 64 rows.
     uint32_t registers() const { return (kernel->keys + kernel->dim) / 2 + kernel->dim / 4; }

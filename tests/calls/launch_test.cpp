@@ -136,7 +136,7 @@ TEST_CASE("a plan of path wgmma launches its kernel with the grid, block, shared
     const vkf::Plan plan = fixture.plan(problem);
     REQUIRE(pathOf(plan) == VKF_PATH_WGMMA);
     const vkf::Phase& phase = plan.get()->phases.at(0);
-    const vkf::WgmmaKernelTile& tile = vkf::wgmmaTileFor(128, 128);
+    const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(128, 128);
     REQUIRE(plan.get()->steps() == 3);
     CHECK(fixture.record(plan) == "lll");
     uint32_t first = 0;
@@ -144,7 +144,7 @@ TEST_CASE("a plan of path wgmma launches its kernel with the grid, block, shared
         CHECK(one.entry == "attention_wgmma_f16_128");
         CHECK(one.grid == std::array{std::min(phase.itemsPerStep, phase.items - first), 1U, 1U});
         CHECK(one.block == std::array{tile.threads, 1U, 1U});
-        CHECK(one.sharedBytes == tile.sharedBytes);
+        CHECK(one.sharedBytes == tile.shared_bytes);
         CHECK(one.params.first_item == first);
         for (const int tensor : {VKF_Q, VKF_K, VKF_V, VKF_O}) {
             CHECK(one.params.tensor[tensor] == fakeAddress(static_cast<uint64_t>(tensor)));

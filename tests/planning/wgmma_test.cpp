@@ -308,12 +308,12 @@ TEST_CASE("the tile of path wgmma follows from the larger head dimension", "[pla
         VkfProblem problem = onPath(longProblem(VKF_TYPE_F16, dim), VKF_PATH_WGMMA);
         problem.valueDim = valueDim;
         const vkf::AttentionPlan plan = planOf(hopperCaps(), problem);
-        const vkf::WgmmaKernelTile& tile = vkf::wgmmaTileFor(dim, valueDim);
+        const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(dim, valueDim);
         CHECK(tile.dim == padded);
         CHECK(plan.tile.rows == tile.rows);
         CHECK(plan.tile.keys == tile.keys);
         CHECK(plan.tile.workgroupSize == tile.threads);
-        CHECK(plan.tile.sharedBytes == tile.sharedBytes);
+        CHECK(plan.tile.sharedBytes == tile.shared_bytes);
         CHECK(std::count_if(plan.considered.begin(), plan.considered.end(),
                             [](const vkf::ConsideredTile& one) { return one.taken; }) == 1);
     }
