@@ -164,9 +164,7 @@ VkfResult vkfGetTuningMatrixLayout(VkfContext context, uint32_t index, VkfMatrix
     return VKF_SUCCESS;
 }
 
-uint32_t vkfGetShaderVariantCount() {
-    return static_cast<uint32_t>(vkf::shaderBinariesCount + vkf::ptxTextsCount);
-}
+uint32_t vkfGetShaderVariantCount() { return static_cast<uint32_t>(vkf::shaderBinariesCount + vkf::ptxTextsCount); }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
     if (index >= vkfGetShaderVariantCount() || name == nullptr || missingReason == nullptr) {
