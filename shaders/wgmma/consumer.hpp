@@ -113,9 +113,7 @@ template <typename K> struct Consumer {
                 dropInvisible(s, rows, first_key);
             }
         }
-        if constexpr ((VKF_LEAVES_OUT & 2) == 0) {
-            raiseMaximum(s, deferredScale(), states, o);
-        }
+        raiseMaximum(s, deferredScale(), states, o);
     }
 
     // Without terms the scale is deferred to the exponent.

@@ -26,7 +26,7 @@
 #define VKF_POLYNOMIALS 0
 #endif
 
-// For experiments only, with wrong results: bit 0 leaves out copies, bit 1 the softmax.
+// For experiments only, with wrong results: bit 0 leaves out copies, bit 1 the exponentials.
 #ifndef VKF_LEAVES_OUT
 #define VKF_LEAVES_OUT 0
 #endif

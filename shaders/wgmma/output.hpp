@@ -78,9 +78,8 @@ template <uint32_t COUNT> VKF_DEVICE void clampFinite(float (&o)[COUNT], const f
     }
     if (anyLane(reached > largest)) {
         VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
-            const float a = magnitude(o[i]);
-            const float clamped = o[i] < 0.0f ? -largest : largest;
-            o[i] = a > largest && a <= 3.402823466e38f ? clamped : o[i];
+            const float clamped = -maximum(-maximum(o[i], -largest), -largest);
+            o[i] = magnitude(o[i]) <= 3.402823466e38f ? clamped : o[i];
         }
     }
 }

@@ -88,15 +88,13 @@ VKF_DEVICE void makeProbabilities(const float (&s)[S_COUNT], const float scale, 
         const uint32_t h = rowOf(i);
         float pair[2];
         VKF_UNROLL for (uint32_t e = 0; e < 2; e++) {
-            if constexpr ((VKF_LEAVES_OUT & 2) != 0) {
-                pair[e] = s[i + e];
-                continue;
-            }
             const float exponent = fma(s[i + e], scale, -rows.m[h]);
             // Spreads them evenly: the number of multiples of 16 / POLYNOMIALS grows at i.
             const uint32_t number = i + e;
             const bool polynomial = (number + 1) * POLYNOMIALS / 16 != number * POLYNOMIALS / 16;
-            pair[e] = polynomial ? exp2ByPolynomial(exponent) : exp2(exponent);
+            pair[e] = (VKF_LEAVES_OUT & 2) != 0 ? exponent
+                      : polynomial              ? exp2ByPolynomial(exponent)
+                                                : exp2(exponent);
         }
         sum[h] += pair[0] + pair[1];
         // Columns 8 c and 8 c + 1 of row h are word 2 c + h.
