@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
 #include <utility>
 
 #include "calls/object_context.hpp"
@@ -12,7 +11,7 @@
 
 struct VkfContext_T {
     VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, vkf::TuningData data,
-                 const vkf::DeviceFunctions& loaded, std::span<const vkf::PtxText> texts = vkf::allPtxTexts())
+                 const vkf::DeviceFunctions& loaded, const vkf::PtxTexts& texts = vkf::builtPtxTexts())
         : device(info.device), debug(info.debug), objects(vkf::countsObjects(info.debug)), caps(enabled),
           tuning(std::move(data)), functions(loaded),
           pipelines(functions, info.device, info.pipelineCache, info.allocator, texts) {}

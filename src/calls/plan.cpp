@@ -142,7 +142,7 @@ VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* p
         if (const VkfResult result = vkf::queryCaps(query, &caps, message); result != VKF_SUCCESS) {
             return result;
         }
-        return vkf::planFor({caps, {}, vkf::whyNoTexts(vkf::allPtxTexts())}, problem, &checked, &plan, message);
+        return vkf::planFor({caps, {}, vkf::whyNoTexts(vkf::builtPtxTexts())}, problem, &checked, &plan, message);
     });
 }
 

@@ -9,6 +9,7 @@
 #include "base/message.hpp"
 #include "base/vulkan_result.hpp"
 #include "pipelines/wgmma_kernels.hpp"
+#include "pipelines/xz.hpp"
 
 namespace vkf {
 namespace {
@@ -72,17 +73,24 @@ shared::WgmmaConstants wgmmaConstants(const Constants& constants) {
     return filled;
 }
 
-const char* whyNoTexts(std::span<const PtxText> texts) {
+const char* whyNoTexts(const PtxTexts& texts) {
     const auto there =
-        std::find_if(texts.begin(), texts.end(), [](const PtxText& text) { return text.text != nullptr; });
-    if (there != texts.end()) {
+        std::find_if(texts.all.begin(), texts.all.end(), [](const PtxText& text) { return text.bytes != 0; });
+    if (there != texts.all.end()) {
         return nullptr;
     }
-    return texts.empty() ? "its kernels are left out of this build" : texts.front().missingReason;
+    return texts.all.empty() ? "its kernels are left out of this build" : texts.all.front().missingReason;
+}
+
+std::string textOf(const PtxTexts& texts, const PtxText& text) {
+    const size_t end = text.begin + text.bytes;
+    const std::string all =
+        texts.isPlain ? std::string(texts.packed.begin(), texts.packed.end()) : unpackXz(texts.packed, end);
+    return all.size() >= end ? all.substr(text.begin, text.bytes) : std::string();
 }
 
 Launches::Launches(const DeviceFunctions& functions, VkDevice device, const VkAllocationCallbacks* allocator,
-                   std::span<const PtxText> texts)
+                   const PtxTexts& texts)
     : functions_(functions), device_(device), allocator_(allocator), texts_(texts), closed_(whyNoTexts(texts)) {
     if (closed_ == nullptr && functions.vkCmdCuLaunchKernelNVX == nullptr) {
         closed_ = "the device was created without VK_NVX_binary_import";
@@ -112,22 +120,26 @@ VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* mess
 }
 
 VkfResult Launches::compile(const std::string& name, Loaded* kernel, VkfMessage* message) {
-    const auto text =
-        std::find_if(texts_.begin(), texts_.end(), [&name](const PtxText& one) { return one.name == name; });
-    if (text == texts_.end() || text->text == nullptr) {
+    const auto found =
+        std::find_if(texts_.all.begin(), texts_.all.end(), [&name](const PtxText& one) { return one.name == name; });
+    if (found == texts_.all.end() || found->bytes == 0) {
         return close("kernel " + name + " is left out of this build", message);
+    }
+    const std::string text = textOf(texts_, *found);
+    if (text.empty()) {
+        return close("the kernels of this build are damaged", message);
     }
     VkCuModuleCreateInfoNVX info{};
     info.sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX;
-    info.dataSize = text->bytes;
-    info.pData = text->text;
+    info.dataSize = text.size() + 1; // the driver wants the zero byte
+    info.pData = text.c_str();
     VkCuModuleNVX module = VK_NULL_HANDLE;
     const VkResult result = functions_.vkCreateCuModuleNVX(device_, &info, allocator_, &module);
     if (result != VK_SUCCESS) {
-        return refused(result, "vkCreateCuModuleNVX", text->name, message);
+        return refused(result, "vkCreateCuModuleNVX", found->name, message);
     }
     kernel->module = module;
-    return createFunction(text->name, kernel, message);
+    return createFunction(found->name, kernel, message);
 }
 
 VkfResult Launches::createFunction(const char* name, Loaded* kernel, VkfMessage* message) {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <string>
 
 #include "device/functions.hpp"
@@ -31,12 +30,15 @@ struct Launch {
 shared::WgmmaConstants wgmmaConstants(const Constants& constants);
 
 // Why the texts are not in this build, or null.
-const char* whyNoTexts(std::span<const PtxText> texts);
+const char* whyNoTexts(const PtxTexts& texts);
+
+// A text. Empty if the packed texts are damaged.
+std::string textOf(const PtxTexts& texts, const PtxText& text);
 
 class Launches {
 public:
     Launches(const DeviceFunctions& functions, VkDevice device, const VkAllocationCallbacks* allocator,
-             std::span<const PtxText> texts);
+             const PtxTexts& texts);
     ~Launches();
     Launches(const Launches&) = delete;
     Launches& operator=(const Launches&) = delete;
@@ -64,7 +66,7 @@ private:
     const DeviceFunctions& functions_;
     VkDevice device_;
     const VkAllocationCallbacks* allocator_;
-    std::span<const PtxText> texts_;
+    PtxTexts texts_;
     CompiledOnce<std::string, Loaded> kernels_; // by name
     std::mutex mutex_;                          // guards reason_
     std::string reason_;                        // written once, before closed_

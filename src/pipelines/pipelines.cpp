@@ -40,7 +40,7 @@ template <typename Handle> uint64_t handleNumber(Handle handle) {
 } // namespace
 
 Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-                     const VkAllocationCallbacks* allocator, std::span<const PtxText> texts)
+                     const VkAllocationCallbacks* allocator, const PtxTexts& texts)
     : functions_(functions), device_(device), cache_(cache), allocator_(allocator),
       launches_(functions, device, allocator, texts) {}
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <span>
 #include <string>
 #include <variant>
 
@@ -23,7 +22,7 @@ class Pipelines {
 public:
     // `texts` has the kernels that are launched.
     Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-              const VkAllocationCallbacks* allocator, std::span<const PtxText> texts = allPtxTexts());
+              const VkAllocationCallbacks* allocator, const PtxTexts& texts = builtPtxTexts());
     ~Pipelines();
     Pipelines(const Pipelines&) = delete;
     Pipelines& operator=(const Pipelines&) = delete;

@@ -94,7 +94,7 @@ void FakeLaunches::addTo(DeviceFunctions* functions) {
     functions->vkCmdCuLaunchKernelNVX = launchKernel;
 }
 
-std::span<const PtxText> FakeLaunches::texts() {
+PtxTexts FakeLaunches::texts() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all;
         for (const char* type : {"f16", "bf16"}) {
@@ -106,14 +106,16 @@ std::span<const PtxText> FakeLaunches::texts() {
         }
         return all;
     }();
+    static std::vector<uint8_t> bytes;
     static const std::vector<PtxText> all = [] {
         std::vector<PtxText> made;
         for (const std::string& name : names) {
-            made.push_back({name.c_str(), name.c_str(), name.size() + 1, nullptr});
+            made.push_back({name.c_str(), bytes.size(), name.size(), nullptr});
+            bytes.insert(bytes.end(), name.begin(), name.end());
         }
         return made;
     }();
-    return all;
+    return {all, bytes, true};
 }
 
 } // namespace vkf::test

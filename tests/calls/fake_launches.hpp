@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +36,7 @@ public:
     // Sets the functions of the extension.
     static void addTo(DeviceFunctions* functions);
     // A text for every kernel of path wgmma. Each text is its own name.
-    static std::span<const PtxText> texts();
+    static PtxTexts texts();
 
     VkResult moduleResult = VK_SUCCESS;   // of vkCreateCuModuleNVX
     VkResult functionResult = VK_SUCCESS; // of vkCreateCuFunctionNVX

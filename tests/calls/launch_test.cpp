@@ -295,7 +295,7 @@ TEST_CASE("a kernel that loses the device loses it for the context", "[record]")
 
 TEST_CASE("a context without the extension or without the kernels has no path wgmma", "[record]") {
     const VkfContextCreateInfo info{};
-    const auto reasonOf = [&info](const vkf::DeviceFunctions& functions, std::span<const vkf::PtxText> texts) {
+    const auto reasonOf = [&info](const vkf::DeviceFunctions& functions, const vkf::PtxTexts& texts) {
         const VkfContext_T context(info, hopperCaps(), {}, functions, texts);
         const char* reason = context.tunedDevice().noLaunches;
         return std::string(reason != nullptr ? reason : "");
@@ -305,15 +305,17 @@ TEST_CASE("a context without the extension or without the kernels has no path wg
     FakeLaunches::addTo(&functions);
     CHECK(reasonOf(functions, FakeLaunches::texts()).empty());
     CHECK(reasonOf(functions, {}) == "its kernels are left out of this build");
-    const vkf::PtxText missing[] = {{"attention_wgmma_f16_128", nullptr, 0, "built without a compiler for it"}};
-    CHECK(reasonOf(functions, missing) == "built without a compiler for it");
+    const vkf::PtxText missing[] = {{"attention_wgmma_f16_128", 0, 0, "built without a compiler for it"}};
+    CHECK(reasonOf(functions, {missing, {}}) == "built without a compiler for it");
 }
 
 TEST_CASE("a kernel that the build lacks closes path wgmma", "[record]") {
     FakeLaunches driver;
     vkf::DeviceFunctions functions = (*FakeContext(hopperCaps())).functions;
     const VkfContextCreateInfo info{};
-    VkfContext_T context(info, hopperCaps(), {}, functions, FakeLaunches::texts().first(1)); // of fp16, 64 columns
+    vkf::PtxTexts few = FakeLaunches::texts();
+    few.all = few.all.first(1); // of fp16, 64 columns
+    VkfContext_T context(info, hopperCaps(), {}, functions, few);
     vkf::Plan plan;
     const VkfProblem narrow = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 64);
     CHECK(vkfCreatePlan(&context, &narrow, plan.put(), nullptr) == VKF_SUCCESS);
@@ -322,6 +324,20 @@ TEST_CASE("a kernel that the build lacks closes path wgmma", "[record]") {
     const VkfProblem problem = longProblem(VKF_PATH_WGMMA);
     CHECK(vkfCreatePlan(&context, &problem, wide.put(), &message) == VKF_ERROR_UNSUPPORTED);
     CHECK(std::string(message.text) == "path wgmma: kernel attention_wgmma_f16_128 is left out of this build");
+}
+
+TEST_CASE("damaged kernels close path wgmma", "[record]") {
+    FakeLaunches driver;
+    const vkf::DeviceFunctions functions = (*FakeContext(hopperCaps())).functions;
+    const VkfContextCreateInfo info{};
+    vkf::PtxTexts damaged = FakeLaunches::texts();
+    damaged.isPlain = false; // the names are no XZ stream
+    VkfContext_T context(info, hopperCaps(), {}, functions, damaged);
+    vkf::Plan plan;
+    VkfMessage message{};
+    const VkfProblem problem = longProblem(VKF_PATH_WGMMA);
+    CHECK(vkfCreatePlan(&context, &problem, plan.put(), &message) == VKF_ERROR_UNSUPPORTED);
+    CHECK(std::string(message.text) == "path wgmma: the kernels of this build are damaged");
 }
 
 TEST_CASE("threads that make plans load a kernel once, and a refusal reaches all of them", "[record]") {
