@@ -123,12 +123,11 @@ template <typename K> struct Consumer {
 
     // Lines 9 and 10: p, l, and starts o += p v. The first fence comes before the wait for v, because the assembler
     // would move the exponentials behind a wait that comes first.
-    template <bool PARTIAL> VKF_DEVICE void startOutput() {
-        constexpr uint32_t products = K::KEYS / 16 / VKF_SLICES; // of a slice
+    VKF_DEVICE void startOutput() {
+        constexpr uint32_t products = K::KEYS / 16 / K::SLICES; // of a slice
         uint32_t tile = 0;
-        VKF_UNROLL for (uint32_t slice = 0; slice < VKF_SLICES; slice++) {
-            makeProbabilities<K::BF16, PARTIAL ? 0 : VKF_POLYNOMIALS>(s, deferredScale(), states, p,
-                                                                      slice * products * 8, products * 8);
+        VKF_UNROLL for (uint32_t slice = 0; slice < K::SLICES; slice++) {
+            makeProbabilities<K::BF16>(s, deferredScale(), states, p, slice * products * 8, products * 8);
             beginProducts();
             if (slice == 0) {
                 tile = waitForTile();
@@ -167,7 +166,7 @@ template <typename K> struct Consumer {
             waitForProducts<0>();
             release();
             finishScores<PARTIAL>(rows, step);
-            startOutput<PARTIAL>();
+            startOutput();
             waitForProducts<0>();
             release();
         }

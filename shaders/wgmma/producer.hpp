@@ -9,7 +9,6 @@
 #ifndef VKF_WGMMA_PRODUCER_HPP
 #define VKF_WGMMA_PRODUCER_HPP
 
-#include "wgmma/design.hpp"
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
 #include "wgmma/tile.hpp"
@@ -104,9 +103,7 @@ template <typename K> struct Producer {
         Address address = from.first + Address{key} * from.row_stride;
         VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
             const uint32_t bytes = key + i * Share<K>::KEY_STEP < keys ? from.bytes : 0;
-            if constexpr ((VKF_LEAVES_OUT & 1) == 0) {
-                copyWord(to + share.offset(i), address, bytes);
-            }
+            copyWord(to + share.offset(i), address, bytes);
             address += Address{from.row_stride} * Share<K>::KEY_STEP;
         }
         endCopyGroup();
@@ -152,12 +149,34 @@ template <typename K> struct Producer {
         announceCopy(fills - 1, last_slot);
     }
 
-    // Copies through registers. The next tile is in flight to them while all slots are full.
+    // Announces the first fills, from FILL on. All are in flight.
+    template <uint32_t FILL> VKF_DEVICE void announceFirst(const uint32_t fills) {
+        if constexpr (FILL < K::SLOTS) {
+            if (FILL < fills) {
+                waitForCopies<K::SLOTS - 1 - FILL>();
+                announceCopy(FILL, FILL);
+                announceFirst<FILL + 1>(fills);
+            }
+        }
+    }
+
+    // Copies the first fills with cp.async, and the others through registers. The next tile is in flight to them while
+    // all slots are full.
     VKF_DEVICE void copyAllThroughRegisters(const uint32_t fills) {
+        VKF_KEEP_LOOP for (uint32_t fill = 0; fill < K::SLOTS; fill++) {
+            if (fill < fills) {
+                copy(fill, fill);
+            } else {
+                endCopyGroup(); // an empty one, because announceFirst counts groups
+            }
+        }
         Word words[Share<K>::WORDS];
-        fetch(words, 0);
+        if (K::SLOTS < fills) {
+            fetch(words, K::SLOTS);
+        }
+        announceFirst<0>(fills);
         uint32_t slot = 0;
-        VKF_KEEP_LOOP for (uint32_t fill = 0;; fill++) {
+        VKF_KEEP_LOOP for (uint32_t fill = K::SLOTS; fill < fills; fill++) {
             waitForSlot(fill, slot);
             const bool finite = mayHideValues(fill);
             VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
@@ -167,10 +186,9 @@ template <typename K> struct Producer {
                 storeShared(slotAddress(slot) + share.offset(i), words[i]);
             }
             announce(slot);
-            if (fill + 1 == fills) {
-                return;
+            if (fill + 1 < fills) {
+                fetch(words, fill + 1);
             }
-            fetch(words, fill + 1);
             slot = nextSlot<K>(slot);
         }
     }
@@ -220,7 +238,7 @@ VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, con
     if (fills == 0) {
         return;
     }
-    if constexpr (VKF_FETCHES_AHEAD) {
+    if constexpr (K::FETCHES_AHEAD) {
         producer.copyAllThroughRegisters(fills);
     } else {
         producer.copyAll(fills);

@@ -5,7 +5,6 @@
 #define VKF_WGMMA_TILE_HPP
 
 #include "shared/wgmma_params.h"
-#include "wgmma/design.hpp"
 #include "wgmma/device.hpp"
 
 namespace vkf::wgmma {
@@ -36,10 +35,18 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
     static constexpr uint32_t SLOTS = tileOf(DIM).shared_bytes / SLOT_BYTES;
     static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
 
+    // Choices by measurement; lab/log-0.4.md, "Path wgmma", has the figures.
+    //
+    // Whether the producer fetches the next tile into its registers while all slots are full. Consumers with D = 64 have
+    // the registers to spare.
+    static constexpr bool FETCHES_AHEAD = DIM == 64 && !TERMS;
+    // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p v
+    // of the slice before it runs.
+    static constexpr uint32_t SLICES = FETCHES_AHEAD ? 1 : DIM == 64 ? 4 : 2;
+
     // Registers of a thread. A launch gives each thread the same number; setmaxnreg deals them out again.
-    static constexpr uint32_t PRODUCER_REGISTERS = VKF_FETCHES_AHEAD ? 56 : CONSUMERS == 3 ? 32 : 24;
-    static constexpr uint32_t CONSUMER_REGISTERS =
-        VKF_FETCHES_AHEAD ? (CONSUMERS == 3 ? 152 : 224) : (CONSUMERS == 3 ? 160 : 240);
+    static constexpr uint32_t PRODUCER_REGISTERS = FETCHES_AHEAD ? 56 : CONSUMERS == 3 ? 32 : 24;
+    static constexpr uint32_t CONSUMER_REGISTERS = FETCHES_AHEAD ? 152 : CONSUMERS == 3 ? 160 : 240;
 
     // Named barriers.
     //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
