@@ -103,15 +103,13 @@ template <typename K> struct Consumer {
     }
 
     // Lines 8 and 9: from products to scores, and the running maximum.
-    template <bool PARTIAL> VKF_DEVICE void finishScores(const LaneRows& rows, const Uint step) {
-        if constexpr (K::TERMS || PARTIAL) {
-            const Int first_key = static_cast<Int>(tileAt(walk, step) * K::KEYS + 2 * (rows.lane % 4));
-            if constexpr (K::TERMS) {
-                addTerms(s, call, rows, first_key, scale);
-            }
-            if constexpr (PARTIAL) {
-                dropInvisible(s, rows, first_key);
-            }
+    VKF_DEVICE void finishScores(const LaneRows& rows, const Uint step, const bool partial) {
+        const Int first_key = static_cast<Int>(tileAt(walk, step) * K::KEYS + 2 * (rows.lane % 4));
+        if constexpr (K::TERMS) {
+            addTerms(s, call, rows, first_key, scale);
+        }
+        if (partial) {
+            dropInvisible(s, K::TERMS ? laneRows() : rows, first_key);
         }
         raiseMaximum(s, deferredScale(), states, o);
     }
@@ -153,19 +151,21 @@ template <typename K> struct Consumer {
         }
     }
 
-    // Lines 6 to 11 for the tiles at positions [step, end) of the walk. All are full, or all may be partial.
+    // Lines 6 to 11 for the tiles at positions [step, end) of the walk. Without PARTIAL all are full. A kernel with terms
+    // has one loop for both kinds, because its code is long. Only partial tiles compute there which keys are visible.
     template <bool PARTIAL> VKF_DEVICE void attend(Uint step, const Uint end) {
         const LaneRows rows = laneRows();
         const VisibleKeys any = keysOfWarpgroup();
         VKF_KEEP_LOOP for (; step < end; step++) {
-            if (PARTIAL && isEmptyTile(any, step)) {
+            const bool partial = PARTIAL && (!K::TERMS || step >= fullTiles(walk));
+            if (partial && isEmptyTile(K::TERMS ? keysOfWarpgroup() : any, step)) {
                 passTile();
                 continue;
             }
             startScores();
             waitForProducts<0>();
             release();
-            finishScores<PARTIAL>(rows, step);
+            finishScores(rows, step, partial);
             startOutput();
             waitForProducts<0>();
             release();
@@ -188,8 +188,10 @@ template <typename K> struct Consumer {
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { // 5
             o[i] = 0.0f;
         }
-        attend<false>(walk.step, full_end); // 6 to 11
-        attend<true>(full_end, walk.step_end);
+        if constexpr (!K::TERMS) { // 6 to 11
+            attend<false>(walk.step, full_end);
+        }
+        attend<true>(K::TERMS ? walk.step : full_end, walk.step_end);
         writeResults<K>(call, item, laneRows(), states, o); // 12 to 15
         if (hasPartialTiles(walk) && anyAt(K::flag(number), K::FLAG_THREADS, false)) {
             const uint32_t thread = threadNumber() % WARPGROUP;

@@ -199,6 +199,13 @@ VKF_DEVICE float log2(const float x) {
     return y;
 }
 
+// 1 / x, with an error of one unit in the last place. 1 / infinity is 0.
+VKF_DEVICE float reciprocal(const float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 VKF_DEVICE float roundUp(const float x) {
     return __nvvm_ceil_f(x);
 }

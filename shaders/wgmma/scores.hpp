@@ -25,15 +25,15 @@ VKF_DEVICE constexpr uint32_t columnOf(const uint32_t i) {
     return i / 4 * 8 + i % 2;
 }
 
-// tanh. The instruction loses relative accuracy near 0, and a softcap multiplies the error.
+// tanh. The instruction loses relative accuracy near 0, and a softcap multiplies the error. Both forms are computed,
+// because a warp has nearly always scores for each.
 VKF_DEVICE float tanhAccurate(const float x) {
-    const float a = magnitude(x);
     const float u = x * x;
     const float p =
         fma(fma(fma(fma(-0.00609671418f, u, 0.0209971797f), u, -0.0538509078f), u, 0.133327693f), u, -0.333333284f);
     const float near = fma(x * u, p, x);
-    const float far = 1.0f - 2.0f / (exp2(a * 2.88539008f) + 1.0f);
-    return a < 0.625f ? near : (x < 0.0f ? -far : far);
+    const float far = fma(-2.0f, reciprocal(exp2(x * 2.88539008f) + 1.0f), 1.0f);
+    return select(magnitude(x) < 0.625f, near, far);
 }
 
 // Applies scale and softcap. Where all scores of a warp are near 0, a polynomial replaces tanh.
