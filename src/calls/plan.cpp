@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "base/boundary.hpp"
 #include "calls/context.hpp"
@@ -28,10 +29,13 @@ VkfResult planFor(const TunedDevice& device, const VkfProblem* problem, CheckedP
 // Plans and compiles.
 VkfResult makePlanObject(VkfContext context, const VkfProblem* problem, std::unique_ptr<VkfPlan_T>* plan,
                          VkfMessage* message) {
-    plan->reset(new VkfPlan_T{{}, context, {}, {}});
-    VkfPlan_T& made = **plan;
-    const VkfResult result = planFor(context->tunedDevice(), problem, &made.problem, &made, message);
-    return result == VKF_SUCCESS ? getExecutables(context, made.phases, &made.executables, message) : result;
+    std::unique_ptr<VkfPlan_T> made(new VkfPlan_T{{}, context, {}, {}});
+    VkfResult result = planFor(context->tunedDevice(), problem, &made->problem, made.get(), message);
+    if (result == VKF_SUCCESS) {
+        result = getExecutables(context, made->phases, &made->executables, message);
+    }
+    *plan = std::move(made);
+    return result;
 }
 
 VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {

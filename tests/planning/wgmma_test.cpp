@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ vkf::PathDecision whyNotWgmma(const vkf::Caps& caps, const VkfProblem& problem, 
     const vkf::PathDecision* decision = vkf::decisionOn(plan.pathDecisions, VKF_PATH_WGMMA);
     REQUIRE(decision != nullptr);
     return *decision;
+}
+
+template <typename Params> auto wordsOf(const Params& params) {
+    return std::bit_cast<std::array<uint32_t, sizeof params / sizeof(uint32_t)>>(params);
 }
 
 struct Change {
@@ -202,7 +207,7 @@ TEST_CASE("a launch of path wgmma gets the numbers that path coopmat has as push
         for (size_t i = 0; i < wgmma.phases.size(); i++) {
             const vkf::Phase& launched = wgmma.phases[i];
             const vkf::Phase& dispatched = coopmat.phases[i];
-            CHECK(std::memcmp(&launched.params, &dispatched.params, sizeof launched.params) == 0);
+            CHECK(wordsOf(launched.params) == wordsOf(dispatched.params));
             CHECK(launched.operands == dispatched.operands);
             CHECK(launched.lse == dispatched.lse);
             CHECK(launched.barrierBefore == dispatched.barrierBefore);
@@ -211,9 +216,8 @@ TEST_CASE("a launch of path wgmma gets the numbers that path coopmat has as push
                 continue;
             }
             CHECK(launched.variant.bf16 == dispatched.variant.bf16);
-            const vkf::shared::WgmmaConstants a = vkf::wgmmaConstants(launched.variant.constants);
-            const vkf::shared::WgmmaConstants b = vkf::wgmmaConstants(dispatched.variant.constants);
-            CHECK(std::memcmp(&a, &b, sizeof a) == 0);
+            CHECK(wordsOf(vkf::wgmmaConstants(launched.variant.constants)) ==
+                  wordsOf(vkf::wgmmaConstants(dispatched.variant.constants)));
         }
     }
 }

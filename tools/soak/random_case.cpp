@@ -273,10 +273,10 @@ void RandomCase::takeWgmma() {
     problem.valueDim = (problem.valueDim + 7) / 8 * 8;
     problem.q = problem.k = problem.v = dense(type);
     problem.o = dense(problem.o.type);
-    for (const VkfUseBits lacking :
-         {VKF_USE_BIAS, VKF_USE_BIAS_FACTORS, VKF_USE_MASK, VKF_USE_DOCUMENT_IDS, VKF_USE_BLOCK_MASK,
-          VKF_USE_BLOCK_TABLE, VKF_USE_PROBABILITIES, VKF_USE_DROPOUT_SEED, VKF_USE_DROPOUT_MASK})
-        enable(problem, lacking, false);
+    constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
+                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED |
+                               VKF_USE_DROPOUT_MASK;
+    enable(problem, lacking, false);
     problem.bias = problem.mask = problem.dropoutMask = {};
     problem.blockMask = {};
     problem.paging = {};
