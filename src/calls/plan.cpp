@@ -49,7 +49,7 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     const bool mayLaunch = context->pipelines.whyNoLaunches() == nullptr;
     VkfMessage refusal{};
     VkfResult result = makePlanObject(context, problem, &created, mayLaunch ? &refusal : message);
-    if (mayLaunch && context->pipelines.whyNoLaunches() != nullptr) {
+    if (mayLaunch && result == VKF_ERROR_UNSUPPORTED && context->pipelines.whyNoLaunches() != nullptr) {
         // The driver has refused a kernel of path wgmma since. Plans are made without this path from now on.
         result = makePlanObject(context, problem, &created, message);
     } else if (mayLaunch && result != VKF_SUCCESS) {

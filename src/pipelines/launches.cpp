@@ -105,9 +105,6 @@ Launches::~Launches() {
 }
 
 VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* message) {
-    if (const char* why = closed_; why != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "path wgmma: %s", why);
-    }
     const std::string name = wgmmaKernelName(variant);
     Loaded kernel;
     const VkfResult result = kernels_.get(name, &kernel, [&](Loaded* made) { return compile(name, made, message); });
@@ -120,6 +117,9 @@ VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* mess
 }
 
 VkfResult Launches::compile(const std::string& name, Loaded* kernel, VkfMessage* message) {
+    if (const char* why = closed_; why != nullptr) { // perhaps while this thread waited for another one
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path wgmma: %s", why);
+    }
     const auto found =
         std::find_if(texts_.all.begin(), texts_.all.end(), [&name](const PtxText& one) { return one.name == name; });
     if (found == texts_.all.end() || found->bytes == 0) {

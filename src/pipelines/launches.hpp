@@ -44,8 +44,9 @@ public:
     Launches& operator=(const Launches&) = delete;
 
     // Returns the launch of a variant. The driver compiles the text if it is new. Thread-safe, as CompiledOnce::get.
-    // Returns VKF_ERROR_UNSUPPORTED if launches are closed. If the driver refuses the text, the call closes them.
-    // Other errors (out of memory, device lost) leave them open.
+    // Returns VKF_ERROR_UNSUPPORTED if launches are closed and the text is new. If the driver refuses the text, the
+    // call closes them. Launches that were made before go on to work. Other errors (out of memory, device lost) leave
+    // them open.
     VkfResult get(const Variant& variant, Launch* launch, VkfMessage* message);
 
     // Why launches are closed, or null. Once they are closed, they stay closed, and the text stays where it is.

@@ -360,8 +360,6 @@ TEST_CASE("threads that make plans load a kernel once, and a refusal reaches all
             CHECK(results[i] == VKF_SUCCESS);
             CHECK(pathOf(plans[i]) == (result == VK_SUCCESS ? VKF_PATH_WGMMA : VKF_PATH_COOPMAT));
         }
-        if (result == VK_SUCCESS) {
-            CHECK(fixture.driver.modules.size() == 1);
-        }
+        CHECK(fixture.driver.modules.size() == 1); // a refused kernel is not asked for again
     }
 }
