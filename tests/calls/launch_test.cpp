@@ -256,6 +256,16 @@ TEST_CASE("a driver that refuses a kernel closes path wgmma: AUTO falls back, an
     }
 }
 
+TEST_CASE("plans that were made before a refusal go on to launch", "[record]") {
+    Fixture fixture;
+    const vkf::Plan before = fixture.plan(longProblem(VKF_PATH_WGMMA));
+    fixture.driver.moduleResult = VK_ERROR_INITIALIZATION_FAILED;
+    CHECK(pathOf(fixture.plan(longProblem(VKF_PATH_AUTO, VKF_TYPE_BF16))) == VKF_PATH_COOPMAT);
+    CHECK(pathOf(fixture.plan(longProblem())) == VKF_PATH_COOPMAT);
+    CHECK(fixture.record(before) == "l");
+    CHECK(fixture.driver.launches.at(0).entry == "attention_wgmma_f16_128");
+}
+
 TEST_CASE("who asks for path wgmma first gets the driver's refusal", "[record]") {
     Fixture fixture;
     fixture.driver.moduleResult = VK_ERROR_UNKNOWN;

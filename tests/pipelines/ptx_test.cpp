@@ -175,7 +175,7 @@ std::string plainText() {
     return text;
 }
 
-// The tile of a kernel's name: attention_wgmma_f16_128_terms.
+// The tile of a kernel, by the dimension in its name.
 const vkf::shared::WgmmaTile& tileOf(const std::string& name) {
     const uint32_t dim = name.find("_64") != std::string::npos    ? 64
                          : name.find("_128") != std::string::npos ? 128
