@@ -32,8 +32,10 @@ VKF_DEVICE float tanhAccurate(const float x) {
     const float p =
         fma(fma(fma(fma(-0.00609671418f, u, 0.0209971797f), u, -0.0538509078f), u, 0.133327693f), u, -0.333333284f);
     const float near = fma(x * u, p, x);
-    const float far = fma(-2.0f, reciprocal(exp2(x * 2.88539008f) + 1.0f), 1.0f);
-    return select(magnitude(x) < 0.625f, near, far);
+    // For x < 0 this would lose a bit, so the sign comes last.
+    const float far = fma(-2.0f, reciprocal(exp2(magnitude(x) * 2.88539008f) + 1.0f), 1.0f);
+    const float signed_far = asFloat(asBits(far) | (asBits(x) & 0x80000000u));
+    return select(magnitude(x) < 0.625f, near, signed_far);
 }
 
 // Applies scale and softcap. Where all scores of a warp are near 0, a polynomial replaces tanh.
