@@ -135,6 +135,16 @@ VKF_DEVICE void storePair(const uint64_t address, const float a, const float b, 
     }
 }
 
+// Two 16-bit numbers; `aligned`: at a multiple of 4 bytes.
+VKF_DEVICE void storeHalfPair(const uint64_t address, const uint32_t pair, const bool aligned) {
+    if (aligned) {
+        storeGlobal<uint32_t>(address, pair);
+    } else {
+        storeGlobal<uint16_t>(address, static_cast<uint16_t>(pair));
+        storeGlobal<uint16_t>(address + 2, static_cast<uint16_t>(pair >> 16));
+    }
+}
+
 // Addresses of shared memory are byte offsets.
 
 VKF_DEVICE Word loadShared(const uint32_t address) {
@@ -282,16 +292,16 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 
 #define VKF_PRODUCT(columns, type, registers)                                                                          \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %[adds], 0;\n"                                                      \
-                 "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type                                  \
-                 " {" VKF_NUMBERS_##registers "}, {%[a0], %[a1], %[a2], %[a3]}, %[b], p, 1, 1, %[transposed];\n}"      \
+                 "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" VKF_NUMBERS_##registers     \
+                 "}, {%[a0], %[a1], %[a2], %[a3]}, %[b], p, 1, 1, %[transposed];\n}"                                   \
                  : VKF_RESULTS_##registers(d, 0)                                                                       \
-                 : [a0] "r"(a[0]), [a1] "r"(a[1]), [a2] "r"(a[2]), [a3] "r"(a[3]), [b] "l"(b), [adds] "n"(int{ADDS}),       \
+                 : [a0] "r"(a[0]), [a1] "r"(a[1]), [a2] "r"(a[2]), [a3] "r"(a[3]), [b] "l"(b), [adds] "n"(int{ADDS}),  \
                    [transposed] "n"(int{TRANSPOSED}))
 
 // d = a b, or d += a b if ADDS: starts a product of depth 16. `a` has four words, `b` describes the right operand.
 #define VKF_DEFINE_MULTIPLY(columns, registers)                                                                        \
     template <bool BF16, bool TRANSPOSED, bool ADDS>                                                                   \
-    VKF_DEVICE void multiply(float (&d)[registers], const uint32_t* a, const uint64_t b) {                             \
+    VKF_DEVICE void multiply(float(&d)[registers], const uint32_t * a, const uint64_t b) {                             \
         if constexpr (BF16) {                                                                                          \
             VKF_PRODUCT(columns, "bf16", registers);                                                                   \
         } else {                                                                                                       \

@@ -52,16 +52,15 @@ VKF_DEVICE FinishedRow finishRow(const Call call, const Uint head, const float m
 }
 
 // The address of a packed row of o.
-VKF_DEVICE Address outputRow(const Call call, const Item& item, const Uint packed_row) {
+VKF_DEVICE Address outputRow(const Call call, const Item & item, const Uint packed_row) {
     const Address head = headAddress(call, call.params.o, VKF_O, item.partial_result,
                                      item.head + headOfRow(call, packed_row), item.first_row);
     return head + Address{queryRow(call, packed_row)} * call.params.row_stride[VKF_O];
 }
 
-VKF_DEVICE void storeLse(const Call call, const Item& item, const Uint packed_row, const float m, const float l,
+VKF_DEVICE void storeLse(const Call call, const Item & item, const Uint packed_row, const float m, const float l,
                          const float lse) {
-    const Address number =
-        rowNumber(call, item, item.head + headOfRow(call, packed_row), queryRow(call, packed_row));
+    const Address number = rowNumber(call, item, item.head + headOfRow(call, packed_row), queryRow(call, packed_row));
     if (call.constants.key_splits > 1) {
         storeGlobal<float>(call.params.lse + number * 8, m);
         storeGlobal<float>(call.params.lse + number * 8 + 4, l);
@@ -84,19 +83,21 @@ template <uint32_t COUNT> VKF_DEVICE void clampFinite(float (&o)[COUNT], const f
     }
 }
 
-// Line 12 for 16-bit o: rows as words of two numbers; word 2 c + h has columns 8 c + 2 (lane % 4) and the next of row h.
-template <bool BF16, uint32_t COUNT>
-VKF_DEVICE void packRows(const float (&o)[COUNT], uint32_t (&words)[COUNT / 2]) {
+// Line 12 for 16-bit o: rows as words of two numbers; word 2 c + h has columns 8 c + 2 (lane % 4) and the next of row
+// h.
+template <bool BF16, uint32_t COUNT> VKF_DEVICE void packRows(const float (&o)[COUNT], uint32_t (&words)[COUNT / 2]) {
     VKF_UNROLL for (uint32_t i = 0; i < COUNT / 2; i++) {
         words[i] = packHalves<BF16>(o[2 * i], o[2 * i + 1]);
     }
 }
 
-// Stores row h. Its four threads have two columns of each eight. With whole words each of them stores all eight columns
-// of every fourth eight.
+// Stores row h, which has `alignment` as the low bits of its addresses. Its four threads have two columns of each
+// eight. With whole words each of them stores all eight columns of every fourth eight.
 template <typename K>
-VKF_DEVICE void storeHalves(const uint32_t (&words)[K::DIM / 4], const uint32_t h, const Address row,
-                            const bool exists, const Uint columns, const bool whole_words, const uint32_t lane) {
+VKF_DEVICE void storeHalves(const uint32_t (&words)[K::DIM / 4], const uint32_t h, const Address row, const bool exists,
+                            const Uint columns, const Uint alignment, const uint32_t lane) {
+    const bool whole_words = (alignment & 15) == 0;
+    const bool pairs = (alignment & 3) == 0;
     VKF_UNROLL for (uint32_t first = 0; first < K::DIM / 8; first += 4) {
         Word word;
         VKF_UNROLL for (uint32_t i = 0; i < 4; i++) {
@@ -112,7 +113,7 @@ VKF_DEVICE void storeHalves(const uint32_t (&words)[K::DIM / 4], const uint32_t 
             VKF_UNROLL for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t column = 8 * (first + i) + 2 * (lane % 4);
                 if (exists && column < columns) {
-                    storeGlobal<uint32_t>(row + column * 2, word.x[i]);
+                    storeHalfPair(row + column * 2, word.x[i], pairs);
                 }
             }
         }
@@ -134,7 +135,7 @@ VKF_DEVICE void storeFloats(const float (&o)[K::DIM / 2], const uint32_t h, cons
 // Adds the special values that became zeros (producer.hpp) to the stored rows of this warp. They add infinity or NaN,
 // whatever their probability. This is rare, so the code is short instead of fast.
 template <typename K>
-VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint first_row, const uint32_t lane) {
+VKF_DEVICE void addSpecialValues(const Call call, const Item & item, const Uint first_row, const uint32_t lane) {
     constexpr uint32_t special = K::BF16 ? 0x7f80u : 0x7c00u;
     syncWarp();
     const Address v = headAddress(call, call.params.v, VKF_V, item.batch, item.kv_head, item.first_key);
@@ -173,7 +174,7 @@ VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint f
 
 // Lines 12 to 15.
 template <typename K>
-VKF_DEVICE void writeResults(const Call call, const Item& item, const LaneRows& rows, RowStates& states,
+VKF_DEVICE void writeResults(const Call call, const Item & item, const LaneRows & rows, RowStates & states,
                              float (&o)[K::DIM / 2]) {
     const uint32_t lane = rows.lane;
     const Uint packed_rows = packedRows(call, item);
@@ -206,7 +207,6 @@ VKF_DEVICE void writeResults(const Call call, const Item& item, const LaneRows& 
     const Uint alignment = static_cast<Uint>(call.params.o) | call.params.row_stride[VKF_O] |
                            call.params.head_stride[VKF_O] << call.constants.stride_shift |
                            call.params.batch_stride[VKF_O] << call.constants.stride_shift;
-    const bool whole_words = (alignment & 15) == 0;
     VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
         const Uint packed_row = rows.packed_row[h];
         const bool exists = packed_row < packed_rows;
@@ -214,7 +214,7 @@ VKF_DEVICE void writeResults(const Call call, const Item& item, const LaneRows& 
         if (type_o == VKF_STORED_F32) {
             storeFloats<K>(o, h, row, exists, columns, lane);
         } else {
-            storeHalves<K>(words, h, row, exists, columns, whole_words, lane);
+            storeHalves<K>(words, h, row, exists, columns, alignment, lane);
         }
     }
 }

@@ -96,14 +96,19 @@ struct Chip {
         uint32_t maxSmallDim = 128;
     };
 
-    // Path wgmma. These are first values: no measurement has chosen them yet.
+    // Path wgmma, beside path coopmat on an H100 (bench/results/h100-wgmma-short.txt).
     struct Wgmma {
         // AUTO prefers path coopmat for calls of fewer operations (VkfPlanInfo::operations), or of few packed rows. A
         // launch takes 6 us where a dispatch takes 2.
-        double minOperations = 8e9;
-        uint64_t fewPackedRows = 64;
-        // Keys are split until there are enough workgroups. Each split has at least minSplitKeys.
-        uint64_t enoughWorkgroups = multiprocessors;
+        double minOperations = 5e8;
+        uint64_t fewPackedRows = 128;
+        // Path coopmat starts sooner with heads of up to so many columns. So wgmma needs rows that see many keys, on
+        // average, and workgroups that occupy this share of the multiprocessors.
+        uint32_t narrowColumns = 64;
+        double minNarrowKeys = 768;
+        double minNarrowShare = 0.77;
+        // One workgroup runs on a multiprocessor. A key split has at least minSplitKeys.
+        uint64_t workgroupsAtOnce = multiprocessors;
         uint32_t minSplitKeys = 512;
     };
 

@@ -11,16 +11,17 @@
 namespace vkf {
 namespace {
 
-// Keys are split until there are enough workgroups. Where rows see very different numbers of keys, most splits would be
-// empty. The number is a power of two while it grows with the keys, so that a growing cache meets few merge kernels.
+// Keys are split as often as all workgroups still run at the same time. Where rows see very different numbers of keys,
+// most splits would be empty. The number is a power of two while it grows with the keys, so that a growing cache meets
+// few merge kernels.
 uint32_t splitsOf(const Chip::Wgmma& chip, const WgmmaTile& tile, const TileProblem& problem) {
     if (problem.masked && problem.queryRows > problem.keys / 2) {
         return 1;
     }
     const uint64_t workgroups = std::max<uint64_t>(problem.workgroups(tile.rows()), 1);
-    const uint64_t wanted = (chip.enoughWorkgroups + workgroups - 1) / workgroups;
+    const uint64_t atOnce = std::max<uint64_t>(chip.workgroupsAtOnce / workgroups, 1);
     return static_cast<uint32_t>(
-        std::min<uint64_t>(wanted, std::bit_floor(std::max(problem.keys / chip.minSplitKeys, 1U))));
+        std::min<uint64_t>(atOnce, std::bit_floor(std::max(problem.keys / chip.minSplitKeys, 1U))));
 }
 
 } // namespace
@@ -43,7 +44,7 @@ WgmmaPlan chooseWgmmaTile(const Caps& caps, const TileProblem& problem, Consider
                             otherDimension(dim, narrower + 1, kernel.dim),
                             exceedsDevice(tile, caps),
                             halfEmpty(tile.rows(), problem.rows()),
-                            fewWorkgroups(workgroups * plan.splits, chip.enoughWorkgroups),
+                            fewWorkgroups(workgroups * plan.splits, chip.workgroupsAtOnce),
                         }));
         narrower = kernel.dim;
     }

@@ -557,7 +557,7 @@ void checkTiles(const vkf::host::Plan& plan) {
             CHECK(std::string(plan.info().tile).starts_with(candidate.tile)); // path standard adds its softmax
         }
     }
-    CHECK(count >= 5);
+    CHECK(count >= 3); // path wgmma has a tile for each head dimension
     CHECK(taken == 1);
 }
 

@@ -44,11 +44,19 @@ VKAPI_ATTR void VKAPI_CALL propertiesOfOther(VkPhysicalDevice device, VkPhysical
     properties->properties.deviceID = deviceId;
 }
 
+// A driver with the extension gives its functions even if the device was created without it.
+PFN_vkVoidFunction VKAPI_CALL withoutLaunches(VkDevice device, const char* name) {
+    return std::string(name).find("Cu") != std::string::npos
+               ? nullptr
+               : realFunction<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr")(device, name);
+}
+
 PFN_vkVoidFunction VKAPI_CALL entryWithImport(VkInstance instance, const char* name) {
     const std::string function = name;
     return function == "vkEnumerateDeviceExtensionProperties"
                ? reinterpret_cast<PFN_vkVoidFunction>(enumerateWithImport)
            : function == "vkGetPhysicalDeviceProperties2" ? reinterpret_cast<PFN_vkVoidFunction>(propertiesOfOther)
+           : function == "vkGetDeviceProcAddr"            ? reinterpret_cast<PFN_vkVoidFunction>(withoutLaunches)
                                                           : testDevice().getInstanceProcAddr()(instance, name);
 }
 

@@ -156,7 +156,7 @@ TEST_CASE("AUTO takes path wgmma for long calls on a Hopper chip", "[planning]")
     CHECK(plan.path == VKF_PATH_WGMMA);
     const vkf::PathDecision& wgmma = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_WGMMA);
     CHECK(wgmma.rule == VKF_RULE_LONG_CALL);
-    CHECK(wgmma.reason == "a launch of wgmma pays for over 64 packed rows (here 16384) and at least 8e+09 operations "
+    CHECK(wgmma.reason == "a launch of wgmma pays for over 128 packed rows (here 16384) and at least 5e+08 operations "
                           "(here 1.37e+11)");
     const vkf::PathDecision& coopmat = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_COOPMAT);
     CHECK(coopmat.rule == VKF_RULE_LONG_CALL);
@@ -170,23 +170,44 @@ TEST_CASE("AUTO takes path wgmma for long calls on a Hopper chip", "[planning]")
 }
 
 TEST_CASE("short calls and few packed rows stay on path coopmat", "[planning]") {
-    VkfProblem small = problemOf({1, 16, 16, 512, 512, 128, 0, VKF_TYPE_F16});
+    VkfProblem small = problemOf({1, 16, 16, 200, 128, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), small, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    // 4 B H Nq Nk D is exactly 8e9 for 15625 keys.
-    VkfProblem edge = problemOf({1, 10, 10, 100, 15625, 128, 0, VKF_TYPE_F16});
+    // 4 B H Nq Nk D is exactly 5e8 for 625 keys.
+    VkfProblem edge = problemOf({1, 10, 10, 250, 625, 80, 0, VKF_TYPE_F16});
     CHECK(planOf(hopperCaps(), edge).path == VKF_PATH_WGMMA);
     edge.keys--;
     CHECK(whyNotWgmma(hopperCaps(), edge, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
     edge.keys++;
     vkf::enable(edge, VKF_USE_CAUSAL); // masks count
     CHECK(whyNotWgmma(hopperCaps(), edge, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    VkfProblem few = problemOf({1, 32, 32, 64, 1U << 20, 128, 0, VKF_TYPE_F16});
+    VkfProblem few = problemOf({1, 32, 32, 128, 1U << 20, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), few, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    few.queryRows = 65;
+    few.queryRows = 129;
     CHECK(planOf(hopperCaps(), few).path == VKF_PATH_WGMMA);
     // Path decode comes first.
     const VkfProblem decode = problemOf({1, 8, 8, 1, 1U << 20, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), decode, VKF_PATH_DECODE).rule == VKF_RULE_FEW_ROWS);
+}
+
+TEST_CASE("narrow heads take path wgmma where rows see many keys and workgroups occupy the device", "[planning]") {
+    // 22 heads of six tiles of rows are 132 workgroups.
+    const VkfProblem full = problemOf({1, 22, 22, 1024, 1024, 64, 0, VKF_TYPE_F16});
+    CHECK(planOf(hopperCaps(), full).path == VKF_PATH_WGMMA);
+    VkfProblem fewKeys = full;
+    fewKeys.keys = 767;
+    const vkf::PathDecision decision = whyNotWgmma(hopperCaps(), fewKeys, VKF_PATH_COOPMAT);
+    CHECK(decision.rule == VKF_RULE_SHORT_CALL);
+    CHECK_THAT(decision.reason, ContainsSubstring("at least 768 keys (here 767)") &&
+                                    ContainsSubstring("at least 77% of the multiprocessors (here 100%)"));
+    fewKeys.keys++;
+    CHECK(planOf(hopperCaps(), fewKeys).path == VKF_PATH_WGMMA);
+    VkfProblem causal = full; // a row sees half of the keys
+    vkf::enable(causal, VKF_USE_CAUSAL);
+    CHECK(whyNotWgmma(hopperCaps(), causal, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
+    // 23 heads need a second wave of workgroups, which is nearly empty.
+    const VkfProblem twoWaves = problemOf({1, 23, 23, 1024, 1024, 64, 0, VKF_TYPE_F16});
+    CHECK(whyNotWgmma(hopperCaps(), twoWaves, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
+    CHECK(planOf(hopperCaps(), problemOf({1, 23, 23, 1024, 1024, 72, 0, VKF_TYPE_F16})).path == VKF_PATH_WGMMA);
 }
 
 TEST_CASE("a launch of path wgmma gets the numbers that path coopmat has as push and specialization constants",
@@ -351,7 +372,9 @@ TEST_CASE("path wgmma splits keys where workgroups are few, but not under a caus
         return planOf(hopperCaps(), problem).splits;
     };
     CHECK(splits({1, 16, 16, 8192, 8192, 128, 0, VKF_TYPE_F16}, false) == 1);
-    CHECK(splits({1, 8, 8, 128, 65536, 128, 0, VKF_TYPE_F16}, false) == 17);
+    CHECK(splits({1, 8, 8, 128, 65536, 128, 0, VKF_TYPE_F16}, false) == 16);
+    // Twice 80 workgroups do not run at the same time.
+    CHECK(splits({1, 80, 80, 128, 65536, 128, 0, VKF_TYPE_F16}, false) == 1);
     CHECK(splits({1, 8, 8, 128, 1023, 128, 0, VKF_TYPE_F16}, false) == 1);
     CHECK(splits({1, 1, 1, 1024, 1024, 128, 0, VKF_TYPE_F16}, true) == 1);
     CHECK(splits({1, 1, 1, 1024, 1024, 128, 0, VKF_TYPE_F16}, false) == 2);

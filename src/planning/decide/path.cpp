@@ -84,17 +84,50 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
 
 // ---- Path wgmma ------------------------------------------------------------------------------------------------
 
-// Whether path wgmma is faster than path coopmat.
-bool paysForLaunch(const Chip::Wgmma& chip, const CheckedProblem& problem) {
-    return packedRows(problem.fields) > chip.fewPackedRows && callOperations(problem) >= chip.minOperations;
+// What decides between path wgmma and path coopmat.
+struct LaunchSize {
+    double operations = 0;
+    uint64_t packedRows = 0;
+    double visibleKeys = 0;         // of a row, on average
+    double multiprocessorShare = 0; // that workgroups occupy until the last of them ends
+};
+
+LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, const WgmmaPlan& plan) {
+    const VkfProblem& p = problem.fields;
+    const double pairOperations = 2.0 * (static_cast<double>(p.headDim) + p.valueDim) * p.queryHeads;
+    const uint64_t rows = uint64_t{p.batch} * typicalRows(p);
+    const uint64_t workgroups =
+        tileProblem(VKF_PATH_WGMMA, problem).workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
+    const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
+    LaunchSize size;
+    size.operations = callOperations(problem);
+    size.packedRows = packedRows(p);
+    size.visibleKeys = size.operations / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
+    size.multiprocessorShare = static_cast<double>(workgroups) / static_cast<double>(waves * chip.workgroupsAtOnce);
+    return size;
 }
 
-std::string launchCosts(const Chip::Wgmma& chip, const CheckedProblem& problem) {
+bool isLong(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.packedRows > chip.fewPackedRows && size.operations >= chip.minOperations;
+}
+
+// Heads of up to 64 columns.
+bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.visibleKeys >= chip.minNarrowKeys && size.multiprocessorShare >= chip.minNarrowShare;
+}
+
+std::string longCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
     return inWords("a launch of wgmma pays for over %llu packed rows (here %llu) and at least %.3g operations (here "
                    "%.3g)",
                    static_cast<unsigned long long>(chip.fewPackedRows),
-                   static_cast<unsigned long long>(packedRows(problem.fields)), chip.minOperations,
-                   callOperations(problem));
+                   static_cast<unsigned long long>(size.packedRows), chip.minOperations, size.operations);
+}
+
+std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return inWords("with heads of up to %u columns, a launch of wgmma pays where a row sees at least %.0f keys (here "
+                   "%.0f) and workgroups occupy at least %.0f%% of the multiprocessors (here %.0f%%)",
+                   chip.narrowColumns, chip.minNarrowKeys, size.visibleKeys, 100 * chip.minNarrowShare,
+                   100 * size.multiprocessorShare);
 }
 
 // What AUTO says about path wgmma: takes it, with its tile, or says why not.
@@ -109,10 +142,15 @@ WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& proble
         return {{VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("path wgmma: %s", choice.whyNot)}, {}};
     }
     const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
-    if (!paysForLaunch(chip, problem)) {
-        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, launchCosts(chip, problem)}, {}};
+    const LaunchSize size = launchSizeOf(chip, problem, choice.plan);
+    if (!isLong(chip, size)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, longCalls(chip, size)}, {}};
     }
-    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, launchCosts(chip, problem)}, std::move(choice)};
+    const bool isNarrow = std::max(problem.fields.headDim, problem.fields.valueDim) <= chip.narrowColumns;
+    if (isNarrow && !paysForNarrow(chip, size)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, narrowCalls(chip, size)}, {}};
+    }
+    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, longCalls(chip, size)}, std::move(choice)};
 }
 
 // ---- Path coopmat ----------------------------------------------------------------------------------------------
