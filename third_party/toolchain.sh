@@ -15,6 +15,10 @@ readonly browser_packages=chromium-headless-shell,fonts-dejavu-core
 readonly radv_suite=trixie
 readonly radv_packages=mesa-vulkan-drivers,libvulkan1
 
+# clang for the kernels of path wgmma (ptx_compiler.cmake), and the libraries that small systems lack. The packages have
+# the same names in all releases.
+readonly ptx_packages="clang-19 libclang-cpp19 libllvm19 libclang-common-19-dev libz3-4 libedit2 libbsd0 libmd0 libffi8"
+
 # need_programs PACKAGE:PROGRAM... installs the packages of missing programs.
 need_programs() {
     local entry missing=()
@@ -118,6 +122,7 @@ unpack_cpp() {
 # Checks whether this machine has everything, once for every change of third_party/. Fetches what is missing. Sets
 # toolchain_root; it is empty if the machine's own tools are enough.
 ensure_toolchain() {
+    ensure_ptx_compiler
     local setup=build/setup key missing
     need_programs cmake:cmake ninja-build:ninja g++:c++
     key=$(cat third_party/* cmake/VkfToolchainRoot.cmake | sha256sum)
@@ -144,6 +149,63 @@ ensure_toolchain() {
 check_toolchain() {
     rm -rf build/setup
     cmake -G Ninja -S third_party -B build/setup -DVKFLASH_TOOLCHAIN_ROOT="$toolchain_root"
+}
+
+# Finds or fetches clang for the kernels of path wgmma. Sets ptx_compiler. Without one the build leaves out the path.
+ensure_ptx_compiler() {
+    ptx_compiler=${VKFLASH_PTX_COMPILER:-}
+    if [ -z "$ptx_compiler" ]; then
+        ptx_compiler=$(find_ptx_compiler || fetch_ptx_compiler) || say "no clang 17 or later: path wgmma is left out"
+    fi
+}
+
+find_ptx_compiler() {
+    local name version
+    for name in clang++-19 clang++-20 clang++-21 clang++-18 clang++-17 clang++; do
+        command -v "$name" >/dev/null || continue
+        version=$("$name" -dumpversion 2>/dev/null | cut -d. -f1)
+        if [ "${version:-0}" -ge 17 ] && "$name" -print-targets 2>/dev/null | grep nvptx64 >/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+# Prints the path of a script that starts the fetched clang. The compiler is of this system's release and uses its C
+# library. apt fetches just these packages, without their dependencies.
+fetch_ptx_compiler() {
+    local archive uri codename hash root work apt package
+    archive=$(debian_archive) || return 1
+    read -r uri codename <<<"$archive"
+    hash=$(echo "$codename $ptx_packages" | sha256sum | cut -c1-12)
+    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/clang-$hash"
+    if [ ! -e "$root" ]; then
+        mkdir -p "${root%/*}"
+        work=$(mktemp -d "$root.XXXXXX")
+        chmod 755 "$work"
+        mkdir -p "$work/root" "$work/apt/lists/partial" "$work/apt/archives/partial"
+        say "fetching clang 19 of Debian $codename for the kernels of path wgmma (about 40 MB)"
+        echo "deb $uri $codename main" >"$work/apt/sources.list"
+        apt=(-q -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=
+            -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt")
+        # shellcheck disable=SC2086
+        if ! { apt_get "${apt[@]}" update && cd "$work/apt" && apt_get "${apt[@]}" download $ptx_packages; } >&2; then
+            rm -rf "$work"
+            return 1
+        fi
+        for package in "$work"/apt/*.deb; do dpkg-deb -x "$package" "$work/root"; done
+        rm -rf "$work/apt"
+        cat >"$work/clang" <<'SCRIPT'
+#!/bin/sh
+root=$(dirname "$(readlink -f "$0")")/root
+for lib in "$root"/usr/lib/*-linux-gnu*; do :; done
+LD_LIBRARY_PATH=$lib exec "$root/usr/lib/llvm-19/bin/clang" "$@"
+SCRIPT
+        chmod 755 "$work/clang"
+        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+    fi
+    echo "$root/clang"
 }
 
 # Finds or fetches a browser and a Python with matplotlib, for the tests of pages and figures. Passes them to the tests

@@ -37,6 +37,9 @@ typedef enum VkfFeatureBits VKF_INT32_ENUM {
     /* VK_KHR_shader_bfloat16 with shaderBFloat16Type and shaderBFloat16CooperativeMatrix, in addition to
      * VKF_FEATURE_COOPERATIVE_MATRIX. Needed for path coopmat with bf16. */
     VKF_FEATURE_BFLOAT16_MATRIX = 1 << 4,
+    /* VK_NVX_binary_import, on chips of compute capability 9.0 (NVIDIA's GH100: H100, H200, GH200). Needed for path
+     * wgmma. The extension has no feature struct. */
+    VKF_FEATURE_BINARY_IMPORT = 1 << 5,
     VKF_FEATURE_FORCE_INT32 = 0x7fffffff
 } VkfFeatureBits;
 typedef uint32_t VkfFeatures; /* bits of VkfFeatureBits */
@@ -97,6 +100,7 @@ VKF_API void vkfFreeDeviceRequirements(VkfDeviceRequirements* requirements);
  *                                          cooperativeMatrix                -                     CooperativeMatrix
  *     VKF_FEATURE_BFLOAT16_MATRIX          shaderBFloat16Type               -                     ShaderBfloat16
  *                                          shaderBFloat16CooperativeMatrix  -                     ShaderBfloat16
+ *     VKF_FEATURE_BINARY_IMPORT            -                                -                     -
  *
  * Names of structs omit VkPhysicalDevice at their front and Features at their end. Does not block. Thread-safe for
  * different chains.

@@ -37,7 +37,7 @@ VkfResult createBackward(VkfContext context, const VkfBackwardProblem* problem, 
         result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = getPipelines(context, created->phases, &created->pipelines, message);
+    if (const VkfResult result = getExecutables(context, created->phases, &created->executables, message);
         result != VKF_SUCCESS) {
         return result;
     }

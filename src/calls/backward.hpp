@@ -6,6 +6,7 @@
 #include <vkflash/vkflash.h>
 
 #include "calls/object_context.hpp"
+#include "pipelines/pipelines.hpp"
 #include "planning/backward/backward_plan.hpp"
 #include "problem/backward.hpp"
 
@@ -13,5 +14,5 @@
 struct VkfBackward_T : vkf::BackwardPlan {
     vkf::ObjectContext context;
     vkf::CheckedBackward problem{};
-    std::vector<VkPipeline> pipelines; // one for each phase
+    std::vector<vkf::Executable> executables; // one for each phase
 };

@@ -93,6 +93,9 @@ VkfResult createContext(const VkfContextCreateInfo* given, VkfContext* context, 
         result != VKF_SUCCESS) {
         return result;
     }
+    if ((caps.features & VKF_FEATURE_BINARY_IMPORT) != 0) {
+        loadLaunchFunctions(instanceFunctions, info.device, &functions);
+    }
     auto created = std::make_unique<VkfContext_T>(info, caps, std::move(tuning), functions);
     if (const VkfResult result = created->pipelines.initialize(message); result != VKF_SUCCESS) {
         return result;
@@ -161,13 +164,15 @@ VkfResult vkfGetTuningMatrixLayout(VkfContext context, uint32_t index, VkfMatrix
     return VKF_SUCCESS;
 }
 
-uint32_t vkfGetShaderVariantCount() { return static_cast<uint32_t>(vkf::shaderBinariesCount); }
+uint32_t vkfGetShaderVariantCount() { return static_cast<uint32_t>(vkf::shaderBinariesCount + vkf::ptxTextsCount); }
 
 VkfResult vkfGetShaderVariant(uint32_t index, const char** name, const char** missingReason) {
-    if (index >= vkf::shaderBinariesCount || name == nullptr || missingReason == nullptr) {
+    if (index >= vkfGetShaderVariantCount() || name == nullptr || missingReason == nullptr) {
         return VKF_ERROR_INVALID_ARGUMENT;
     }
-    *name = vkf::shaderBinaries[index].name;
-    *missingReason = vkf::shaderBinaries[index].missingReason;
+    const bool isPtx = index >= vkf::shaderBinariesCount;
+    const size_t text = index - vkf::shaderBinariesCount;
+    *name = isPtx ? vkf::ptxTexts[text].name : vkf::shaderBinaries[index].name;
+    *missingReason = isPtx ? vkf::ptxTexts[text].missingReason : vkf::shaderBinaries[index].missingReason;
     return VKF_SUCCESS;
 }

@@ -11,12 +11,12 @@
 
 struct VkfContext_T {
     VkfContext_T(const VkfContextCreateInfo& info, const vkf::Caps& enabled, vkf::TuningData data,
-                 const vkf::DeviceFunctions& loaded)
+                 const vkf::DeviceFunctions& loaded, const vkf::PtxTexts& texts = vkf::builtPtxTexts())
         : device(info.device), debug(info.debug), objects(vkf::countsObjects(info.debug)), caps(enabled),
           tuning(std::move(data)), functions(loaded),
-          pipelines(functions, info.device, info.pipelineCache, info.allocator) {}
+          pipelines(functions, info.device, info.pipelineCache, info.allocator, texts) {}
 
-    vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries}; }
+    vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries, pipelines.whyNoLaunches()}; }
 
     VkDevice device;
     VkfDebug debug;

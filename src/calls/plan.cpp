@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "base/boundary.hpp"
 #include "calls/context.hpp"
@@ -25,6 +26,18 @@ VkfResult planFor(const TunedDevice& device, const VkfProblem* problem, CheckedP
     return result == VKF_SUCCESS ? makePlan(device, *checked, plan, message) : result;
 }
 
+// Plans and compiles.
+VkfResult makePlanObject(VkfContext context, const VkfProblem* problem, std::unique_ptr<VkfPlan_T>* plan,
+                         VkfMessage* message) {
+    std::unique_ptr<VkfPlan_T> made(new VkfPlan_T{{}, context, {}, {}});
+    VkfResult result = planFor(context->tunedDevice(), problem, &made->problem, made.get(), message);
+    if (result == VKF_SUCCESS) {
+        result = getExecutables(context, made->phases, &made->executables, message);
+    }
+    *plan = std::move(made);
+    return result;
+}
+
 VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* plan, VkfMessage* message) {
     if (const VkfResult result = checkContext(context, message); result != VKF_SUCCESS) {
         return result;
@@ -32,17 +45,20 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
     if (plan == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
     }
-    std::unique_ptr<VkfPlan_T> created(new VkfPlan_T{{}, context, {}, {}});
-    if (const VkfResult result = planFor(context->tunedDevice(), problem, &created->problem, created.get(), message);
-        result != VKF_SUCCESS) {
-        return result;
+    std::unique_ptr<VkfPlan_T> created;
+    const bool mayLaunch = context->pipelines.whyNoLaunches() == nullptr;
+    VkfMessage refusal{};
+    VkfResult result = makePlanObject(context, problem, &created, mayLaunch ? &refusal : message);
+    if (mayLaunch && result == VKF_ERROR_UNSUPPORTED && context->pipelines.whyNoLaunches() != nullptr) {
+        // The driver has refused a kernel of path wgmma since. Plans are made without this path from now on.
+        result = makePlanObject(context, problem, &created, message);
+    } else if (mayLaunch && result != VKF_SUCCESS) {
+        fail(message, result, "%s", refusal.text);
     }
-    if (const VkfResult result = getPipelines(context, created->phases, &created->pipelines, message);
-        result != VKF_SUCCESS) {
-        return result;
+    if (result == VKF_SUCCESS) {
+        *plan = created.release();
     }
-    *plan = created.release();
-    return VKF_SUCCESS;
+    return result;
 }
 
 // Computes VkfPlanInfo::minimumBytes.
@@ -82,7 +98,6 @@ void describe(const VkfPlan_T& plan, VkfPlanInfo* info) {
 }
 
 VkfPlanInfo planInfo(const VkfPlan_T& plan) {
-    const VkfProblem& p = plan.problem.fields;
     VkfPlanInfo info{};
     info.structSize = sizeof info;
     info.path = plan.path;
@@ -105,8 +120,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     std::snprintf(info.tile, sizeof info.tile, "%s", plan.tileText.c_str());
     info.tuned = plan.tuned ? 1 : 0;
     info.productType = plan.productType;
-    info.operations =
-        visiblePairs(plan.problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
+    info.operations = callOperations(plan.problem);
     info.minimumBytes = minimumBytes(plan.problem);
     describe(plan, &info);
     return info;
@@ -132,7 +146,7 @@ VkfResult vkfCheckDeviceSupport(const VkfDeviceQuery* query, const VkfProblem* p
         if (const VkfResult result = vkf::queryCaps(query, &caps, message); result != VKF_SUCCESS) {
             return result;
         }
-        return vkf::planFor({caps}, problem, &checked, &plan, message);
+        return vkf::planFor({caps, {}, vkf::whyNoTexts(vkf::builtPtxTexts())}, problem, &checked, &plan, message);
     });
 }
 

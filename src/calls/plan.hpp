@@ -6,6 +6,7 @@
 #include <vkflash/vkflash.h>
 
 #include "calls/object_context.hpp"
+#include "pipelines/pipelines.hpp"
 #include "planning/plan.hpp"
 #include "problem/problem.hpp"
 
@@ -13,5 +14,5 @@
 struct VkfPlan_T : vkf::AttentionPlan {
     vkf::ObjectContext context;
     vkf::CheckedProblem problem;
-    std::vector<VkPipeline> pipelines; // one for each phase
+    std::vector<vkf::Executable> executables; // one for each phase
 };

@@ -32,9 +32,9 @@ VkfResult getPath(const Object* object, const char* name, VkfPath path, VkfPathD
         if (object == nullptr) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", name);
         }
-        if (path <= VKF_PATH_AUTO || path > VKF_PATH_KEY_OUTER) {
+        if (path <= VKF_PATH_AUTO || path > VKF_PATH_WGMMA) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "path is %d; it must be %d to %d", static_cast<int>(path),
-                        static_cast<int>(VKF_PATH_SCALAR), static_cast<int>(VKF_PATH_KEY_OUTER));
+                        static_cast<int>(VKF_PATH_SCALAR), static_cast<int>(VKF_PATH_WGMMA));
         }
         const PathDecision found = explainPath(object->context->tunedDevice(), object->problem, *object, path);
         return writeVersioned(publicDecision(found, path == object->path), decision, "decision", message);

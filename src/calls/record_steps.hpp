@@ -48,7 +48,7 @@ VkfResult recordSteps(const Recording<Object, Bindings, Addresses>& recording, V
         return VKF_SUCCESS;
     }
     const CallBarriers barriers(*object->context, commandBuffer);
-    const Recorder recorder(*object->context, object->phases, object->pipelines, commandBuffer);
+    const Recorder recorder(*object->context, object->phases, object->executables, commandBuffer);
     recorder.forEachPhase(firstStep, stepCount, [&](size_t index, uint32_t first, uint32_t last) {
         recording.recordPhase(*object, recorder, index, addresses, first, last);
     });

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Gets the pipelines of a plan's phases, and records the phases into a command buffer.
+// Gets what runs a plan's phases, and records the phases into a command buffer.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "calls/context.hpp"
@@ -15,25 +17,26 @@
 
 namespace vkf {
 
-// Gets one pipeline for each phase, and compiles those that the context does not have yet.
-inline VkfResult getPipelines(VkfContext context, const std::vector<Phase>& phases, std::vector<VkPipeline>* pipelines,
-                              VkfMessage* message) {
+// Gets an executable for each phase, and compiles those that the context does not have yet.
+inline VkfResult getExecutables(VkfContext context, const std::vector<Phase>& phases,
+                                std::vector<Executable>* executables, VkfMessage* message) {
     for (const Phase& phase : phases) {
-        VkPipeline pipeline = VK_NULL_HANDLE;
-        if (const VkfResult result = context->pipelines.get(phase.variant, &pipeline, message); result != VKF_SUCCESS) {
+        Executable executable;
+        if (const VkfResult result = context->pipelines.get(phase.variant, &executable, message);
+            result != VKF_SUCCESS) {
             return result;
         }
-        pipelines->push_back(pipeline);
+        executables->push_back(executable);
     }
     return VKF_SUCCESS;
 }
 
 class Recorder {
 public:
-    // `pipelines` has one pipeline for each phase. The arguments must live as long as the recorder.
-    Recorder(const VkfContext_T& context, const std::vector<Phase>& phases, const std::vector<VkPipeline>& pipelines,
+    // `executables` has one for each phase. The arguments must live as long as the recorder.
+    Recorder(const VkfContext_T& context, const std::vector<Phase>& phases, const std::vector<Executable>& executables,
              VkCommandBuffer commandBuffer)
-        : context_(context), phases_(phases), pipelines_(pipelines), commandBuffer_(commandBuffer) {}
+        : context_(context), phases_(phases), executables_(executables), commandBuffer_(commandBuffer) {}
 
     // Records steps [first, last) of one phase, counted from the phase's first step. `params` are the phase's push
     // constants.
@@ -52,7 +55,7 @@ public:
             }
             const uint32_t firstOfRound = stepOfRound * phase.itemsPerStep;
             params.first_item = round * phase.itemsPerRound() + firstOfRound;
-            dispatch(params, std::min(phase.itemsPerStep, phase.itemsPerRound() - firstOfRound));
+            run(index, params, std::min(phase.itemsPerStep, phase.itemsPerRound() - firstOfRound));
         }
     }
 
@@ -60,7 +63,7 @@ public:
     void table(size_t index, std::span<const uint32_t> words, uint64_t tableAddress) const {
         bind(index);
         for (uint32_t i = 0; i < tableBatches(words); i++) {
-            dispatch(tableBatch(words, tableAddress, i), 1);
+            run(index, tableBatch(words, tableAddress, i), 1);
         }
     }
 
@@ -68,7 +71,7 @@ public:
     // writes.
     template <typename Params> void once(size_t index, const Params& params) const {
         bind(index);
-        dispatch(params, phases_[index].items);
+        run(index, params, phases_[index].items);
     }
 
     // Calls visit(index, first, last) for each phase with steps among [firstStep, firstStep + stepCount) of all phases,
@@ -109,20 +112,45 @@ private:
                                                 nullptr);
     }
 
+    // Launches need no binding.
     void bind(size_t index) const {
-        context_.functions.vkCmdBindPipeline(commandBuffer_, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines_[index]);
+        if (const auto* pipeline = std::get_if<VkPipeline>(&executables_[index])) {
+            context_.functions.vkCmdBindPipeline(commandBuffer_, VK_PIPELINE_BIND_POINT_COMPUTE, *pipeline);
+        }
     }
 
-    // Dispatches the pipeline that is bound.
-    template <typename Params> void dispatch(const Params& params, uint32_t workgroups) const {
+    // Dispatches the pipeline, which is bound, or launches the kernel.
+    template <typename Params> void run(size_t index, const Params& params, uint32_t workgroups) const {
+        if (const auto* launch = std::get_if<Launch>(&executables_[index])) {
+            this->launch(*launch, &params, workgroups);
+            return;
+        }
         context_.functions.vkCmdPushConstants(commandBuffer_, context_.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT,
                                               0, sizeof params, &params);
         context_.functions.vkCmdDispatch(commandBuffer_, workgroups, 1, 1);
     }
 
+    // `params` are the push constants of an attention kernel. Vulkan copies both parameters during the call.
+    void launch(const Launch& launch, const void* params, uint32_t workgroups) const {
+        const std::array<const void*, 2> parameters = {params, &launch.constants};
+        VkCuLaunchInfoNVX info{};
+        info.sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX;
+        info.function = launch.function;
+        info.gridDimX = workgroups;
+        info.gridDimY = 1;
+        info.gridDimZ = 1;
+        info.blockDimX = launch.threads;
+        info.blockDimY = 1;
+        info.blockDimZ = 1;
+        info.sharedMemBytes = launch.sharedBytes;
+        info.paramCount = parameters.size();
+        info.pParams = parameters.data();
+        context_.functions.vkCmdCuLaunchKernelNVX(commandBuffer_, &info);
+    }
+
     const VkfContext_T& context_;
     const std::vector<Phase>& phases_;
-    const std::vector<VkPipeline>& pipelines_;
+    const std::vector<Executable>& executables_;
     VkCommandBuffer commandBuffer_;
 };
 

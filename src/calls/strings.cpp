@@ -13,7 +13,7 @@ const char* vkfFeatureString(VkfFeatureBits bit) {
     static constexpr Text texts[] = {
         VKF_TEXT(VKF_FEATURE_BUFFER_DEVICE_ADDRESS), VKF_TEXT(VKF_FEATURE_STORAGE_16BIT),
         VKF_TEXT(VKF_FEATURE_FULL_SUBGROUPS),        VKF_TEXT(VKF_FEATURE_COOPERATIVE_MATRIX),
-        VKF_TEXT(VKF_FEATURE_BFLOAT16_MATRIX),
+        VKF_TEXT(VKF_FEATURE_BFLOAT16_MATRIX),       VKF_TEXT(VKF_FEATURE_BINARY_IMPORT),
     };
     return find(texts, bit, "unknown bit");
 }
@@ -53,6 +53,8 @@ const char* vkfPathRuleString(VkfPathRule rule) {
         {VKF_RULE_MATRIX_UNITS, "matrix units are faster"},
         {VKF_RULE_OTHERWISE, "no other path is taken"},
         {VKF_RULE_COMPARISON, "for comparisons"},
+        {VKF_RULE_LONG_CALL, "long call"},
+        {VKF_RULE_SHORT_CALL, "short call"},
     };
     return find(texts, rule, "unknown rule");
 }

@@ -7,6 +7,7 @@
 
 #include "base/message.hpp"
 #include "base/vulkan_result.hpp"
+#include "device/chips.hpp"
 #include "device/quirks.hpp"
 
 namespace vkf {
@@ -35,12 +36,13 @@ bool contains(const std::vector<VkExtensionProperties>& extensions, const char* 
     });
 }
 
-// The structs that a query may contain, because the device knows them.
+// What the device knows: structs that a query may contain, and extensions.
 struct Known {
     bool subgroupSizeControl = false;
     bool subgroupSizeExtension = false;
     bool cooperativeMatrix = false;
     bool bfloat16 = false;
+    bool binaryImport = false; // an extension without a struct
 };
 
 VkfResult readKnownStructs(const InstanceFunctions& functions, VkPhysicalDevice device, uint32_t apiVersion,
@@ -57,6 +59,7 @@ VkfResult readKnownStructs(const InstanceFunctions& functions, VkPhysicalDevice 
     known->cooperativeMatrix = functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR != nullptr &&
                                contains(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     known->bfloat16 = contains(extensions, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+    known->binaryImport = contains(extensions, VK_NVX_BINARY_IMPORT_EXTENSION_NAME);
     return VKF_SUCCESS;
 }
 
@@ -142,6 +145,7 @@ void readFeatures(const InstanceFunctions& functions, VkPhysicalDevice device, c
         {matrices, VKF_FEATURE_COOPERATIVE_MATRIX},
         {matrices && bfloat16.shaderBFloat16CooperativeMatrix == VK_TRUE && bfloat16.shaderBFloat16Type == VK_TRUE,
          VKF_FEATURE_BFLOAT16_MATRIX},
+        {known.binaryImport && hasWgmma(caps->identity()), VKF_FEATURE_BINARY_IMPORT},
     };
     for (const auto& feature : bits) {
         caps->features |= feature.supported ? feature.bit : 0;

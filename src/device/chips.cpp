@@ -97,11 +97,18 @@ constexpr Chip amd = {.path = {.avoidsBf16x3 = true, .avoidsBackwardMatrices = t
                                  .maxDecodeOutput = 64,
                                  .maxLatent = 180}};
 
+// Vendors of PCI.
+constexpr uint32_t amdVendor = 0x1002;
+constexpr uint32_t nvidiaVendor = 0x10de;
+
 } // namespace
 
 const Chip& chipOf(const Caps& caps) {
-    constexpr uint32_t amdVendor = 0x1002; // of PCI
     return caps.driver == VK_DRIVER_ID_MESA_LLVMPIPE ? llvmpipe : caps.vendorId == amdVendor ? amd : h200;
 }
+
+// NVIDIA numbers the products of a chip in a row. Products of GH100 (H100, H200, H800, H20, GH200) have 0x2300 to
+// 0x23ff. Products of GA102 come before, products of GA103 after.
+bool hasWgmma(const DeviceIdentity& device) { return device.vendor == nvidiaVendor && device.device >> 8 == 0x23; }
 
 } // namespace vkf

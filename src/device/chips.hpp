@@ -96,6 +96,22 @@ struct Chip {
         uint32_t maxSmallDim = 128;
     };
 
+    // Path wgmma, beside path coopmat on an H100 (bench/results/h100-wgmma-short.txt).
+    struct Wgmma {
+        // AUTO prefers path coopmat for calls of fewer operations (VkfPlanInfo::operations), or of few packed rows. A
+        // launch takes 6 us where a dispatch takes 2.
+        double minOperations = 5e8;
+        uint64_t fewPackedRows = 128;
+        // Path coopmat starts sooner with heads of up to so many columns. So wgmma needs rows that see many keys, on
+        // average, and workgroups that occupy this share of the multiprocessors.
+        uint32_t narrowColumns = 64;
+        double minNarrowKeys = 768;
+        double minNarrowShare = 0.77;
+        // One workgroup runs on a multiprocessor. A key split has at least minSplitKeys.
+        uint64_t workgroupsAtOnce = multiprocessors;
+        uint32_t minSplitKeys = 512;
+    };
+
     // Key splits of path scalar.
     struct Scalar {
         // Cost and gain of splits on an H200, in microseconds. The numbers come from the times of 16 heads of 512 to
@@ -191,6 +207,7 @@ struct Chip {
 
     Path path;
     Coopmat coopmat;
+    Wgmma wgmma;
     Scalar scalar;
     Decode decode;
     DecodeMatrix decodeMatrix;
@@ -202,5 +219,9 @@ struct Chip {
 
 // The row of a device; that of an H200 for chips without a row.
 const Chip& chipOf(const Caps& caps);
+
+// Whether the chip has compute capability 9.0, by its PCI ids. The kernels of path wgmma use instructions that no other
+// chip has. No property of Vulkan tells the compute capability.
+bool hasWgmma(const DeviceIdentity& device);
 
 } // namespace vkf

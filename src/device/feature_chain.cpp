@@ -75,7 +75,7 @@ VkBool32* findMember(const Feature& feature, VkBaseOutStructure* chain) {
 }
 
 VkfResult enableFeatures(VkfFeatures wanted, VkBaseOutStructure* chain, VkfMessage* message) {
-    constexpr VkfFeatures known = 2 * VKF_FEATURE_BFLOAT16_MATRIX - 1;
+    constexpr VkfFeatures known = 2 * VKF_FEATURE_BINARY_IMPORT - 1;
     if ((wanted & ~known) != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "features has bits 0x%x, which this version does not know",
                     wanted & ~known);

@@ -32,4 +32,17 @@ VkfResult loadDeviceFunctions(const InstanceFunctions& instanceFunctions, VkDevi
     return VKF_SUCCESS;
 }
 
+void loadLaunchFunctions(const InstanceFunctions& instanceFunctions, VkDevice device, DeviceFunctions* functions) {
+    DeviceFunctions loaded = *functions;
+    bool complete = true;
+#define VKF_LOAD_LAUNCH(name)                                                                                          \
+    loaded.name = reinterpret_cast<PFN_##name>(instanceFunctions.vkGetDeviceProcAddr(device, #name));                  \
+    complete = complete && loaded.name != nullptr;
+    VKF_LAUNCH_FUNCTIONS(VKF_LOAD_LAUNCH)
+#undef VKF_LOAD_LAUNCH
+    if (complete) {
+        *functions = loaded;
+    }
+}
+
 } // namespace vkf

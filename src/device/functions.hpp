@@ -29,6 +29,14 @@ namespace vkf {
     X(vkDestroyShaderModule)                                                                                           \
     X(vkGetBufferDeviceAddress)
 
+// Functions of VK_NVX_binary_import. They launch kernels of PTX.
+#define VKF_LAUNCH_FUNCTIONS(X)                                                                                        \
+    X(vkCmdCuLaunchKernelNVX)                                                                                          \
+    X(vkCreateCuFunctionNVX)                                                                                           \
+    X(vkCreateCuModuleNVX)                                                                                             \
+    X(vkDestroyCuFunctionNVX)                                                                                          \
+    X(vkDestroyCuModuleNVX)
+
 #define VKF_DECLARE(name) PFN_##name name = nullptr;
 
 struct InstanceFunctions {
@@ -39,6 +47,7 @@ struct InstanceFunctions {
 
 struct DeviceFunctions {
     VKF_DEVICE_FUNCTIONS(VKF_DECLARE)
+    VKF_LAUNCH_FUNCTIONS(VKF_DECLARE)         // all null unless all of them are there
     VKF_DECLARE(vkSetDebugUtilsObjectNameEXT) // null without the extension
 };
 
@@ -49,5 +58,8 @@ VkfResult loadInstanceFunctions(PFN_vkGetInstanceProcAddr getInstanceProcAddr, V
 
 VkfResult loadDeviceFunctions(const InstanceFunctions& instanceFunctions, VkDevice device, DeviceFunctions* functions,
                               VkfMessage* message);
+
+// For devices with VK_NVX_binary_import. Without one of the functions, all stay null.
+void loadLaunchFunctions(const InstanceFunctions& instanceFunctions, VkDevice device, DeviceFunctions* functions);
 
 } // namespace vkf

@@ -23,7 +23,7 @@ struct RequestChain {
     VkPhysicalDeviceShaderFloat16Int8Features float16{};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperativeMatrix{};
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
-    std::array<const char*, 3> extensions{};
+    std::array<const char*, 4> extensions{};
     uint32_t extensionCount = 0;
 
     // Links a struct in behind the first one.
@@ -71,6 +71,9 @@ std::unique_ptr<RequestChain> chainOf(const Caps& caps) {
     if ((caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) != 0) {
         addMatrixFeatures(caps.features, chain.get());
     }
+    if ((caps.features & VKF_FEATURE_BINARY_IMPORT) != 0) {
+        chain->addExtension(VK_NVX_BINARY_IMPORT_EXTENSION_NAME);
+    }
     return chain;
 }
 
@@ -99,7 +102,7 @@ VkfResult queryCaps(const VkfDeviceQuery* query, Caps* caps, VkfMessage* message
     if (const VkfResult result = readVersioned(query, &known, "query", message); result != VKF_SUCCESS) {
         return result;
     }
-    constexpr VkfFeatures removable = 2 * VKF_FEATURE_BFLOAT16_MATRIX - 1 - VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
+    constexpr VkfFeatures removable = 2 * VKF_FEATURE_BINARY_IMPORT - 1 - VKF_FEATURE_BUFFER_DEVICE_ADDRESS;
     if ((known.withoutFeatures & ~removable) != 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "withoutFeatures has bits 0x%x, which cannot be left out",
                     known.withoutFeatures & ~removable);

@@ -17,6 +17,7 @@ enum class Kernel : uint32_t {
     attentionCoopmat,
     attentionNarrow,
     attentionBf16x3,
+    attentionWgmma,
     attentionDecode,
     attentionDecodeMatrix,
     attentionLatent,
@@ -61,12 +62,13 @@ enum class ConstantFamily : uint32_t {
 
 struct KernelTraits {
     Kernel kernel{};
-    const char* name = nullptr; // the names of its binaries begin with it
+    const char* name = nullptr; // the names of its binaries or PTX texts begin with it
     ConstantFamily constants = ConstantFamily::none;
     Built storage16 = Built::without; // 16-bit loads and stores
     Built subgroups = Built::without; // subgroup operations
     Built viaShared = Built::without; // elements of matrices pass through shared memory
-    bool matrices = false;            // has cooperative matrices, of fp16 unless the host makes them bf16
+    bool matrices = false;            // has matrices, of fp16 or bf16; in SPIR-V fp16, unless the host makes them bf16
+    bool launched = false;            // is PTX that a launch starts; the others are SPIR-V
     bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled (keepsLoops)
     uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // most in a step, unless the caller sets a limit
 };
@@ -107,6 +109,14 @@ inline constexpr std::array kernelTable = {
                  .subgroups = Built::with,
                  .matrices = true,
                  .unrolledLoops = true},
+    KernelTraits{.kernel = Kernel::attentionWgmma,
+                 .name = "attention_wgmma",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .launched = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::attentionDecode,
                  .name = "attention_decode",
                  .constants = ConstantFamily::tile,

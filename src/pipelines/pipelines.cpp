@@ -40,13 +40,12 @@ template <typename Handle> uint64_t handleNumber(Handle handle) {
 } // namespace
 
 Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-                     const VkAllocationCallbacks* allocator)
-    : functions_(functions), device_(device), cache_(cache), allocator_(allocator) {}
+                     const VkAllocationCallbacks* allocator, const PtxTexts& texts)
+    : functions_(functions), device_(device), cache_(cache), allocator_(allocator),
+      launches_(functions, device, allocator, texts) {}
 
 Pipelines::~Pipelines() {
-    for (const auto& [variant, pipeline] : pipelines_) {
-        functions_.vkDestroyPipeline(device_, pipeline, allocator_);
-    }
+    pipelines_.forEach([this](VkPipeline pipeline) { functions_.vkDestroyPipeline(device_, pipeline, allocator_); });
     if (layout_ != VK_NULL_HANDLE) {
         functions_.vkDestroyPipelineLayout(device_, layout_, allocator_);
     }
@@ -67,50 +66,30 @@ VkfResult Pipelines::initialize(VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
-VkPipeline Pipelines::findOrReserve(const Variant& variant) {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        const auto [entry, isNew] = pipelines_.try_emplace(variant, VK_NULL_HANDLE);
-        if (isNew || entry->second != VK_NULL_HANDLE) {
-            return entry->second;
-        }
-        // If the other thread's compilation fails, this thread tries again and gets an error of its own.
-        settled_.wait(lock);
-    }
-}
-
-void Pipelines::settle(const Variant& variant, VkPipeline pipeline) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (pipeline != VK_NULL_HANDLE) {
-            pipelines_.at(variant) = pipeline;
-        } else {
-            pipelines_.erase(variant);
-        }
-    }
-    settled_.notify_all();
-}
-
-VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+template <typename Get> VkfResult Pipelines::unlessLost(const Get& get, VkfMessage* message) {
     if (lost_) {
         return fail(message, VKF_ERROR_DEVICE_LOST, "the device was lost in an earlier call of this context");
     }
-    *pipeline = findOrReserve(variant);
-    if (*pipeline != VK_NULL_HANDLE) {
-        return VKF_SUCCESS;
-    }
-    VkfResult result = VKF_SUCCESS;
-    try {
-        result = compile(variant, pipeline, message);
-    } catch (...) {
-        settle(variant, VK_NULL_HANDLE);
-        throw;
-    }
+    const VkfResult result = get();
     if (result == VKF_ERROR_DEVICE_LOST) {
         lost_ = true;
     }
-    settle(variant, result == VKF_SUCCESS ? *pipeline : VK_NULL_HANDLE);
     return result;
+}
+
+VkfResult Pipelines::get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) {
+    return unlessLost(
+        [&] {
+            return pipelines_.get(variant, pipeline, [&](VkPipeline* made) { return compile(variant, made, message); });
+        },
+        message);
+}
+
+VkfResult Pipelines::get(const Variant& variant, Executable* executable, VkfMessage* message) {
+    if (traitsOf(variant.kernel).launched) {
+        return unlessLost([&] { return launches_.get(variant, &executable->emplace<Launch>(), message); }, message);
+    }
+    return get(variant, &executable->emplace<VkPipeline>(), message);
 }
 
 void Pipelines::setName(VkPipeline pipeline, const std::string& name) const noexcept {

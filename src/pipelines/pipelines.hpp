@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT
 //
-// The pipelines of a context. A pipeline is compiled at its first use, and kept until the context is destroyed.
+// The pipelines and launches of a context. Each is compiled at its first use, and kept until the context is destroyed.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <string>
+#include <variant>
 
 #include "device/functions.hpp"
+#include "pipelines/compiled_once.hpp"
+#include "pipelines/launches.hpp"
+#include "pipelines/ptx_table.hpp"
 #include "pipelines/variant.hpp"
 
 namespace vkf {
 
+// What runs a kernel.
+using Executable = std::variant<VkPipeline, Launch>;
+
 class Pipelines {
 public:
+    // `texts` has the kernels that are launched.
     Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-              const VkAllocationCallbacks* allocator);
+              const VkAllocationCallbacks* allocator, const PtxTexts& texts = builtPtxTexts());
     ~Pipelines();
     Pipelines(const Pipelines&) = delete;
     Pipelines& operator=(const Pipelines&) = delete;
@@ -28,15 +33,16 @@ public:
     // different variants at the same time. Each variant is compiled once, unless its compilation fails. A caller never
     // waits for the compilation of another variant. After a compilation that lost the device, every call fails.
     VkfResult get(const Variant& variant, VkPipeline* pipeline, VkfMessage* message);
+    // As above, for kernels of both kinds. Launches::get says when a launch fails.
+    VkfResult get(const Variant& variant, Executable* executable, VkfMessage* message);
 
+    // Why no kernel can be launched, or null.
+    const char* whyNoLaunches() const { return launches_.whyClosed(); }
     VkPipelineLayout layout() const { return layout_; }
 
 private:
-    // Returns the pipeline, or null after it has reserved the variant for the caller to compile. Waits while another
-    // thread compiles the variant.
-    VkPipeline findOrReserve(const Variant& variant);
-    // Ends the reservation: keeps the pipeline, or forgets the variant if there is none.
-    void settle(const Variant& variant, VkPipeline pipeline);
+    // Calls get() and remembers if the device was lost.
+    template <typename Get> VkfResult unlessLost(const Get& get, VkfMessage* message);
     VkfResult compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const;
     // Names the pipeline for debuggers and profilers, if the application enabled VK_EXT_debug_utils.
     void setName(VkPipeline pipeline, const std::string& name) const noexcept;
@@ -47,9 +53,8 @@ private:
     const VkAllocationCallbacks* allocator_;
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
     std::atomic<bool> lost_ = false; // a compilation said that the device is lost
-    std::mutex mutex_;               // guards pipelines_; no thread compiles while it holds it
-    std::condition_variable settled_;
-    std::map<Variant, VkPipeline> pipelines_; // null while a thread compiles the variant
+    CompiledOnce<Variant, VkPipeline> pipelines_;
+    Launches launches_;
 };
 
 } // namespace vkf

@@ -17,7 +17,7 @@ VkfResult checkEnumerations(const VkfProblem& p, VkfMessage* message) {
         int last;
         const char* name;
     } enumerations[] = {
-        {p.path, VKF_PATH_KEY_OUTER, "path"},
+        {p.path, VKF_PATH_WGMMA, "path"},
         {p.alignment, VKF_ALIGNMENT_TOP_LEFT, "alignment"},
         {p.precision, VKF_PRECISION_FP32, "precision"},
     };

@@ -43,6 +43,7 @@ const char* vkfPathName(VkfPath path) {
     static constexpr Text texts[] = {
         {VKF_PATH_AUTO, "auto"},       {VKF_PATH_SCALAR, "scalar"}, {VKF_PATH_STANDARD, "standard"},
         {VKF_PATH_COOPMAT, "coopmat"}, {VKF_PATH_DECODE, "decode"}, {VKF_PATH_KEY_OUTER, "key_outer"},
+        {VKF_PATH_WGMMA, "wgmma"},
     };
     return find(texts, path, "unknown path");
 }

@@ -13,11 +13,11 @@ namespace vkf {
 // These paths read k and v once for all query heads of a KV head. A block mask can differ from head to head.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT;
+    const bool packs = path == VKF_PATH_DECODE || path == VKF_PATH_COOPMAT || path == VKF_PATH_WGMMA;
     return packs && !has(p, VKF_USE_BLOCK_MASK) && !problem.empty ? p.queryHeads / p.kvHeads : 1;
 }
 
-bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
+bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT || path == VKF_PATH_WGMMA; }
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.fields;
@@ -53,6 +53,11 @@ double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows) {
     }
     return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
                               tileRows + problem.firstKeys());
+}
+
+double callOperations(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.fields;
+    return visiblePairs(problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
 }
 
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {

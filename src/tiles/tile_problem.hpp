@@ -44,7 +44,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem);
 // Query heads whose rows a path packs into the same tiles.
 uint32_t packedHeads(VkfPath path, const CheckedProblem& problem);
 
-// Whether a workgroup of the path takes a tile of query rows and walks over the tiles of keys: scalar and coopmat.
+// Whether a workgroup of the path takes a tile of query rows and walks over the tiles of keys: scalar, coopmat and
+// wgmma.
 bool walksTiles(VkfPath path);
 
 // Tiles of the rows of `packedHeads` heads: of one sequence, or the tile numbers of all packed sequences.
@@ -52,6 +53,9 @@ uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32
 
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
 double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);
+
+// The operations of the call: VkfPlanInfo::operations.
+double callOperations(const CheckedProblem& problem);
 
 // The most operations of one workgroup of a fused kernel.
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows);

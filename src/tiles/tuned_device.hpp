@@ -8,10 +8,12 @@
 
 namespace vkf {
 
-// A device and its tuning data, from which a tile is chosen for a problem. It refers to data that the context owns.
+// A device, its tuning data, and what its driver refused: all that a plan depends on besides the problem. It refers to
+// data that the context owns.
 struct TunedDevice {
     const Caps& caps;
     std::span<const TuningEntry> tuning{}; // the entries for this device, in their order
+    const char* noLaunches = nullptr;      // why no kernel of path wgmma can be launched; null = it can
 };
 
 } // namespace vkf

@@ -6,6 +6,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "calls/fake_launches.hpp"
+
 namespace vkf::test {
 namespace {
 
@@ -62,6 +64,7 @@ DeviceFunctions fakeFunctions() {
     functions.vkCreateComputePipelines = createPipelines;
     functions.vkDestroyPipeline = destroyPipeline;
     functions.vkDestroyPipelineLayout = destroyLayout;
+    FakeLaunches::addTo(&functions);
     return functions;
 }
 
@@ -74,7 +77,7 @@ FakeContext::FakeContext(const Caps& caps, VkfDebug debug)
               info.debug = debug;
               return info;
           }(),
-          caps, {}, fakeFunctions()) {}
+          caps, {}, fakeFunctions(), FakeLaunches::texts()) {}
 
 VkCommandBuffer FakeContext::commandBuffer() { return fakeHandle<VkCommandBuffer>(); }
 

@@ -64,7 +64,7 @@ struct FakeRecord {
     bool endsWithFullBarrier = false;
 };
 
-// A context whose device takes every command and does nothing. Pipelines cost nothing.
+// A context whose device takes every command and does nothing. Pipelines cost nothing. Launches need a FakeLaunches.
 class FakeContext {
 public:
     explicit FakeContext(const Caps& caps, VkfDebug debug = 0);

@@ -156,7 +156,7 @@ void checkPlan(FakeContext& context, const VkfProblem& p) {
         auto tile = vkf::make<VkfTileCandidate>();
         REQUIRE(vkfGetPlanTile(&plan, i, &tile, &message) == VKF_SUCCESS);
     }
-    plan.pipelines.resize(plan.phases.size());
+    plan.executables.resize(plan.phases.size());
     const VkfBindings bindings = bindingsOf(p, info.scratchBytes);
     if (info.stepCount != 0) {
         checkRecording(info.stepCount, [&](uint32_t step, VkfMessage* failure) {
@@ -170,9 +170,9 @@ void checkPlan(FakeContext& context, const VkfProblem& p) {
 } // namespace
 
 TEST_CASE("any counts of a problem make a plan, an empty plan, or a refusal in words", "[counts]") {
-    constexpr VkfPath paths[] = {VKF_PATH_AUTO,    VKF_PATH_SCALAR, VKF_PATH_STANDARD,
-                                 VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER};
-    FakeContext contexts[] = {FakeContext(vkf::test::matrixCaps()), FakeContext(vkf::test::capsOf(32, 16384, 128))};
+    constexpr VkfPath paths[] = {VKF_PATH_AUTO,   VKF_PATH_SCALAR,    VKF_PATH_STANDARD, VKF_PATH_COOPMAT,
+                                 VKF_PATH_DECODE, VKF_PATH_KEY_OUTER, VKF_PATH_WGMMA};
+    FakeContext contexts[] = {FakeContext(vkf::test::hopperCaps()), FakeContext(vkf::test::capsOf(32, 16384, 128))};
     for (const VkfProblem& base : vkf::test::attentionBases()) {
         INFO(vkf::test::describe(base));
         vkf::test::forEachCount<VkfProblem>(base, vkf::test::attentionCounts(),
@@ -250,7 +250,7 @@ void checkBackwardPlan(FakeContext& context, const VkfBackwardProblem& p) {
         !(info.operations >= 0.0) || !(info.minimumBytes >= 0.0)) {
         FAIL_CHECK(info.description);
     }
-    backward.pipelines.resize(backward.phases.size());
+    backward.executables.resize(backward.phases.size());
     bindings.dout.address = fakeInputs;
     bindings.scratch.address = fakeAddress(piece++);
     bindings.dlse.address = vkf::has(p, VKF_USE_DLSE) ? fakeInputs : 0;

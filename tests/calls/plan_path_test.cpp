@@ -22,7 +22,7 @@ TEST_CASE("a plan says why it has its path, and refuses values that are not path
     problem.path = VKF_PATH_SCALAR;
     const vkf::host::Plan plan(device, problem);
     for (const VkfPath path :
-         {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER}) {
+         {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER, VKF_PATH_WGMMA}) {
         auto decision = vkf::make<VkfPathDecision>();
         REQUIRE(vkfGetPlanPath(plan.handle(), path, &decision, nullptr) == VKF_SUCCESS);
         CHECK(decision.structSize == sizeof decision);
@@ -39,10 +39,10 @@ TEST_CASE("a plan says why it has its path, and refuses values that are not path
     CHECK(std::string(message.text) == "plan is null");
     CHECK(vkfGetBackwardPath(nullptr, VKF_PATH_SCALAR, &decision, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(message.text) == "backward is null");
-    for (const int path : {-1, 0, 6}) {
+    for (const int path : {-1, 0, 7}) {
         CHECK(vkfGetPlanPath(plan.handle(), static_cast<VkfPath>(path), &decision, &message) ==
               VKF_ERROR_INVALID_ARGUMENT);
-        CHECK_THAT(std::string(message.text), ContainsSubstring("it must be 1 to 5"));
+        CHECK_THAT(std::string(message.text), ContainsSubstring("it must be 1 to 6"));
     }
     CHECK(vkfGetPlanPath(plan.handle(), VKF_PATH_SCALAR, nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
     decision.structSize = 1;

@@ -110,7 +110,7 @@ struct Fixture {
     explicit Fixture(const VkfProblem& problem) {
         REQUIRE(vkf::checkProblem(&problem, &plan.problem, nullptr) == VKF_SUCCESS);
         REQUIRE(vkf::makePlan(context.tunedDevice(), plan.problem, &plan, nullptr) == VKF_SUCCESS);
-        plan.pipelines.resize(plan.phases.size());
+        plan.executables.resize(plan.phases.size());
         uint64_t piece = 0;
         for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o}) {
             binding->address = fakeAddress(piece++);

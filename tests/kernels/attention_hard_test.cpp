@@ -185,7 +185,8 @@ TEST_CASE("a NaN hides no score from a softcap", "[attention_hard]") {
             };
             for (const vkf::test::Variation& variation : vkf::test::variations) {
                 const bool usual = variation.quirks == 0 || inQuery || vkf::test::wholeSweeps();
-                if (variation.path == VKF_PATH_COOPMAT && usual) {
+                const bool wgmma = variation.path == VKF_PATH_WGMMA && takes(variation, problem);
+                if ((variation.path == VKF_PATH_COOPMAT && usual) || wgmma) {
                     checkOn(variation, problem, data);
                 }
             }

@@ -23,6 +23,7 @@ using vkf::test::Dice;
 using vkf::test::Lengths;
 
 constexpr std::array<uint32_t, 7> decodeGroups = {1, 4, 5, 7, 8, 16, 33};
+constexpr std::array<uint32_t, 9> wideSizes = {63, 64, 127, 129, 191, 192, 193, 385, 640};
 
 bool packs(const vkf::test::Variation& variation) {
     return variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
@@ -43,6 +44,15 @@ vkf::test::Shape randomDecodeShape(Dice& dice) {
     shape.H = shape.Hkv * dice.of(decodeGroups);
     shape.Nq = dice.oneIn(2) ? 1 : 1 + dice.below(16);
     shape.Nk = dice.oneIn(2) ? dice.of(vkf::test::randomSizes) : 1 + dice.below(700);
+    return shape;
+}
+
+// Several tiles of path wgmma, which has up to 192 rows and 128 keys in a tile.
+vkf::test::Shape randomWideShape(Dice& dice) {
+    vkf::test::Shape shape = vkf::test::randomShape(dice);
+    shape.B = 1 + dice.below(2);
+    shape.Nq = dice.oneIn(2) ? dice.of(wideSizes) : 1 + dice.below(700);
+    shape.Nk = dice.oneIn(2) ? dice.of(wideSizes) : 1 + dice.below(700);
     return shape;
 }
 
@@ -94,6 +104,11 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         vkf::test::chooseTerms(dice, variation.path, problem);
         vkf::test::chooseDropout(dice, problem);
         chooseProbabilities(dice, problem);
+        if (variation.path == VKF_PATH_WGMMA) {
+            constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
+            problem.kvSplits = dice.of(splits);
+            vkf::test::fitToWgmma(problem);
+        }
         apply(variation, problem);
         INFO("seed " << seed << " on " << variation.name << ": " << vkf::test::describe(problem));
         const vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(variation), problem, data);
@@ -105,7 +120,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
 } // namespace
 
 TEST_CASE("a few random problems agree with the reference on every variation", "[attention_random_quick][slice]") {
-    for (const vkf::test::Variation& variation : vkf::test::variations) {
+    for (const vkf::test::Variation& variation : vkf::test::offeredVariations()) {
         runSeeds(variation, 1, vkf::test::wholeSweeps() ? 6 : 2);
     }
 }
@@ -117,13 +132,17 @@ constexpr uint32_t slices = 100;
 // A hundred problems, ten on each variation. A process keeps the kernels that it compiled. With this size, a slice
 // takes about 1 GB on a driver that compiles for a CPU.
 template <uint32_t slice> void runSlice() {
-    constexpr auto variationCount = static_cast<uint32_t>(std::size(vkf::test::variations));
-    constexpr uint32_t ofEach = 10000 / slices / variationCount;
+    const auto variationCount = static_cast<uint32_t>(vkf::test::offeredVariations().size());
+    const uint32_t ofEach = 10000 / slices / variationCount;
     for (uint32_t i = 0; i < variationCount; i++) {
         const vkf::test::Variation& variation = vkf::test::variations[i];
         const bool decode = variation.path == VKF_PATH_DECODE && slice % 4 != 0;
         const uint32_t firstSeed = 1000 + (slice * variationCount + i) * ofEach;
-        runSeeds(variation, firstSeed, ofEach, decode ? randomDecodeShape : vkf::test::randomShape);
+        const bool wide = variation.path == VKF_PATH_WGMMA && slice % 4 != 0;
+        runSeeds(variation, firstSeed, ofEach,
+                 decode ? randomDecodeShape
+                 : wide ? randomWideShape
+                        : vkf::test::randomShape);
     }
     std::printf("slice %u of %u: %u random problems on %u variations\n", slice, slices, ofEach * variationCount,
                 variationCount);

@@ -281,6 +281,7 @@ const std::vector<Feature> table = {
 constexpr size_t typesFeature = 3;
 constexpr size_t blockTypesFeature = 5;
 constexpr size_t matrixTypes = 4; // the first levels of the feature
+constexpr size_t wordTypes = 2;   // of those, q has the type of k and v
 constexpr size_t f32Types = 4;    // the level in which all tensors are fp32
 constexpr size_t anyLevel = 100;  // any level but the plain one
 
@@ -358,6 +359,7 @@ const std::vector<Design>& designs() {
         {.name = "decode in plain arithmetic", .variations = {7, 8}},
         {.name = "key_outer", .variations = {9}},
         {.name = "bf16x3", .variations = {bf16x3Variation}, .bf16x3 = true},
+        {.name = "wgmma", .variations = {wgmmaVariation}, .onMatrices = true, .wholeWords = true},
     };
     return all;
 }
@@ -370,7 +372,8 @@ size_t levelsOn(const Design& design, size_t feature) {
     if (design.bf16x3 && (feature == typesFeature || feature == blockTypesFeature)) {
         return 1;
     }
-    return feature == typesFeature && design.onMatrices ? matrixTypes : table[feature].levels.size();
+    const size_t matrixLevels = design.wholeWords ? wordTypes : matrixTypes;
+    return feature == typesFeature && design.onMatrices ? matrixLevels : table[feature].levels.size();
 }
 
 size_t featureCount() { return table.size(); }
@@ -385,6 +388,7 @@ Caps capsFor(const Variation& variation) {
     caps.f16Matrix.viaShared = viaSharedMatrixLayout(caps.subgroupSize, 16, 16, 16);
     caps.bf16Matrix = caps.f16Matrix;
     caps.features |= VKF_FEATURE_BFLOAT16_MATRIX;
+    caps.features |= variation.path == VKF_PATH_WGMMA ? VKF_FEATURE_BINARY_IMPORT : 0;
     caps.quirks = variation.quirks;
     if (variation.maxSharedMemoryBytes != 0) {
         caps.maxSharedMemoryBytes = variation.maxSharedMemoryBytes;
@@ -400,6 +404,9 @@ PairedCall callOf(const Design& design, const Levels& levels) {
     });
     for (size_t feature = 0; feature < table.size(); feature++) {
         table[feature].levels[levels[feature]].apply(call);
+    }
+    if (design.wholeWords) {
+        makeWholeWords(call.problem);
     }
     apply(variations[design.variations.front()], call.problem);
     return call;

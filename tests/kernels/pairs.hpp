@@ -37,6 +37,7 @@ struct Design {
     std::vector<size_t> variations; // numbers of variations
     size_t callsOfSecond = 0; // n > 0: the second variation gets every n-th call only, because it compiles for long
     bool onMatrices = false;  // only fp16 and bf16, and an fp32 q beside them
+    bool wholeWords = false;  // head dimensions and strides are whole words
     bool bf16x3 = false;      // only fp32 q, k and v
 };
 const std::vector<Design>& designs();

@@ -20,20 +20,20 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using vkf::Kernel;
-using vkf::test::matrixCaps;
+using vkf::test::hopperCaps;
 using vkf::test::planOf;
 using vkf::test::problemOf;
 using vkf::test::refusal;
 
 constexpr uint64_t maxCount = VKF_MAX_COUNT; // 65535 * 65536
-constexpr VkfPath allPaths[] = {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_STANDARD,
-                                VKF_PATH_KEY_OUTER};
+constexpr VkfPath allPaths[] = {VKF_PATH_SCALAR,   VKF_PATH_COOPMAT,   VKF_PATH_DECODE,
+                                VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER, VKF_PATH_WGMMA};
 
 uint64_t divided(uint64_t count, uint64_t by) { return count / by + (count % by != 0 ? 1 : 0); }
 
 // A device that takes nearly as many workgroups at once as 32 bits can count. Its steps are as large as possible.
 vkf::Caps largeCaps() {
-    vkf::Caps caps = matrixCaps();
+    vkf::Caps caps = hopperCaps();
     caps.maxGroupCount = UINT32_MAX;
     return caps;
 }
@@ -56,7 +56,7 @@ template <typename Made> uint64_t stepsOf(const Made& made) {
 
 // Work items of the phase that computes attention, or its last part.
 void checkItems(const vkf::AttentionPlan& made, const VkfProblem& p) {
-    const bool packs = p.path == VKF_PATH_COOPMAT || p.path == VKF_PATH_DECODE;
+    const bool packs = p.path == VKF_PATH_COOPMAT || p.path == VKF_PATH_DECODE || p.path == VKF_PATH_WGMMA;
     const uint64_t packed = packs ? p.queryHeads / p.kvHeads : 1;
     const uint64_t rowTiles = divided(packed * p.queryRows, made.tile.rows) * (p.queryHeads / packed) * p.batch;
     INFO(vkfPathName(p.path) << ", tile " << made.tile.rows);
@@ -124,7 +124,7 @@ TEST_CASE("a plan with the most rows has the right work items and steps on every
 }
 
 TEST_CASE("key splits count rows up to the limit", "[planning]") {
-    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_WGMMA}) {
         VkfProblem problem = largeProblem(path, 1, 6, 2, static_cast<uint32_t>(maxCount / 12));
         problem.keys = 4096;
         problem.kvSplits = 2;
@@ -157,7 +157,7 @@ TEST_CASE("key splits count rows up to the limit", "[planning]") {
 }
 
 TEST_CASE("packed sequences have tiles up to the limit", "[planning]") {
-    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE}) {
+    for (const VkfPath path : {VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_WGMMA}) {
         VkfProblem problem = largeProblem(path, 1000, 5, 1, static_cast<uint32_t>(maxCount / 5));
         vkf::enable(problem, VKF_USE_CU_SEQLENS);
         const vkf::AttentionPlan made = planOf(largeCaps(), problem);
@@ -248,11 +248,11 @@ TEST_CASE("strides up to 2^63 bytes are carried exactly, and no larger ones", "[
         tensor->rowStride = tensor->headStride = 64;
         tensor->batchStride = (uint64_t{1} << 61) - (uint64_t{1} << 29);
     }
-    const vkf::AttentionPlan made = planOf(matrixCaps(), problem);
+    const vkf::AttentionPlan made = planOf(hopperCaps(), problem);
     CHECK(made.phases[0].variant.constants[VKF_ID_STRIDE_SHIFT] == 31);
     CHECK(made.phases[0].params.batch_stride[VKF_O] == UINT32_MAX);
     for (VkfTensor* tensor : {&problem.q, &problem.k, &problem.v, &problem.o}) {
         tensor->batchStride = uint64_t{1} << 61;
     }
-    CHECK(textOf(matrixCaps(), problem) == "a head or batch stride of q is over 2^63 - 1 bytes");
+    CHECK(textOf(hopperCaps(), problem) == "a head or batch stride of q is over 2^63 - 1 bytes");
 }

@@ -21,8 +21,8 @@ using vkf::test::matrixCaps;
 using vkf::test::planOf;
 using vkf::test::problemOf;
 
-constexpr std::array allPaths = {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE,
-                                 VKF_PATH_KEY_OUTER};
+constexpr std::array allPaths = {VKF_PATH_SCALAR, VKF_PATH_STANDARD,  VKF_PATH_COOPMAT,
+                                 VKF_PATH_DECODE, VKF_PATH_KEY_OUTER, VKF_PATH_WGMMA};
 
 vkf::Caps amdCaps() {
     vkf::Caps caps = matrixCaps();

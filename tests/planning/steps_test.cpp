@@ -57,12 +57,12 @@ TEST_CASE("a million-token causal prefill is split into steps of the default bud
 
 TEST_CASE("an empty output needs no step", "[planning]") {
     CHECK(planOf(capsOf(32, 49152, 1024), problemOf({1, 1, 1, 0, 8, 64})).steps() == 0);
-    for (const VkfPath path :
-         {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
+    for (const VkfPath path : {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE,
+                               VKF_PATH_KEY_OUTER, VKF_PATH_WGMMA}) {
         INFO("no heads, on path " << vkfPathName(path));
         VkfProblem problem = problemOf({1, 0, 0, 8, 8, 64, 0, VKF_TYPE_F16});
         problem.path = path;
-        CHECK(planOf(matrixCaps(), problem).steps() == 0);
+        CHECK(planOf(vkf::test::hopperCaps(), problem).steps() == 0);
     }
 }
 

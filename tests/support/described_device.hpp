@@ -30,6 +30,17 @@ inline Caps matrixCaps() {
     return caps;
 }
 
+// An H100 that can launch kernels of PTX.
+inline Caps hopperCaps() {
+    Caps caps = matrixCaps();
+    caps.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    caps.vendorId = 0x10de;
+    caps.deviceId = 0x2330;
+    caps.features |= VKF_FEATURE_BFLOAT16_MATRIX | VKF_FEATURE_BINARY_IMPORT;
+    caps.bf16Matrix = caps.f16Matrix;
+    return caps;
+}
+
 // A layout of the library as an application would give it. Right operands are laid out like left operands, transposed.
 inline VkfMatrixLayout applicationLayout(VkfType type, const MatrixLayout& layout) {
     VkfMatrixLayout given{};

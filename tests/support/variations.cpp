@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <iterator>
 
 #include <catch2/catch_test_case_info.hpp>
+#include <catch2/catch_test_macros.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 
@@ -23,6 +25,74 @@ bool hasBf16x3() {
         return vkfCheckSupport(testDevice().context(), &problem, nullptr) == VKF_SUCCESS;
     }();
     return has;
+}
+
+bool hasWgmma() {
+    static const bool has = [] {
+        VkfProblem problem = problemOf({1, 1, 1, 64, 64, 64, 0, VKF_TYPE_F16});
+        problem.path = VKF_PATH_WGMMA;
+        return vkfCheckSupport(testDevice().context(), &problem, nullptr) == VKF_SUCCESS;
+    }();
+    return has;
+}
+
+void needWgmma() {
+    if (!hasWgmma()) {
+        constexpr const char* reason = "path wgmma: the device or this build has no such kernels";
+        std::fprintf(stderr, "SKIPPED, NOT TESTED ON THIS DEVICE: %s\n", reason);
+        SKIP(reason);
+    }
+}
+
+std::span<const Variation> offeredVariations() {
+    return std::span(variations).first(std::size(variations) - (hasWgmma() ? 0 : 1));
+}
+
+namespace {
+
+constexpr uint32_t wordColumns = 8; // of 16 bits
+
+uint64_t wholeWords(uint64_t columns) { return (columns + wordColumns - 1) / wordColumns * wordColumns; }
+
+// Strides with gaps stay in their order. A stride of 0 stays.
+void makeWholeWords(VkfTensor& tensor, uint64_t rows, uint64_t heads, uint64_t dim) {
+    const bool headsOutside = tensor.headStride >= tensor.rowStride;
+    uint64_t& inner = headsOutside ? tensor.rowStride : tensor.headStride;
+    uint64_t& outer = headsOutside ? tensor.headStride : tensor.rowStride;
+    const auto widen = [](uint64_t& stride, uint64_t least) {
+        stride = stride != 0 ? wholeWords(std::max(stride, least)) : 0;
+    };
+    widen(inner, dim);
+    widen(outer, std::max((headsOutside ? rows : heads) * inner, dim));
+    widen(tensor.batchStride, (headsOutside ? heads : rows) * outer);
+}
+
+} // namespace
+
+void makeWholeWords(VkfProblem& p) {
+    const uint32_t valueDim = p.valueDim != 0 ? p.valueDim : p.headDim;
+    p.headDim = static_cast<uint32_t>(wholeWords(p.headDim));
+    p.valueDim = static_cast<uint32_t>(wholeWords(valueDim));
+    makeWholeWords(p.q, p.queryRows, p.queryHeads, p.headDim);
+    makeWholeWords(p.k, p.keys, p.kvHeads, p.headDim);
+    makeWholeWords(p.v, p.keys, p.kvHeads, p.valueDim);
+    if (std::min(p.o.rowStride, p.o.headStride) < p.valueDim) { // rows would overlap
+        p.o.rowStride = p.o.headStride = p.o.batchStride = 0;
+    }
+}
+
+void fitToWgmma(VkfProblem& p) {
+    p.q.type = p.k.type = p.v.type = p.q.type == VKF_TYPE_BF16 ? VKF_TYPE_BF16 : VKF_TYPE_F16;
+    constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
+                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES |
+                               VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK;
+    p.use &= ~lacking;
+    p.bias = p.mask = p.dropoutMask = {};
+    p.blockMask = {};
+    p.paging = {};
+    p.dropout = {};
+    p.probabilityRowCount = 0;
+    makeWholeWords(p);
 }
 
 host::Device& deviceOf(const Variation& variation) {
@@ -43,8 +113,26 @@ bool isMaskedByKey(const VkfProblem& problem) {
     return has(problem, VKF_USE_MASK) || has(problem, VKF_USE_DOCUMENT_IDS) || firstKeys;
 }
 
+// Whether path wgmma takes the problem. A device that has the path does not decide: a refusal there fails the test.
+bool fitsWgmma(const VkfProblem& problem) {
+    VkfProblem fitted = problem;
+    fitToWgmma(fitted);
+    const auto equal = [](const VkfTensor& a, const VkfTensor& b) {
+        return a.type == b.type && a.rowStride == b.rowStride && a.headStride == b.headStride &&
+               a.batchStride == b.batchStride;
+    };
+    return problem.precision == VKF_PRECISION_DEFAULT && fitted.use == problem.use &&
+           problem.dropout.probability == 0.0F && fitted.headDim == problem.headDim &&
+           (problem.valueDim == 0 || fitted.valueDim == problem.valueDim) && equal(fitted.q, problem.q) &&
+           equal(fitted.k, problem.k) && equal(fitted.v, problem.v);
+}
+
 // The variations by number. Three neighbours are of three paths.
-constexpr std::array<size_t, std::size(variations)> turns = {0, 4, 6, 3, 1, 5, 7, 9, 2, 8, bf16x3Variation};
+constexpr std::array<size_t, std::size(variations)> turns = {
+    0, 4, 6, 3, 1, 5, 7, 9, 2, 8, bf16x3Variation, wgmmaVariation};
+
+// Turns on the test device.
+size_t turnCount() { return offeredVariations().size(); }
 
 // A number that problems with equal kernels share: those that differ only in sizes and contents of tensors.
 size_t turnOf(const VkfProblem& p) {
@@ -59,7 +147,7 @@ size_t turnOf(const VkfProblem& p) {
         hash = (hash ^ part) * 0x100000001b3; // FNV-1a by numbers
         hash ^= hash >> 32U;
     }
-    return hash % turns.size();
+    return hash % turnCount();
 }
 
 size_t nextTurn = 0;
@@ -79,6 +167,9 @@ CATCH_REGISTER_LISTENER(TurnListener)
 bool takes(const Variation& variation, const VkfProblem& problem) {
     if (leavesOut(deviceOf(variation), variation.path)) {
         return false;
+    }
+    if (variation.path == VKF_PATH_WGMMA) {
+        return hasWgmma() && fitsWgmma(problem);
     }
     if (variation.path != VKF_PATH_COOPMAT) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
@@ -106,13 +197,13 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
 }
 
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most) {
-    most = wholeSweeps() ? turns.size() : most;
+    most = wholeSweeps() ? turnCount() : most;
     const size_t first = turnOf(problem);
     std::vector<const Variation*> chosen;
-    for (size_t tried = 0; tried < turns.size() && chosen.size() < most; tried++) {
-        const Variation& variation = variations[turns[(first + tried) % turns.size()]];
+    for (size_t tried = 0; tried < turnCount() && chosen.size() < most; tried++) {
+        const Variation& variation = variations[turns[(first + tried) % turnCount()]];
         const bool isSlow = variation.quirks == VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT; // compiles for far longer than others
-        const bool isWanted = !isSlow || tried == 0 || most >= turns.size();
+        const bool isWanted = !isSlow || tried == 0 || most >= turnCount();
         if (isWanted && takes(variation, problem)) {
             chosen.push_back(&variation);
         }

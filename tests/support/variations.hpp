@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include <vkflash/host.hpp>
@@ -33,10 +34,28 @@ inline constexpr Variation variations[] = {
     {"decode without shuffles in 16 KiB of shared memory", VKF_PATH_DECODE, VKF_QUIRK_NO_SUBGROUP_SHUFFLE, 16384},
     {"key_outer", VKF_PATH_KEY_OUTER, 0, 0},
     {"coopmat with fp32 as bf16x3", VKF_PATH_COOPMAT, VKF_QUIRK_FP16X3, 0}, // bf16 where the device has it
+    {"wgmma", VKF_PATH_WGMMA, 0, 0},                                        // the last: few devices have it
 };
 
 // Number of the variation for fp32 as bf16x3. All its tensors but o are fp32.
 inline constexpr size_t bf16x3Variation = 10;
+
+inline constexpr size_t wgmmaVariation = 11;
+
+// True if the test device has path wgmma.
+bool hasWgmma();
+
+// Skips the test case, loudly, if the test device has no path wgmma.
+void needWgmma();
+
+// All variations, without wgmma if the device has no such path.
+std::span<const Variation> offeredVariations();
+
+// Rounds head dimensions and strides of q, k and v up to whole words, as path wgmma needs them.
+void makeWholeWords(VkfProblem& problem);
+
+// Makes the problem one that path wgmma takes: types, whole words, and none of the inputs that the path lacks.
+void fitToWgmma(VkfProblem& problem);
 
 // True if the device multiplies fp32 numbers in bf16 parts, without VKF_QUIRK_FP16X3.
 bool hasBf16x3();

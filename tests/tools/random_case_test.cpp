@@ -14,6 +14,8 @@
 
 #include "soak/random_case.hpp"
 #include "support/call.hpp"
+#include "support/described_device.hpp"
+#include "support/plans.hpp"
 #include "vkflash/problem.hpp"
 
 namespace {
@@ -63,6 +65,17 @@ TEST_CASE("random calls are valid, and together have every feature", "[files]") 
         if (feature != "array 2") { // rows of probabilities, which the program does not choose at random
             CHECK(count > 10);
         }
+    }
+}
+
+TEST_CASE("random calls on path wgmma are calls that the path takes", "[files]") {
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        RandomCase random(seed);
+        random.takeWgmma();
+        VkfMessage message{};
+        INFO("seed " << seed << ": " << vkf::test::describe(random.problem));
+        REQUIRE(vkfCheckProblem(&random.problem, &message) == VKF_SUCCESS);
+        CHECK(vkf::test::planOf(vkf::test::hopperCaps(), random.problem).path == VKF_PATH_WGMMA);
     }
 }
 

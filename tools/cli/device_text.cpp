@@ -14,9 +14,10 @@ struct FeatureName {
     const char* name;
 };
 
-constexpr std::array<FeatureName, 3> featureTable = {{{VKF_FEATURE_BUFFER_DEVICE_ADDRESS, "buffer addresses"},
+constexpr std::array<FeatureName, 4> featureTable = {{{VKF_FEATURE_BUFFER_DEVICE_ADDRESS, "buffer addresses"},
                                                       {VKF_FEATURE_STORAGE_16BIT, "16-bit storage"},
-                                                      {VKF_FEATURE_FULL_SUBGROUPS, "full subgroups"}}};
+                                                      {VKF_FEATURE_FULL_SUBGROUPS, "full subgroups"},
+                                                      {VKF_FEATURE_BINARY_IMPORT, "binary import"}}};
 
 } // namespace
 

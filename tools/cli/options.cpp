@@ -41,12 +41,13 @@ Value parseChoice(const char* flag, const std::string& text, std::span<const Cho
 
 constexpr std::array<Choice<VkfAlignment>, 2> alignments = {
     {{"bottom-right", VKF_ALIGNMENT_BOTTOM_RIGHT}, {"top-left", VKF_ALIGNMENT_TOP_LEFT}}};
-constexpr std::array<Choice<VkfPath>, 6> paths = {{{"auto", VKF_PATH_AUTO},
+constexpr std::array<Choice<VkfPath>, 7> paths = {{{"auto", VKF_PATH_AUTO},
                                                    {"scalar", VKF_PATH_SCALAR},
                                                    {"standard", VKF_PATH_STANDARD},
                                                    {"coopmat", VKF_PATH_COOPMAT},
                                                    {"decode", VKF_PATH_DECODE},
-                                                   {"key_outer", VKF_PATH_KEY_OUTER}}};
+                                                   {"key_outer", VKF_PATH_KEY_OUTER},
+                                                   {"wgmma", VKF_PATH_WGMMA}}};
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
 // Every quirk of VkfQuirkBits. A test compares docs/program.md with it.

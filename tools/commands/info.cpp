@@ -49,10 +49,13 @@ std::vector<Availability> pathsOf(const host::Device& device) {
 
     std::vector<Availability> paths;
     for (const VkfPath path :
-         {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
+         {VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_COOPMAT, VKF_PATH_WGMMA, VKF_PATH_DECODE, VKF_PATH_KEY_OUTER}) {
         problem.path = path;
         VkfMessage message{};
-        const VkfResult result = vkfCheckSupport(device.context(), &problem, &message);
+        Plan plan; // only a plan asks the driver whether it takes the kernels of path wgmma
+        const VkfResult result = path == VKF_PATH_WGMMA
+                                     ? vkfCreatePlan(device.context(), &problem, plan.put(), &message)
+                                     : vkfCheckSupport(device.context(), &problem, &message);
         paths.push_back({vkfPathName(path), result == VKF_SUCCESS ? "" : message.text});
     }
     return paths;

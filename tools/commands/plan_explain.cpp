@@ -91,8 +91,8 @@ std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const Vkf
              ownedBackwardTraffic(shape, paper)}};
 }
 
-constexpr std::array<VkfPath, 5> forwardPaths = {VKF_PATH_DECODE, VKF_PATH_COOPMAT, VKF_PATH_SCALAR, VKF_PATH_STANDARD,
-                                                 VKF_PATH_KEY_OUTER};
+constexpr std::array<VkfPath, 6> forwardPaths = {VKF_PATH_DECODE, VKF_PATH_WGMMA,    VKF_PATH_COOPMAT,
+                                                 VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER};
 constexpr std::array<VkfPath, 2> backwardPaths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 struct ExplainedPath {

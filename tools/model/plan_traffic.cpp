@@ -230,8 +230,8 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     if (plan.stepCount == 0)
         return {};
     // Where the query heads of a KV head are rows of one tile.
-    const bool packed =
-        plan.path == VKF_PATH_DECODE || (plan.path == VKF_PATH_COOPMAT && !has(problem, VKF_USE_BLOCK_MASK));
+    const bool packed = plan.path == VKF_PATH_DECODE || plan.path == VKF_PATH_WGMMA ||
+                        (plan.path == VKF_PATH_COOPMAT && !has(problem, VKF_USE_BLOCK_MASK));
     const uint32_t group = packed ? problem.queryHeads / problem.kvHeads : 1;
     const Counted counted{problem, plan, static_cast<double>(problem.batch) * problem.queryHeads / group,
                           sumTiles(problem, group, plan.tileRows, plan.tileKeys)};

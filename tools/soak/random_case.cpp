@@ -265,6 +265,24 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
         growth = chooseGrowth(*this, dice);
 }
 
+void RandomCase::takeWgmma() {
+    const VkfType type = problem.k.type == VKF_TYPE_BF16 ? VKF_TYPE_BF16 : VKF_TYPE_F16;
+    problem.path = VKF_PATH_WGMMA;
+    problem.precision = VKF_PRECISION_DEFAULT;
+    problem.headDim = (problem.headDim + 7) / 8 * 8;
+    problem.valueDim = (problem.valueDim + 7) / 8 * 8;
+    problem.q = problem.k = problem.v = dense(type);
+    problem.o = dense(problem.o.type);
+    constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
+                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED |
+                               VKF_USE_DROPOUT_MASK;
+    enable(problem, lacking, false);
+    problem.bias = problem.mask = problem.dropoutMask = {};
+    problem.blockMask = {};
+    problem.paging = {};
+    problem.dropout = {};
+}
+
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     : problem_(random.problem), starts_(random.starts), tensors_(problem_, seed, 0.5) {
     Dice dice(seed ^ 0x50414bULL);

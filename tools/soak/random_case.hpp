@@ -29,6 +29,9 @@ struct RandomCase {
     Growth growth{};
 
     explicit RandomCase(uint64_t seed);
+
+    // Puts the problem on path wgmma, without what this path lacks.
+    void takeWgmma();
 };
 
 // Multiplies runs of elements by 2^log2 and leaves others as they are. Block types are left as they are.

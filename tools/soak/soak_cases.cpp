@@ -18,6 +18,9 @@ namespace {
 // A context keeps the pipelines that it compiled. Reopening the device frees them, and is part of the test.
 constexpr uint64_t casesOfDevice = 50;
 
+// On devices that have path wgmma. AUTO takes it for long calls only.
+constexpr uint64_t seedsPerWgmma = 4;
+
 struct Counts {
     uint64_t right = 0, backward = 0, refused = 0, wrong = 0;
     std::string faults;
@@ -61,6 +64,8 @@ bool checkBackward(host::Device& device, const RandomCase& random, uint64_t seed
 
 void checkCase(host::Device& device, uint64_t seed, Counts& counts) {
     RandomCase random(seed);
+    if (seed % seedsPerWgmma == 0 && (device.summary().features & VKF_FEATURE_BINARY_IMPORT) != 0)
+        random.takeWgmma();
     VkfMessage message{};
     const VkfResult support = vkfCheckSupport(device.context(), &random.problem, &message);
     if (support != VKF_SUCCESS) {

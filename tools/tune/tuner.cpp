@@ -254,6 +254,9 @@ std::vector<Tiles> tilesOf(const std::vector<std::string>& texts) {
 // Two rounds: first all tiles, then the best of them with other numbers of splits.
 std::vector<TunedCall> ForwardPass::rankedCandidates(const VkfProblem& problem, const ProblemClass& like,
                                                      TunedCall& builtIn) {
+    if (builtIn.planInfo.path == VKF_PATH_WGMMA)
+        throw host::Error(VKF_ERROR_UNSUPPORTED, "tuning data has no tiles for path wgmma: each of its kernels has one "
+                                                 "tile; --path coopmat tunes path coopmat");
     std::vector<TunedCall> ranked =
         candidates(problem, tilesOf(candidateTiles(problem, builtIn.planInfo)), like, builtIn);
     rank(problem, builtIn, ranked);

@@ -27,6 +27,8 @@ VkfResult decidePath(const TunedDevice& device, const CheckedProblem& problem, c
     case VKF_PATH_COOPMAT:
         return decideCoopmat(device, problem, chosen.coopmat ? *chosen.coopmat : chooseCoopmat(device, problem),
                              decision, message);
+    case VKF_PATH_WGMMA:
+        return decideWgmma(problem, chosen.wgmma ? *chosen.wgmma : chooseWgmma(device, problem), decision, message);
     case VKF_PATH_DECODE:
         return decideDecode(device, problem, decision, message);
     case VKF_PATH_KEY_OUTER:

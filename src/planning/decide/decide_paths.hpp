@@ -10,6 +10,7 @@
 #include "planning/decision.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/kernel_tile.hpp"
+#include "tiles/wgmma_tile.hpp"
 
 namespace vkf {
 
@@ -22,11 +23,21 @@ struct CoopmatChoice {
 };
 CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& problem);
 
-// The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` is what AUTO found on the way, if it takes it.
+// The tile of path wgmma, or why the device cannot do the problem there.
+struct WgmmaChoice {
+    const char* whyNot = nullptr; // null = it can
+    WgmmaPlan plan;
+    ConsideredTiles considered;
+};
+WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem);
+
+// The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` and `wgmma` are what AUTO found on the way, if it
+// takes it.
 struct PathChoice {
     VkfPath path{};
-    std::optional<CoopmatChoice> coopmat;
-    PathDecisions decisions;
+    std::optional<CoopmatChoice> coopmat{};
+    std::optional<WgmmaChoice> wgmma{};
+    PathDecisions decisions{};
 };
 PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem);
 
@@ -40,6 +51,9 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
                        VkfMessage* message);
 VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& problem, const CoopmatChoice& chosen,
                         Decision* decision, VkfMessage* message);
+
+VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, Decision* decision,
+                      VkfMessage* message);
 
 // The tile of the kernels of plain arithmetic, which paths scalar, key_outer and standard have. *plan has the key
 // splits that the caller asks for.

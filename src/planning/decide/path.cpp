@@ -13,8 +13,8 @@
 namespace vkf {
 namespace {
 
-constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_COOPMAT, VKF_PATH_SCALAR, VKF_PATH_STANDARD,
-                              VKF_PATH_KEY_OUTER};
+constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_WGMMA,    VKF_PATH_COOPMAT,
+                              VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER};
 
 uint64_t packedRows(const VkfProblem& p) {
     return p.kvHeads != 0 ? p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} : 0;
@@ -82,6 +82,77 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
         inWords("decode is the fastest for up to %u query rows only (here %u)", chip.maxDecodeRows, typicalRows(p))};
 }
 
+// ---- Path wgmma ------------------------------------------------------------------------------------------------
+
+// What decides between path wgmma and path coopmat.
+struct LaunchSize {
+    double operations = 0;
+    uint64_t packedRows = 0;
+    double visibleKeys = 0;         // of a row, on average
+    double multiprocessorShare = 0; // that workgroups occupy until the last of them ends
+};
+
+LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, const WgmmaPlan& plan) {
+    const VkfProblem& p = problem.fields;
+    const double pairOperations = 2.0 * (static_cast<double>(p.headDim) + p.valueDim) * p.queryHeads;
+    const uint64_t rows = uint64_t{p.batch} * typicalRows(p);
+    const uint64_t workgroups =
+        tileProblem(VKF_PATH_WGMMA, problem).workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
+    const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
+    LaunchSize size;
+    size.operations = callOperations(problem);
+    size.packedRows = packedRows(p);
+    size.visibleKeys = size.operations / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
+    size.multiprocessorShare = static_cast<double>(workgroups) / static_cast<double>(waves * chip.workgroupsAtOnce);
+    return size;
+}
+
+bool isLong(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.packedRows > chip.fewPackedRows && size.operations >= chip.minOperations;
+}
+
+// Heads of up to 64 columns.
+bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.visibleKeys >= chip.minNarrowKeys && size.multiprocessorShare >= chip.minNarrowShare;
+}
+
+std::string longCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return inWords("a launch of wgmma pays for over %llu packed rows (here %llu) and at least %.3g operations (here "
+                   "%.3g)",
+                   static_cast<unsigned long long>(chip.fewPackedRows),
+                   static_cast<unsigned long long>(size.packedRows), chip.minOperations, size.operations);
+}
+
+std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return inWords("with heads of up to %u columns, a launch of wgmma pays where a row sees at least %.0f keys (here "
+                   "%.0f) and workgroups occupy at least %.0f%% of the multiprocessors (here %.0f%%)",
+                   chip.narrowColumns, chip.minNarrowKeys, size.visibleKeys, 100 * chip.minNarrowShare,
+                   100 * size.multiprocessorShare);
+}
+
+// What AUTO says about path wgmma: takes it, with its tile, or says why not.
+struct WgmmaDecision {
+    PathDecision decision;
+    std::optional<WgmmaChoice> choice; // empty = not taken
+};
+
+WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& problem) {
+    WgmmaChoice choice = chooseWgmma(device, problem);
+    if (choice.whyNot != nullptr) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("path wgmma: %s", choice.whyNot)}, {}};
+    }
+    const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
+    const LaunchSize size = launchSizeOf(chip, problem, choice.plan);
+    if (!isLong(chip, size)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, longCalls(chip, size)}, {}};
+    }
+    const bool isNarrow = std::max(problem.fields.headDim, problem.fields.valueDim) <= chip.narrowColumns;
+    if (isNarrow && !paysForNarrow(chip, size)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, narrowCalls(chip, size)}, {}};
+    }
+    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, longCalls(chip, size)}, std::move(choice)};
+}
+
 // ---- Path coopmat ----------------------------------------------------------------------------------------------
 
 constexpr const char* matrixUnits = "matrix units multiply faster than plain arithmetic";
@@ -142,35 +213,49 @@ PathDecision forComparison(VkfPath path) {
     return {path, VKF_RULE_COMPARISON, "AUTO never takes it: it is for comparisons and for study"};
 }
 
-PathDecisions decisionsOn(PathDecision decode, PathDecision coopmat, PathDecision scalar) {
-    return {std::move(decode), std::move(coopmat), std::move(scalar), forComparison(VKF_PATH_STANDARD),
+PathDecisions decisionsOn(PathDecision decode, PathDecision wgmma, PathDecision coopmat, PathDecision scalar) {
+    return {std::move(decode),
+            std::move(wgmma),
+            std::move(coopmat),
+            std::move(scalar),
+            forComparison(VKF_PATH_STANDARD),
             forComparison(VKF_PATH_KEY_OUTER)};
 }
 
-// The rule that takes path decode decides against scalar too, and against coopmat if AUTO did not look at it.
-PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathDecision> coopmat = {}) {
-    return {VKF_PATH_DECODE,
-            {},
-            decisionsOn({VKF_PATH_DECODE, rule, reason}, coopmat.value_or(PathDecision{VKF_PATH_COOPMAT, rule, reason}),
-                        {VKF_PATH_SCALAR, rule, reason})};
+// The rule that takes path decode decides against scalar too, and against paths that AUTO did not look at.
+PathChoice takeDecode(VkfPathRule rule, const std::string& reason, std::optional<PathDecision> wgmma = {},
+                      std::optional<PathDecision> coopmat = {}) {
+    return {.path = VKF_PATH_DECODE,
+            .decisions = decisionsOn(
+                {VKF_PATH_DECODE, rule, reason}, wgmma.value_or(PathDecision{VKF_PATH_WGMMA, rule, reason}),
+                coopmat.value_or(PathDecision{VKF_PATH_COOPMAT, rule, reason}), {VKF_PATH_SCALAR, rule, reason})};
 }
 
-PathChoice takeCoopmat(CoopmatDecision coopmat, PathDecision decode) {
+// The rule that takes path wgmma decides against coopmat.
+PathChoice takeWgmma(WgmmaDecision wgmma, PathDecision decode) {
+    const PathDecision coopmat = {VKF_PATH_COOPMAT, wgmma.decision.rule, wgmma.decision.reason};
+    return {.path = VKF_PATH_WGMMA,
+            .wgmma = std::move(wgmma.choice),
+            .decisions = decisionsOn(std::move(decode), std::move(wgmma.decision), coopmat,
+                                     {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+}
+
+PathChoice takeCoopmat(CoopmatDecision coopmat, PathDecision decode, PathDecision wgmma) {
     if (decode.rule == VKF_RULE_MANY_ROWS_AND_KEYS) {
         coopmat.decision.rule = decode.rule;
         coopmat.decision.reason = decode.reason;
     }
-    return {VKF_PATH_COOPMAT, std::move(coopmat.choice),
-            decisionsOn(std::move(decode), std::move(coopmat.decision),
-                        {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
+    return {.path = VKF_PATH_COOPMAT,
+            .coopmat = std::move(coopmat.choice),
+            .decisions = decisionsOn(std::move(decode), std::move(wgmma), std::move(coopmat.decision),
+                                     {VKF_PATH_SCALAR, VKF_RULE_MATRIX_UNITS, matrixUnits})};
 }
 
-PathChoice takeScalar(PathDecision coopmat, PathDecision decode) {
-    return {
-        VKF_PATH_SCALAR,
-        {},
-        decisionsOn(std::move(decode), std::move(coopmat),
-                    {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
+PathChoice takeScalar(PathDecision coopmat, PathDecision decode, PathDecision wgmma) {
+    return {.path = VKF_PATH_SCALAR,
+            .decisions = decisionsOn(
+                std::move(decode), std::move(wgmma), std::move(coopmat),
+                {VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what neither decode nor coopmat takes"})};
 }
 
 } // namespace
@@ -179,7 +264,7 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     const VkfProblem& p = problem.fields;
     const Chip::Path& chip = chipOf(device.caps).path;
     if (p.path != VKF_PATH_AUTO) {
-        return {p.path, {}, askedFor(p.path, paths)};
+        return {.path = p.path, .decisions = askedFor(p.path, paths)};
     }
     if (std::max(p.headDim, p.valueDim) > maxHeadDim) {
         return takeDecode(VKF_RULE_LATENT_HEADS, latentHeads(p));
@@ -188,14 +273,19 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     if (few && !hasManyRowsAndKeys(chip, problem)) {
         return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem));
     }
+    WgmmaDecision wgmma = judgeWgmma(device, problem);
+    if (wgmma.choice) {
+        return takeWgmma(std::move(wgmma), whyNotDecode(device.caps, problem));
+    }
     CoopmatDecision coopmat = judgeCoopmat(device, problem);
     if (coopmat.choice) {
-        return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem));
+        return takeCoopmat(std::move(coopmat), whyNotDecode(device.caps, problem), std::move(wgmma.decision));
     }
     if (few) {
-        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(coopmat.decision));
+        return takeDecode(VKF_RULE_FEW_ROWS, fewRows(chip, problem), std::move(wgmma.decision),
+                          std::move(coopmat.decision));
     }
-    return takeScalar(std::move(coopmat.decision), whyNotDecode(device.caps, problem));
+    return takeScalar(std::move(coopmat.decision), whyNotDecode(device.caps, problem), std::move(wgmma.decision));
 }
 
 } // namespace vkf

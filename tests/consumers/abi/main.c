@@ -97,7 +97,7 @@ static void printPlan(VkfPlan plan) {
     checkOutput(info, sizeof *info);
     printf("plan %s, tile %s, %u steps, %g operations, %g bytes\n", info->description, info->tile,
            (unsigned)info->stepCount, info->operations, info->minimumBytes);
-    for (int path = VKF_PATH_SCALAR; path <= VKF_PATH_KEY_OUTER; path++) {
+    for (int path = VKF_PATH_SCALAR; path <= VKF_PATH_WGMMA; path++) {
         VkfPathDecision* decision = poisonedOutput(sizeof *decision);
         checkVkflash(vkfGetPlanPath(plan, (VkfPath)path, decision, &message), &message);
         checkOutput(decision, sizeof *decision);

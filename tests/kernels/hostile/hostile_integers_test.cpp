@@ -96,6 +96,9 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
     vkf::enable(p, VKF_USE_PROBABILITIES, !packed && dice.oneIn(3));
     p.probabilityRowCount = vkf::has(p, VKF_USE_PROBABILITIES) ? dice.below(12) : 0;
     vkf::enable(p, VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    if (variation.path == VKF_PATH_WGMMA) {
+        vkf::test::fitToWgmma(p);
+    }
     apply(variation, p);
     return p;
 }
@@ -186,12 +189,13 @@ bool runHostile(Fenced& memory, const Variation& variation, uint32_t seed, bool 
 // Runs `problems` problems on each variation that the device has. Path decode on matrices gets four times as many,
 // because it has many ways to load k and v.
 void runHostile(uint32_t problems, bool blocks) {
-    for (const Variation& variation : vkf::test::variations) {
+    for (const Variation& variation : vkf::test::offeredVariations()) {
         std::optional<Fenced> memory = Fenced::create(deviceOf(variation), fencedBytes);
         if (!memory) {
             SKIP("the device's addresses are not addresses of this process");
         }
-        const bool takesBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
+        const bool takesBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER &&
+                                 variation.path != VKF_PATH_WGMMA;
         if (vkf::test::leavesOut(deviceOf(variation), variation.path) || (blocks && !takesBlocks)) {
             continue;
         }

@@ -91,6 +91,7 @@ std::vector<DescribedDevice> describedDevices() {
     return {
         {"h200", h200(), {}},
         {"h200 tuned", h200(), tuningData()},
+        {"h100 with launches", hopperCaps(), {}},
         {"navi31", navi31(), {}},
         {"llvmpipe", llvmpipe(), {}},
         {"without 16-bit storage", withoutStorage16(), {}},

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+# Compiles the entry points of path wgmma to PTX (shaders/shared/wgmma_params.h has their names).
+
+# vkf_add_ptx(<file> <root> TYPES ... DIMS ...): adds the rules for each type and dimension, without and with terms.
+# Paths of includes are relative to the folder `root`. The results are in the global properties VKF_PTX_ENTRIES, lines
+# "name|ptx file|missing reason", and VKF_PTX_TARGETS.
+function(vkf_add_ptx file root)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TYPES;DIMS")
+  get_property(command GLOBAL PROPERTY VKF_PTX_COMMAND)
+  get_property(problem GLOBAL PROPERTY VKF_PTX_PROBLEM)
+  set(outputs)
+  foreach(type ${arg_TYPES})
+    foreach(dim ${arg_DIMS})
+      foreach(suffix "" _terms)
+        set(name attention_wgmma_${type}_${dim}${suffix})
+        if(problem)
+          set_property(GLOBAL APPEND PROPERTY VKF_PTX_ENTRIES "${name}||${problem}")
+          continue()
+        endif()
+        set(defines -DVKF_TYPE=${type} -DVKF_DIM=${dim})
+        if(suffix)
+          list(APPEND defines -DVKF_TERMS)
+        endif()
+        set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx")
+        add_custom_command(
+          OUTPUT "${ptx}"
+          COMMAND ${command} ${defines} "-I${root}" -MD -MF "${ptx}.d" -MT "${ptx}"
+            "${root}/${file}" -o "${ptx}.full"
+          COMMAND ${CMAKE_COMMAND} -D "INPUT=${ptx}.full" -D "OUTPUT=${ptx}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/StripPtx.cmake"
+          DEPENDS "${root}/${file}" "${PROJECT_SOURCE_DIR}/cmake/StripPtx.cmake"
+          BYPRODUCTS "${ptx}.full"
+          DEPFILE "${ptx}.d"
+          COMMENT "Compiling ${name} to PTX"
+          VERBATIM)
+        list(APPEND outputs "${ptx}")
+        set_property(GLOBAL APPEND PROPERTY VKF_PTX_ENTRIES "${name}|${ptx}|")
+      endforeach()
+    endforeach()
+  endforeach()
+  add_custom_target(vkflash_ptx DEPENDS ${outputs})
+  set_property(GLOBAL APPEND PROPERTY VKF_PTX_TARGETS vkflash_ptx)
+endfunction()

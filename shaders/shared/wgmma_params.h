@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a launch of a wgmma kernel has besides the push constants of an attention kernel (AttentionParams), and the
+ * tiles of these kernels. A launch passes both structs by value. In shaders the numbers of WgmmaConstants are
+ * specialization constants; each member says whose value it has (constant_ids.h).
+ *
+ * An entry point is a PTX text of its own, so that the driver compiles only what a plan needs. Its name is
+ *
+ *     attention_wgmma_TYPE_DIM        scores without terms
+ *     attention_wgmma_TYPE_DIM_terms  scores with softcap, ALiBi or both
+ *
+ * TYPE is f16 or bf16, the type of q, k and v. DIM is a member `dim` of WGMMA_TILES. A launch has a workgroup for each
+ * work item of its step, in x. */
+#ifndef VKF_WGMMA_PARAMS_H
+#define VKF_WGMMA_PARAMS_H
+
+#include "shared/attention_params.h"
+
+#ifdef __cplusplus
+namespace vkf::shared {
+#endif
+
+struct WgmmaConstants {
+    Uint head_dim;           /* VKF_ID_HEAD_DIM: columns of q and k, a multiple of 8 */
+    Uint value_dim;          /* VKF_ID_VALUE_DIM: columns of v and o, a multiple of 8 */
+    Uint type_o;             /* VKF_ID_TYPE_O: fp32 for a partial result */
+    Uint stride_shift;       /* VKF_ID_STRIDE_SHIFT */
+    Uint sinks;              /* VKF_ID_SINKS */
+    Uint softcap;            /* VKF_ID_SOFTCAP */
+    Uint alibi;              /* VKF_ID_ALIBI */
+    Uint lse;                /* VKF_ID_LSE */
+    Uint window;             /* VKF_ID_WINDOW */
+    Uint top_left;           /* VKF_ID_TOP_LEFT */
+    Uint first_keys;         /* VKF_ID_FIRST_KEYS */
+    Uint first_keys_causal;  /* VKF_ID_FIRST_KEYS_CAUSAL */
+    Uint key_lengths;        /* VKF_ID_KEY_LENGTHS */
+    Uint packed_sequences;   /* VKF_ID_PACKED_SEQUENCES */
+    Uint extra_slot;         /* VKF_ID_EXTRA_SLOT */
+    Int window_left;         /* VKF_ID_WINDOW_LEFT */
+    Int window_right;        /* VKF_ID_WINDOW_RIGHT */
+    Uint packed_heads;       /* VKF_ID_PACKED_HEADS */
+    Uint interleaved_heads;  /* VKF_ID_INTERLEAVED_HEADS */
+    Uint key_splits;         /* VKF_ID_KEY_SPLITS */
+};
+
+#ifdef __cplusplus
+/* The tile of the kernels for one padded dimension. */
+struct WgmmaTile {
+    Uint dim;          /* largest head and value dimension; smaller ones are padded with zeros on chip */
+    Uint rows;         /* packed rows of a workgroup: 64 for each warpgroup that multiplies */
+    Uint keys;         /* keys of a tile */
+    Uint threads;      /* threads of a workgroup: a warpgroup that copies, then those that multiply */
+    Uint shared_bytes; /* dynamic shared memory of a workgroup */
+};
+
+/* The larger one of head and value dimension chooses the tile. */
+inline constexpr WgmmaTile WGMMA_TILES[] = {
+    {64, 192, 128, 512, 49152},
+    {128, 192, 64, 512, 49152},
+    {256, 128, 32, 384, 49152},
+};
+} // namespace vkf::shared
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// The sizes of a kernel, and its place in shared memory and in the named barriers.
+#ifndef VKF_WGMMA_TILE_HPP
+#define VKF_WGMMA_TILE_HPP
+
+#include "shared/wgmma_params.h"
+#include "wgmma/device.hpp"
+
+namespace vkf::wgmma {
+
+constexpr uint32_t WARPGROUP = 128; // threads
+
+constexpr shared::WgmmaTile tileOf(const uint32_t dim) {
+    for (const shared::WgmmaTile& tile : shared::WGMMA_TILES) {
+        if (tile.dim == dim) {
+            return tile;
+        }
+    }
+    return {};
+}
+
+// A tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a line of 128
+// bytes for each key (instructions.hpp, "Right operand").
+template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
+    static constexpr uint32_t DIM = PADDED_DIM;
+    static constexpr bool BF16 = IS_BF16;
+    static constexpr bool TERMS = HAS_TERMS; // scores have a softcap or ALiBi
+    static constexpr uint32_t ROWS = tileOf(DIM).rows;
+    static constexpr uint32_t KEYS = tileOf(DIM).keys;
+    static constexpr uint32_t THREADS = tileOf(DIM).threads;
+    static constexpr uint32_t CONSUMERS = ROWS / 64; // warpgroups that multiply
+    static constexpr uint32_t PANEL_BYTES = KEYS * 128;
+    static constexpr uint32_t SLOT_BYTES = PANEL_BYTES * (DIM / 64);
+    static constexpr uint32_t SLOTS = tileOf(DIM).shared_bytes / SLOT_BYTES;
+    static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
+
+    // Choices by measurement; lab/log-0.4.md, "Path wgmma", has the figures.
+    //
+    // Whether the producer fetches the next tile into its registers while all slots are full. Consumers with D = 64 have
+    // the registers to spare.
+    static constexpr bool FETCHES_AHEAD = DIM == 64 && !TERMS;
+    // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p v
+    // of the slice before it runs.
+    static constexpr uint32_t SLICES = FETCHES_AHEAD ? 1 : DIM == 64 ? 4 : 2;
+
+    // Registers of a thread. A launch gives each thread the same number; setmaxnreg deals them out again.
+    static constexpr uint32_t PRODUCER_REGISTERS = FETCHES_AHEAD ? 56 : CONSUMERS == 3 ? 32 : 24;
+    static constexpr uint32_t CONSUMER_REGISTERS = FETCHES_AHEAD ? 152 : CONSUMERS == 3 ? 160 : 240;
+
+    // Named barriers.
+    //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
+    //                         barrier, so that one may be ahead of another.
+    //   empty(slot)           all consumers have read the slot: they arrive, the producer waits
+    //   PRODUCER              all threads of the producer
+    //   flag(consumer)        one warp of the producer tells the consumer about special values
+    static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) {
+        return slot * CONSUMERS + consumer;
+    }
+    static constexpr uint32_t empty(const uint32_t slot) {
+        return SLOTS * CONSUMERS + slot;
+    }
+    static constexpr uint32_t PRODUCER = SLOTS * (CONSUMERS + 1);
+    static constexpr uint32_t flag(const uint32_t consumer) {
+        return PRODUCER + 1 + consumer;
+    }
+    static_assert(PRODUCER + CONSUMERS < 16);
+    static_assert(CONSUMERS <= WARPGROUP / 32);
+
+    // Threads that meet at them.
+    static constexpr uint32_t FULL_THREADS = 2 * WARPGROUP;
+    static constexpr uint32_t EMPTY_THREADS = THREADS;
+    static constexpr uint32_t FLAG_THREADS = WARPGROUP + 32;
+};
+
+// The slot after a slot.
+template <typename K> VKF_DEVICE uint32_t nextSlot(const uint32_t slot) {
+    return slot + 1 == K::SLOTS ? 0 : slot + 1;
+}
+
+} // namespace vkf::wgmma
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "planning/decide/decide_paths.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "problem/dropout.hpp"
+#include "problem/strides.hpp"
+#include "tiles/tile_problem.hpp"
+#include "tiles/wgmma_tile.hpp"
+
+namespace vkf {
+namespace {
+
+struct Refusal {
+    bool applies;
+    const char* reason;
+};
+
+template <size_t count> const char* firstOf(const std::array<Refusal, count>& refusals) {
+    const auto first = std::find_if(refusals.begin(), refusals.end(), [](const Refusal& one) { return one.applies; });
+    return first != refusals.end() ? first->reason : nullptr;
+}
+
+const char* whyNotDevice(const TunedDevice& device) {
+    if ((device.caps.features & VKF_FEATURE_BINARY_IMPORT) == 0) {
+        return "the device or the context lacks VK_NVX_binary_import on a chip of compute capability 9.0 "
+               "(VKF_FEATURE_BINARY_IMPORT)";
+    }
+    return device.noLaunches;
+}
+
+const char* whyNotTensors(const CheckedProblem& problem) {
+    constexpr uint32_t columns = 8; // of a word of 16 bytes
+    const VkfProblem& p = problem.fields;
+    const bool has16Bits = p.q.type == VKF_TYPE_F16 || p.q.type == VKF_TYPE_BF16;
+    const auto inWords = [&](VkfTensorRole role) { return inWholeWords(problem.layout(role)); };
+    return firstOf(std::array{
+        Refusal{!has16Bits || p.k.type != p.q.type || p.v.type != p.q.type,
+                "q, k and v must all be f16 or all be bf16"},
+        Refusal{p.headDim % columns != 0 || p.valueDim % columns != 0, "headDim and valueDim must be multiples of 8"},
+        Refusal{!inWords(VKF_TENSOR_Q) || !inWords(VKF_TENSOR_K) || !inWords(VKF_TENSOR_V),
+                "strides of q, k and v must be multiples of 16 bytes"},
+    });
+}
+
+const char* whyNotFeatures(const VkfProblem& p) {
+    return firstOf(std::array{
+        Refusal{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        Refusal{has(p, VKF_USE_BIAS), "a bias is not in this version"},
+        Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
+        Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
+        Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},
+        Refusal{has(p, VKF_USE_BLOCK_TABLE), "pages are not in this version"},
+        Refusal{has(p, VKF_USE_PROBABILITIES), "probabilities as an output are not in this version"},
+        Refusal{hasDropout(p), "dropout is not in this version"},
+    });
+}
+
+const char* whyNotWgmma(const TunedDevice& device, const CheckedProblem& problem) {
+    if (const char* whyNot = whyNotDevice(device); whyNot != nullptr) {
+        return whyNot;
+    }
+    const char* whyNot = whyNotFeatures(problem.fields);
+    return whyNot != nullptr ? whyNot : whyNotTensors(problem);
+}
+
+} // namespace
+
+WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem) {
+    WgmmaChoice chosen;
+    chosen.whyNot = whyNotWgmma(device, problem);
+    if (chosen.whyNot != nullptr) {
+        return chosen;
+    }
+    chosen.plan = chooseWgmmaTile(device.caps, tileProblem(VKF_PATH_WGMMA, problem), &chosen.considered);
+    if (chosen.plan.tile.workgroupSize() == 0) {
+        chosen.whyNot = "its tile needs more shared memory or more invocations than the device has";
+    } else if (!hasWholeWords(problem, chosen.plan.tile)) {
+        chosen.whyNot = "a row stride of q, k or v is too large: offsets within a tile do not fit 32 bits";
+    }
+    return chosen;
+}
+
+VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, Decision* decision,
+                      VkfMessage* message) {
+    decision->considered = chosen.considered;
+    if (chosen.whyNot != nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "path wgmma: %s", chosen.whyNot);
+    }
+    const VkfProblem& p = problem.fields;
+    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.plan.splits;
+    setTile(chosen.plan.tile, splits, false, decision);
+    setSplits(problem, splits, decision);
+    setWholeWords(true, decision);
+    decision->kernel = Kernel::attentionWgmma;
+    decision->constants[VKF_ID_WORKGROUP_SIZE] = chosen.plan.tile.workgroupSize();
+    decision->matrixElements = p.q.type;
+    decision->productType = p.q.type;
+    return VKF_SUCCESS;
+}
+
+} // namespace vkf
