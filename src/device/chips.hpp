@@ -103,9 +103,10 @@ struct Chip {
         double minOperations = 5e8;
         uint64_t fewPackedRows = 128;
         // Path coopmat starts sooner with heads of up to so many columns. So wgmma needs rows that see many keys, on
-        // average, and workgroups that occupy this share of the multiprocessors.
+        // average, more of them under a mask, and workgroups that occupy this share of the multiprocessors.
         uint32_t narrowColumns = 64;
-        double minNarrowKeys = 768;
+        double minNarrowKeys = 512;
+        double minNarrowMaskedKeys = 768;
         double minNarrowShare = 0.77;
         // One workgroup runs on a multiprocessor. A key split has at least minSplitKeys.
         uint64_t workgroupsAtOnce = multiprocessors;

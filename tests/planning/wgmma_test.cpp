@@ -194,16 +194,19 @@ TEST_CASE("narrow heads take path wgmma where rows see many keys and workgroups 
     const VkfProblem full = problemOf({1, 22, 22, 1024, 1024, 64, 0, VKF_TYPE_F16});
     CHECK(planOf(hopperCaps(), full).path == VKF_PATH_WGMMA);
     VkfProblem fewKeys = full;
-    fewKeys.keys = 767;
+    fewKeys.keys = 511;
     const vkf::PathDecision decision = whyNotWgmma(hopperCaps(), fewKeys, VKF_PATH_COOPMAT);
     CHECK(decision.rule == VKF_RULE_SHORT_CALL);
-    CHECK_THAT(decision.reason, ContainsSubstring("at least 768 keys (here 767)") &&
+    CHECK_THAT(decision.reason, ContainsSubstring("at least 512 keys (here 511)") &&
                                     ContainsSubstring("at least 77% of the multiprocessors (here 100%)"));
     fewKeys.keys++;
     CHECK(planOf(hopperCaps(), fewKeys).path == VKF_PATH_WGMMA);
     VkfProblem causal = full; // a row sees half of the keys
     vkf::enable(causal, VKF_USE_CAUSAL);
-    CHECK(whyNotWgmma(hopperCaps(), causal, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
+    CHECK_THAT(whyNotWgmma(hopperCaps(), causal, VKF_PATH_COOPMAT).reason,
+               ContainsSubstring("at least 768 keys (here 512)"));
+    causal.queryRows = causal.keys = 2048;
+    CHECK(planOf(hopperCaps(), causal).path == VKF_PATH_WGMMA);
     // 23 heads need a second wave of workgroups, which is nearly empty.
     const VkfProblem twoWaves = problemOf({1, 23, 23, 1024, 1024, 64, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), twoWaves, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);

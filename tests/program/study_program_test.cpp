@@ -170,7 +170,7 @@ TEST_CASE("plan --explain says why each path is taken or not", "[study]") {
     const std::string decode = "plan --explain --type f32 --rows 4 --keys 512 --dim 64";
     const nlohmann::json document = jsonOf(place, decode + " --json");
     const nlohmann::json& paths = document["explanation"]["paths"];
-    REQUIRE(paths.size() == 5);
+    REQUIRE(paths.size() == 6);
     int taken = 0;
     for (const auto& [path, verdict] : paths.items()) {
         INFO(path);

@@ -86,6 +86,7 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
 
 // What decides between path wgmma and path coopmat.
 struct LaunchSize {
+    bool masked = false;
     double operations = 0;
     uint64_t packedRows = 0;
     double visibleKeys = 0;         // of a row, on average
@@ -96,10 +97,11 @@ LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, 
     const VkfProblem& p = problem.fields;
     const double pairOperations = 2.0 * (static_cast<double>(p.headDim) + p.valueDim) * p.queryHeads;
     const uint64_t rows = uint64_t{p.batch} * typicalRows(p);
-    const uint64_t workgroups =
-        tileProblem(VKF_PATH_WGMMA, problem).workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
+    const TileProblem tiled = tileProblem(VKF_PATH_WGMMA, problem);
+    const uint64_t workgroups = tiled.workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
     const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
     LaunchSize size;
+    size.masked = tiled.masked;
     size.operations = callOperations(problem);
     size.packedRows = packedRows(p);
     size.visibleKeys = size.operations / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
@@ -111,9 +113,13 @@ bool isLong(const Chip::Wgmma& chip, const LaunchSize& size) {
     return size.packedRows > chip.fewPackedRows && size.operations >= chip.minOperations;
 }
 
-// Heads of up to 64 columns.
+double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.masked ? chip.minNarrowMaskedKeys : chip.minNarrowKeys;
+}
+
+// For heads of up to narrowColumns.
 bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.visibleKeys >= chip.minNarrowKeys && size.multiprocessorShare >= chip.minNarrowShare;
+    return size.visibleKeys >= minNarrowKeys(chip, size) && size.multiprocessorShare >= chip.minNarrowShare;
 }
 
 std::string longCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
@@ -126,7 +132,7 @@ std::string longCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
 std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
     return inWords("with heads of up to %u columns, a launch of wgmma pays where a row sees at least %.0f keys (here "
                    "%.0f) and workgroups occupy at least %.0f%% of the multiprocessors (here %.0f%%)",
-                   chip.narrowColumns, chip.minNarrowKeys, size.visibleKeys, 100 * chip.minNarrowShare,
+                   chip.narrowColumns, minNarrowKeys(chip, size), size.visibleKeys, 100 * chip.minNarrowShare,
                    100 * size.multiprocessorShare);
 }
 
