@@ -6,11 +6,11 @@
  *
  * An entry point is a PTX text of its own, so that the driver compiles only what a plan needs. Its name is
  *
- *     attention_wgmma_TYPE_DIM        scores without terms
- *     attention_wgmma_TYPE_DIM_terms  scores with softcap, ALiBi or both
+ *     "attention_wgmma_" TYPE "_" DIM         scores without terms
+ *     "attention_wgmma_" TYPE "_" DIM "_terms"  scores with softcap, ALiBi or both
  *
- * TYPE is f16 or bf16, the type of q, k and v. DIM is a member `dim` of WGMMA_TILES. A launch has a workgroup for each
- * work item of its step, in x. */
+ * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. A launch has a workgroup
+ * for each work item of its step, in x. */
 #ifndef VKF_WGMMA_PARAMS_H
 #define VKF_WGMMA_PARAMS_H
 

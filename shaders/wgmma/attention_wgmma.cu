@@ -80,12 +80,9 @@ VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, c
         return;
     }
     takeRegisters<K::CONSUMER_REGISTERS>();
-    Consumer<K> consumer{call,
-                         item,
-                         walk,
-                         shared_memory,
-                         warpgroup - 1,
-                         params.score_scale < 0.0f ? -params.score_scale : params.score_scale};
+    Consumer<K> consumer{call,          item,
+                         walk,          shared_memory,
+                         warpgroup - 1, params.score_scale < 0.0f ? -params.score_scale : params.score_scale};
     consumer.run();
 }
 

@@ -74,9 +74,7 @@ template <typename K> struct Consumer {
                 const uint32_t column = 8 * (first + rows.lane % 4);
                 Word word = loadWordIf(column < call.constants.head_dim, row + column * 2);
                 transposeAmongFour(word.x, rows.lane);
-                VKF_UNROLL for (uint32_t i = 0; i < 4; i++) {
-                    q[2 * (first + i) + h] = word.x[i] ^ sign;
-                }
+                VKF_UNROLL for (uint32_t i = 0; i < 4; i++) { q[2 * (first + i) + h] = word.x[i] ^ sign; }
             }
         }
     }
@@ -115,9 +113,7 @@ template <typename K> struct Consumer {
     }
 
     // Without terms the scale is deferred to the exponent.
-    VKF_DEVICE float deferredScale() const {
-        return K::TERMS ? 1.0f : scale;
-    }
+    VKF_DEVICE float deferredScale() const { return K::TERMS ? 1.0f : scale; }
 
     // Lines 9 and 10: p, l, and starts o += p v. The first fence comes before the wait for v, because the assembler
     // would move the exponentials behind a wait that comes first.
@@ -151,8 +147,9 @@ template <typename K> struct Consumer {
         }
     }
 
-    // Lines 6 to 11 for the tiles at positions [step, end) of the walk. Without PARTIAL all are full. A kernel with terms
-    // has one loop for both kinds, because its code is long. Only partial tiles compute there which keys are visible.
+    // Lines 6 to 11 for the tiles at positions [step, end) of the walk. Without PARTIAL all are full. A kernel with
+    // terms has one loop for both kinds, because its code is long. Only partial tiles compute there which keys are
+    // visible.
     template <bool PARTIAL> VKF_DEVICE void attend(Uint step, const Uint end) {
         const LaneRows rows = laneRows();
         const VisibleKeys any = keysOfWarpgroup();
@@ -175,16 +172,15 @@ template <typename K> struct Consumer {
     // Lines 4 to 15.
     VKF_DEVICE void run() {
         const Uint full_end = clamp(fullTiles(walk), walk.step, walk.step_end);
-        if (item.row_begin + number * 64 >= packedRows(call, item)) { // the last tile of rows has none for this warpgroup
-            VKF_KEEP_LOOP for (Uint step = walk.step; step < walk.step_end; step++) {
-                passTile();
-            }
+        if (item.row_begin + number * 64 >=
+            packedRows(call, item)) { // the last tile of rows has none for this warpgroup
+            VKF_KEEP_LOOP for (Uint step = walk.step; step < walk.step_end; step++) { passTile(); }
             if (hasPartialTiles(walk)) {
                 anyAt(K::flag(number), K::FLAG_THREADS, false);
             }
             return;
         }
-        loadQueries(); // 4
+        loadQueries();                                         // 4
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { // 5
             o[i] = 0.0f;
         }

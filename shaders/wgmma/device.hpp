@@ -25,19 +25,13 @@
 namespace vkf::wgmma {
 
 // A number at an address in device memory.
-template <typename T> VKF_DEVICE T loadGlobal(const uint64_t address) {
-    return *(const VKF_GLOBAL T*)address;
-}
+template <typename T> VKF_DEVICE T loadGlobal(const uint64_t address) { return *(const VKF_GLOBAL T*)address; }
 template <typename T> VKF_DEVICE void storeGlobal(const uint64_t address, const T value) {
     *(VKF_GLOBAL T*)address = value;
 }
 
-template <typename T> VKF_DEVICE constexpr T min(const T a, const T b) {
-    return a < b ? a : b;
-}
-template <typename T> VKF_DEVICE constexpr T max(const T a, const T b) {
-    return a > b ? a : b;
-}
+template <typename T> VKF_DEVICE constexpr T min(const T a, const T b) { return a < b ? a : b; }
+template <typename T> VKF_DEVICE constexpr T max(const T a, const T b) { return a > b ? a : b; }
 // Both values exist before. A conditional expression of two elements of an array would keep the array in memory.
 template <typename T> VKF_DEVICE constexpr T select(const bool condition, const T a, const T b) {
     return condition ? a : b;

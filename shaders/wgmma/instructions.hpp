@@ -17,10 +17,14 @@
 //   c ^ (r % 8). A line of k has 64 columns of one key: the depth of the product runs along lines. A line of v has 64
 //   columns of one key too, but there the depth runs from line to line: the operand is transposed.
 //
-//   Descriptor of a right operand (9.7.14.5.1, "Matrix Descriptor Format"): address / 16 in bits 0 to 13; leading
-//   offset / 16 in bits 16 to 29; stride offset / 16, from one group of 8 lines to the next, in bits 32 to 45; swizzle
-//   of 128 bytes: 1 in bits 62 and 63. The leading offset of a transposed operand leads from 64 columns to the next 64;
-//   the other operand does not use it.
+//   Descriptor of a right operand (9.7.14.5.1, "Matrix Descriptor Format"):
+//
+//     bits 0 to 13     address / 16
+//     bits 16 to 29    leading offset / 16
+//     bits 32 to 45    stride offset / 16, from one group of 8 lines to the next
+//     bits 62 and 63   1: swizzle of 128 bytes
+//
+//   The leading offset of a transposed operand leads from 64 columns to the next 64. The other operand does not use it.
 #ifndef VKF_WGMMA_INSTRUCTIONS_HPP
 #define VKF_WGMMA_INSTRUCTIONS_HPP
 
@@ -37,35 +41,25 @@ VKF_DEVICE uint32_t threadNumber() {
     return number;
 }
 
-VKF_DEVICE uint32_t workgroupNumber() {
-    return static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
-}
+VKF_DEVICE uint32_t workgroupNumber() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x()); }
 
 // The value of lane 0. The compiler then knows that all lanes have the same.
 VKF_DEVICE uint32_t uniform(const uint32_t x) {
     return static_cast<uint32_t>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<int>(x), 0, 31));
 }
 
-VKF_DEVICE float shuffleXor(const float x, const int mask) {
-    return __nvvm_shfl_sync_bfly_f32(~0u, x, mask, 31);
-}
+VKF_DEVICE float shuffleXor(const float x, const int mask) { return __nvvm_shfl_sync_bfly_f32(~0u, x, mask, 31); }
 
 VKF_DEVICE uint32_t shuffleXor(const uint32_t x, const int mask) {
     return static_cast<uint32_t>(__nvvm_shfl_sync_bfly_i32(~0u, static_cast<int>(x), mask, 31));
 }
 
-VKF_DEVICE bool anyLane(const bool condition) {
-    return __nvvm_vote_any_sync(~0u, condition);
-}
+VKF_DEVICE bool anyLane(const bool condition) { return __nvvm_vote_any_sync(~0u, condition); }
 
-VKF_DEVICE bool allLanes(const bool condition) {
-    return __nvvm_vote_all_sync(~0u, condition);
-}
+VKF_DEVICE bool allLanes(const bool condition) { return __nvvm_vote_all_sync(~0u, condition); }
 
 // Lanes of the warp see what the others have written before.
-VKF_DEVICE void syncWarp() {
-    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-}
+VKF_DEVICE void syncWarp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 
 // setmaxnreg (9.7.19.5): all warps of a warpgroup change their number of registers.
 template <uint32_t REGISTERS> VKF_DEVICE void giveRegisters() {
@@ -168,9 +162,7 @@ VKF_DEVICE void copyWord(const uint32_t to, const uint64_t from, const uint32_t 
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-VKF_DEVICE void endCopyGroup() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
+VKF_DEVICE void endCopyGroup() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most GROUPS of the thread's copy groups are in flight.
 template <int GROUPS> VKF_DEVICE void waitForCopies() {
@@ -178,24 +170,16 @@ template <int GROUPS> VKF_DEVICE void waitForCopies() {
 }
 
 // wgmma reads what this thread has written to shared memory (9.7.14.4, "Async proxy").
-VKF_DEVICE void publishSharedWrites() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+VKF_DEVICE void publishSharedWrites() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Numbers.
 
-VKF_DEVICE float fma(const float a, const float b, const float c) {
-    return __nvvm_fma_rn_f(a, b, c);
-}
+VKF_DEVICE float fma(const float a, const float b, const float c) { return __nvvm_fma_rn_f(a, b, c); }
 
 // The larger number. A NaN loses.
-VKF_DEVICE float maximum(const float a, const float b) {
-    return __nvvm_fmax_f(a, b);
-}
+VKF_DEVICE float maximum(const float a, const float b) { return __nvvm_fmax_f(a, b); }
 
-VKF_DEVICE float magnitude(const float x) {
-    return __builtin_fabsf(x);
-}
+VKF_DEVICE float magnitude(const float x) { return __builtin_fabsf(x); }
 
 VKF_DEVICE float exp2(const float x) {
     float y;
@@ -216,17 +200,11 @@ VKF_DEVICE float reciprocal(const float x) {
     return y;
 }
 
-VKF_DEVICE float roundUp(const float x) {
-    return __nvvm_ceil_f(x);
-}
+VKF_DEVICE float roundUp(const float x) { return __nvvm_ceil_f(x); }
 
-VKF_DEVICE float asFloat(const uint32_t bits) {
-    return __builtin_bit_cast(float, bits);
-}
+VKF_DEVICE float asFloat(const uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-VKF_DEVICE uint32_t asBits(const float x) {
-    return __builtin_bit_cast(uint32_t, x);
-}
+VKF_DEVICE uint32_t asBits(const float x) { return __builtin_bit_cast(uint32_t, x); }
 
 // A pair of 16-bit numbers; `low` is in the lower half. Rounds to nearest, ties to even.
 template <bool BF16> VKF_DEVICE uint32_t packHalves(const float low, const float high) {
@@ -252,13 +230,9 @@ template <bool BF16> VKF_DEVICE float unpackHalf(const uint32_t bits) {
 // Products of matrices (9.7.14).
 
 // The following products read registers that this thread has written before.
-VKF_DEVICE void beginProducts() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+VKF_DEVICE void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-VKF_DEVICE void endProductGroup() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+VKF_DEVICE void endProductGroup() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 // Waits until at most GROUPS groups of products are in flight.
 template <int GROUPS> VKF_DEVICE void waitForProducts() {
@@ -301,7 +275,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 // d = a b, or d += a b if ADDS: starts a product of depth 16. `a` has four words, `b` describes the right operand.
 #define VKF_DEFINE_MULTIPLY(columns, registers)                                                                        \
     template <bool BF16, bool TRANSPOSED, bool ADDS>                                                                   \
-    VKF_DEVICE void multiply(float(&d)[registers], const uint32_t * a, const uint64_t b) {                             \
+    VKF_DEVICE void multiply(float(&d)[registers], const uint32_t* a, const uint64_t b) {                              \
         if constexpr (BF16) {                                                                                          \
             VKF_PRODUCT(columns, "bf16", registers);                                                                   \
         } else {                                                                                                       \

@@ -48,9 +48,7 @@ struct Item {
     Uint first_key;
 };
 
-VKF_DEVICE Uint queryHeads(const Call call) {
-    return call.params.heads & 0xffffu;
-}
+VKF_DEVICE Uint queryHeads(const Call call) { return call.params.heads & 0xffffu; }
 
 // Optional inputs.
 
@@ -106,13 +104,13 @@ VKF_DEVICE Range boundsOf(const Address starts, const Uint sequence, const Uint 
 
 // Packed sequences: sets rows, keys, first_row and first_key.
 VKF_DEVICE void setSequence(const Call call, Item& item) {
-    const Range rows = boundsOf(tableMember<Address>(call, offsetof(CallTable, row_starts)), item.batch,
-                                call.params.query_rows);
+    const Range rows =
+        boundsOf(tableMember<Address>(call, offsetof(CallTable, row_starts)), item.batch, call.params.query_rows);
     const Range keys =
         boundsOf(tableMember<Address>(call, offsetof(CallTable, key_starts)), item.batch, call.params.keys);
     item.first_row = static_cast<Uint>(rows.begin);
-    item.rows = min(static_cast<Uint>(rows.end - rows.begin),
-                    tableMember<Uint>(call, offsetof(CallTable, longest_rows)));
+    item.rows =
+        min(static_cast<Uint>(rows.end - rows.begin), tableMember<Uint>(call, offsetof(CallTable, longest_rows)));
     item.first_key = static_cast<Uint>(keys.begin);
     item.keys = min(min(keysOf(call, item.batch), tableMember<Uint>(call, offsetof(CallTable, longest_keys))),
                     static_cast<Uint>(keys.end - keys.begin));
@@ -138,8 +136,8 @@ VKF_DEVICE Item itemOf(const Call call, const Uint tile_rows, const Uint number)
     item.kv_head = item.head / (packed_heads > 1 ? packed_heads : call.params.heads >> 16);
     if (packed_sequences) {
         item.split = item.partial_result;
-        item.batch = loadGlobal<Uint>(tableMember<Address>(call, offsetof(CallTable, tile_sequences)) +
-                                      Address{tile} * 4);
+        item.batch =
+            loadGlobal<Uint>(tableMember<Address>(call, offsetof(CallTable, tile_sequences)) + Address{tile} * 4);
         setSequence(call, item);
         row_tiles = VKF_TILES(packedRows(call, item), tile_rows);
         tile -= VKF_FIRST_SEQUENCE_TILE(item.first_row, packed_heads, tile_rows, item.batch);
@@ -219,23 +217,19 @@ VKF_DEVICE bool isEmpty(const VisibleKeys& any, const Int begin, const Int end) 
 // The tiles of keys of a workgroup, by their numbers. Empty tiles are in no range. The walk takes the full tiles, then
 // the partial tiles, each in the order of the members.
 struct Walk {
-    Uint first_full;    // full tiles [0, first_full) of first keys
-    Uint first_end;     // partial tiles [first_full, first_end) of first keys
-    Uint begin;         // partial tiles [begin, full_begin)
-    Uint full_begin;    // full tiles [full_begin, full_end)
-    Uint full_end;      // partial tiles [full_end, end)
-    Uint end;           //
-    Uint step;          // the share of the key split: positions [step, step_end) of the walk
-    Uint step_end;      //
+    Uint first_full; // full tiles [0, first_full) of first keys
+    Uint first_end;  // partial tiles [first_full, first_end) of first keys
+    Uint begin;      // partial tiles [begin, full_begin)
+    Uint full_begin; // full tiles [full_begin, full_end)
+    Uint full_end;   // partial tiles [full_end, end)
+    Uint end;        //
+    Uint step;       // the share of the key split: positions [step, step_end) of the walk
+    Uint step_end;   //
 };
 
-VKF_DEVICE Uint fullTiles(const Walk& walk) {
-    return walk.first_full + (walk.full_end - walk.full_begin);
-}
+VKF_DEVICE Uint fullTiles(const Walk& walk) { return walk.first_full + (walk.full_end - walk.full_begin); }
 
-VKF_DEVICE Uint tilesOf(const Walk& walk) {
-    return walk.first_end + (walk.end - walk.begin);
-}
+VKF_DEVICE Uint tilesOf(const Walk& walk) { return walk.first_end + (walk.end - walk.begin); }
 
 // The number of the tile at a position of the walk.
 VKF_DEVICE Uint tileAt(const Walk& walk, const Uint position) {

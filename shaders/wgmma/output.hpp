@@ -52,13 +52,13 @@ VKF_DEVICE FinishedRow finishRow(const Call call, const Uint head, const float m
 }
 
 // The address of a packed row of o.
-VKF_DEVICE Address outputRow(const Call call, const Item & item, const Uint packed_row) {
+VKF_DEVICE Address outputRow(const Call call, const Item& item, const Uint packed_row) {
     const Address head = headAddress(call, call.params.o, VKF_O, item.partial_result,
                                      item.head + headOfRow(call, packed_row), item.first_row);
     return head + Address{queryRow(call, packed_row)} * call.params.row_stride[VKF_O];
 }
 
-VKF_DEVICE void storeLse(const Call call, const Item & item, const Uint packed_row, const float m, const float l,
+VKF_DEVICE void storeLse(const Call call, const Item& item, const Uint packed_row, const float m, const float l,
                          const float lse) {
     const Address number = rowNumber(call, item, item.head + headOfRow(call, packed_row), queryRow(call, packed_row));
     if (call.constants.key_splits > 1) {
@@ -72,9 +72,7 @@ VKF_DEVICE void storeLse(const Call call, const Item & item, const Uint packed_r
 // Clamps finite elements past the largest number of the type to it. Infinity and NaN stay.
 template <uint32_t COUNT> VKF_DEVICE void clampFinite(float (&o)[COUNT], const float largest) {
     float reached = 0.0f;
-    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
-        reached = maximum(reached, magnitude(o[i]));
-    }
+    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) { reached = maximum(reached, magnitude(o[i])); }
     if (anyLane(reached > largest)) {
         VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
             const float clamped = -maximum(-maximum(o[i], -largest), -largest);
@@ -86,9 +84,7 @@ template <uint32_t COUNT> VKF_DEVICE void clampFinite(float (&o)[COUNT], const f
 // Line 12 for 16-bit o: rows as words of two numbers; word 2 c + h has columns 8 c + 2 (lane % 4) and the next of row
 // h.
 template <bool BF16, uint32_t COUNT> VKF_DEVICE void packRows(const float (&o)[COUNT], uint32_t (&words)[COUNT / 2]) {
-    VKF_UNROLL for (uint32_t i = 0; i < COUNT / 2; i++) {
-        words[i] = packHalves<BF16>(o[2 * i], o[2 * i + 1]);
-    }
+    VKF_UNROLL for (uint32_t i = 0; i < COUNT / 2; i++) { words[i] = packHalves<BF16>(o[2 * i], o[2 * i + 1]); }
 }
 
 // Stores row h, which has `alignment` as the low bits of its addresses. Its four threads have two columns of each
@@ -100,9 +96,7 @@ VKF_DEVICE void storeHalves(const uint32_t (&words)[K::DIM / 4], const uint32_t 
     const bool pairs = (alignment & 3) == 0;
     VKF_UNROLL for (uint32_t first = 0; first < K::DIM / 8; first += 4) {
         Word word;
-        VKF_UNROLL for (uint32_t i = 0; i < 4; i++) {
-            word.x[i] = words[2 * (first + i) + h];
-        }
+        VKF_UNROLL for (uint32_t i = 0; i < 4; i++) { word.x[i] = words[2 * (first + i) + h]; }
         if (whole_words) {
             transposeAmongFour(word.x, lane);
             const uint32_t column = 8 * (first + lane % 4);
@@ -135,7 +129,7 @@ VKF_DEVICE void storeFloats(const float (&o)[K::DIM / 2], const uint32_t h, cons
 // Adds the special values that became zeros (producer.hpp) to the stored rows of this warp. They add infinity or NaN,
 // whatever their probability. This is rare, so the code is short instead of fast.
 template <typename K>
-VKF_DEVICE void addSpecialValues(const Call call, const Item & item, const Uint first_row, const uint32_t lane) {
+VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint first_row, const uint32_t lane) {
     constexpr uint32_t special = K::BF16 ? 0x7f80u : 0x7c00u;
     syncWarp();
     const Address v = headAddress(call, call.params.v, VKF_V, item.batch, item.kv_head, item.first_key);
@@ -174,7 +168,7 @@ VKF_DEVICE void addSpecialValues(const Call call, const Item & item, const Uint 
 
 // Lines 12 to 15.
 template <typename K>
-VKF_DEVICE void writeResults(const Call call, const Item & item, const LaneRows & rows, RowStates & states,
+VKF_DEVICE void writeResults(const Call call, const Item& item, const LaneRows& rows, RowStates& states,
                              float (&o)[K::DIM / 2]) {
     const uint32_t lane = rows.lane;
     const Uint packed_rows = packedRows(call, item);

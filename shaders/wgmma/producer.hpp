@@ -15,8 +15,8 @@
 
 namespace vkf::wgmma {
 
-// Replaces infinity and NaN by zeros among eight 16-bit numbers. To find them, adds one to each exponent: an exponent of
-// all ones carries into the sign bit. Returns whether there were any.
+// Replaces infinity and NaN by zeros among eight 16-bit numbers. To find them, adds one to each exponent: an exponent
+// of all ones carries into the sign bit. Returns whether there were any.
 template <bool BF16> VKF_DEVICE bool dropSpecialHalves(Word& word) {
     constexpr uint32_t exponents = BF16 ? 0x7f807f80u : 0x7c007c00u;
     constexpr uint32_t lowest = BF16 ? 0x00800080u : 0x04000400u;
@@ -72,9 +72,7 @@ template <typename K> struct Producer {
     bool saw_special_values = false;
 
     // Fills are numbered: 2 i is the tile of k at position i of the walk, 2 i + 1 is the tile of v.
-    VKF_DEVICE const Source source(const uint32_t fill) const {
-        return fill % 2 == 0 ? k : v;
-    }
+    VKF_DEVICE const Source source(const uint32_t fill) const { return fill % 2 == 0 ? k : v; }
 
     VKF_DEVICE uint32_t firstKey(const uint32_t fill) const {
         return tileAt(walk, walk.step + fill / 2) * K::KEYS + share.key;
@@ -84,9 +82,7 @@ template <typename K> struct Producer {
         return fill % 2 == 1 && walk.step + fill / 2 >= fullTiles(walk);
     }
 
-    VKF_DEVICE uint32_t slotAddress(const uint32_t slot) const {
-        return shared_memory + slot * K::SLOT_BYTES;
-    }
+    VKF_DEVICE uint32_t slotAddress(const uint32_t slot) const { return shared_memory + slot * K::SLOT_BYTES; }
 
     VKF_DEVICE void announce(const uint32_t slot) const {
         publishSharedWrites();
@@ -221,9 +217,7 @@ template <typename K> struct Producer {
 };
 
 // Whether the producer tells the consumers about special values at the end.
-VKF_DEVICE bool hasPartialTiles(const Walk& walk) {
-    return walk.step_end > max(walk.step, fullTiles(walk));
-}
+VKF_DEVICE bool hasPartialTiles(const Walk& walk) { return walk.step_end > max(walk.step, fullTiles(walk)); }
 
 template <typename K>
 VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {

@@ -17,13 +17,9 @@ constexpr float LN2 = 0.693147180559945309f;
 // The two rows of a thread: h = 0 and 1 of the layouts in instructions.hpp.
 constexpr uint32_t LANE_ROWS = 2;
 
-// Of a result d[i]: its row of the thread, and its column, counted from the thread's first one.
-VKF_DEVICE constexpr uint32_t rowOf(const uint32_t i) {
-    return i / 2 % 2;
-}
-VKF_DEVICE constexpr uint32_t columnOf(const uint32_t i) {
-    return i / 4 * 8 + i % 2;
-}
+// The row of the thread in which result d[i] lies, and its column, counted from the thread's first one.
+VKF_DEVICE constexpr uint32_t rowOf(const uint32_t i) { return i / 2 % 2; }
+VKF_DEVICE constexpr uint32_t columnOf(const uint32_t i) { return i / 4 * 8 + i % 2; }
 
 // tanh. The instruction loses relative accuracy near 0, and a softcap multiplies the error. Both forms are computed,
 // because a warp has nearly always scores for each.
@@ -39,13 +35,10 @@ VKF_DEVICE float tanhAccurate(const float x) {
 }
 
 // Applies scale and softcap. Where all scores of a warp are near 0, a polynomial replaces tanh.
-template <uint32_t COUNT>
-VKF_DEVICE void capScores(float (&s)[COUNT], const float scale, const float softcap) {
+template <uint32_t COUNT> VKF_DEVICE void capScores(float (&s)[COUNT], const float scale, const float softcap) {
     constexpr float NEAR_ZERO = 0.2f;
     float largest = 0.0f;
-    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
-        largest = maximum(largest, magnitude(s[i]));
-    }
+    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) { largest = maximum(largest, magnitude(s[i])); }
     // The powers of other scales are too small or too large.
     const bool polynomial = scale > 2e-4f && scale < 1e6f;
     if (allLanes(polynomial && largest * scale < NEAR_ZERO)) {
@@ -58,9 +51,7 @@ VKF_DEVICE void capScores(float (&s)[COUNT], const float scale, const float soft
             s[i] *= fma(fma(z, u, y), u, x);
         }
     } else {
-        VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
-            s[i] = softcap * tanhAccurate(s[i] * scale);
-        }
+        VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) { s[i] = softcap * tanhAccurate(s[i] * scale); }
     }
 }
 
@@ -127,8 +118,7 @@ VKF_DEVICE void addTerms(float (&s)[COUNT], const Call call, const LaneRows& row
 }
 
 // Sets the scores of keys that a row does not see to -infinity.
-template <uint32_t COUNT>
-VKF_DEVICE void dropInvisible(float (&s)[COUNT], const LaneRows& rows, const Int first_key) {
+template <uint32_t COUNT> VKF_DEVICE void dropInvisible(float (&s)[COUNT], const LaneRows& rows, const Int first_key) {
     VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
         const VisibleKeys& visible = rows.visible[h];
         const Int first = visible.first - first_key;

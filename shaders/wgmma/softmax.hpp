@@ -37,9 +37,7 @@ VKF_DEVICE float sumOfRow(float x) {
 template <uint32_t S_COUNT, uint32_t O_COUNT>
 VKF_DEVICE void raiseMaximum(const float (&s)[S_COUNT], const float scale, RowStates& rows, float (&o)[O_COUNT]) {
     float largest[LANE_ROWS] = {s[0], s[2]};
-    VKF_UNROLL for (uint32_t i = 0; i < S_COUNT; i++) {
-        largest[rowOf(i)] = maximum(largest[rowOf(i)], s[i]);
-    }
+    VKF_UNROLL for (uint32_t i = 0; i < S_COUNT; i++) { largest[rowOf(i)] = maximum(largest[rowOf(i)], s[i]); }
     bool exceeds = false;
     VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
         largest[h] *= scale;
@@ -55,9 +53,7 @@ VKF_DEVICE void raiseMaximum(const float (&s)[S_COUNT], const float scale, RowSt
         rows.m[h] = m;
         rows.l[h] *= factor[h];
     }
-    VKF_UNROLL for (uint32_t i = 0; i < O_COUNT; i++) {
-        o[i] *= factor[rowOf(i)];
-    }
+    VKF_UNROLL for (uint32_t i = 0; i < O_COUNT; i++) { o[i] *= factor[rowOf(i)]; }
 }
 
 // Line 9: p = 2^(s scale - m) for s[first] and the `count` - 1 after it, as left operands of p v. l takes p before its
@@ -69,16 +65,12 @@ VKF_DEVICE void makeProbabilities(const float (&s)[S_COUNT], const float scale, 
     VKF_UNROLL for (uint32_t i = first; i < first + count; i += 2) {
         const uint32_t h = rowOf(i);
         float pair[2];
-        VKF_UNROLL for (uint32_t e = 0; e < 2; e++) {
-            pair[e] = exp2(fma(s[i + e], scale, -rows.m[h]));
-        }
+        VKF_UNROLL for (uint32_t e = 0; e < 2; e++) { pair[e] = exp2(fma(s[i + e], scale, -rows.m[h])); }
         sum[h] += pair[0] + pair[1];
         // Columns 8 c and 8 c + 1 of row h are word 2 c + h.
         p[i / 4 * 2 + h] = packHalves<BF16>(pair[0], pair[1]);
     }
-    VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
-        rows.l[h] += sum[h];
-    }
+    VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) { rows.l[h] += sum[h]; }
 }
 
 } // namespace vkf::wgmma

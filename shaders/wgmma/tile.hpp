@@ -37,11 +37,11 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
 
     // Choices by measurement; lab/log-0.4.md, "Path wgmma", has the figures.
     //
-    // Whether the producer fetches the next tile into its registers while all slots are full. Consumers with D = 64 have
-    // the registers to spare.
+    // Whether the producer fetches the next tile into its registers while all slots are full. Consumers with D = 64
+    // have the registers to spare.
     static constexpr bool FETCHES_AHEAD = DIM == 64 && !TERMS;
-    // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p v
-    // of the slice before it runs.
+    // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p
+    // v of the slice before it runs.
     static constexpr uint32_t SLICES = FETCHES_AHEAD ? 1 : DIM == 64 ? 4 : 2;
 
     // Registers of a thread. A launch gives each thread the same number; setmaxnreg deals them out again.
@@ -54,16 +54,10 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
     //   empty(slot)           all consumers have read the slot: they arrive, the producer waits
     //   PRODUCER              all threads of the producer
     //   flag(consumer)        one warp of the producer tells the consumer about special values
-    static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) {
-        return slot * CONSUMERS + consumer;
-    }
-    static constexpr uint32_t empty(const uint32_t slot) {
-        return SLOTS * CONSUMERS + slot;
-    }
+    static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
+    static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
     static constexpr uint32_t PRODUCER = SLOTS * (CONSUMERS + 1);
-    static constexpr uint32_t flag(const uint32_t consumer) {
-        return PRODUCER + 1 + consumer;
-    }
+    static constexpr uint32_t flag(const uint32_t consumer) { return PRODUCER + 1 + consumer; }
     static_assert(PRODUCER + CONSUMERS < 16);
     static_assert(CONSUMERS <= WARPGROUP / 32);
 
@@ -74,9 +68,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
 };
 
 // The slot after a slot.
-template <typename K> VKF_DEVICE uint32_t nextSlot(const uint32_t slot) {
-    return slot + 1 == K::SLOTS ? 0 : slot + 1;
-}
+template <typename K> VKF_DEVICE uint32_t nextSlot(const uint32_t slot) { return slot + 1 == K::SLOTS ? 0 : slot + 1; }
 
 } // namespace vkf::wgmma
 
