@@ -334,7 +334,9 @@ TEST_CASE("work items and walks of path wgmma visit each visible pair once", "[p
             one.change(&changed);
             INFO(vkf::test::describe(changed.problem));
             Launched launched(changed);
-            CHECK(launched.check() == "");
+            const std::string wrong = launched.check();
+            INFO(wrong);
+            CHECK(wrong.empty());
             CHECK((changed.problem.maxStepOperations == 0 || launched.steps() > 1));
             interleaved.insert(launched.constants().interleaved_heads);
             packedHeads.insert(launched.constants().packed_heads);
@@ -352,6 +354,8 @@ TEST_CASE("work items and walks of random problems on path wgmma visit each visi
     for (uint32_t i = 0; i < 100; i++) {
         const Case one = randomCase(dice);
         INFO("problem " << i << ": " << vkf::test::describe(one.problem));
-        CHECK(Launched(one).check() == "");
+        const std::string wrong = Launched(one).check();
+        INFO(wrong);
+        CHECK(wrong.empty());
     }
 }
