@@ -149,7 +149,8 @@ TEST_CASE("plan --explain names tiles with reasons, and the bytes moved", "[stud
     const std::string fewRows = "plan --explain --json --path coopmat --rows 128 --keys 512 --dim 64 --type f16";
     if (const ProgramResult coopmat = place.run(fewRows); coopmat.status == 0) {
         std::set<std::string> tiles;
-        for (const auto& candidate : jsonOf(place, fewRows)["explanation"]["candidates"]) {
+        const nlohmann::json lookedAt = jsonOf(place, fewRows);
+        for (const auto& candidate : lookedAt["explanation"]["candidates"]) {
             const std::string tile = candidate["tile"];
             CHECK(tiles.insert(tile.substr(0, tile.find(" splits="))).second);
         }
