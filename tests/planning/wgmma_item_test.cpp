@@ -334,9 +334,9 @@ TEST_CASE("work items and walks of path wgmma visit each visible pair once", "[p
             one.change(&changed);
             INFO(vkf::test::describe(changed.problem));
             Launched launched(changed);
-            const std::string wrong = launched.check();
-            INFO(wrong);
-            CHECK(wrong.empty());
+            const std::string mistake = launched.check();
+            INFO(mistake);
+            CHECK(mistake.empty());
             CHECK((changed.problem.maxStepOperations == 0 || launched.steps() > 1));
             interleaved.insert(launched.constants().interleaved_heads);
             packedHeads.insert(launched.constants().packed_heads);
@@ -354,8 +354,8 @@ TEST_CASE("work items and walks of random problems on path wgmma visit each visi
     for (uint32_t i = 0; i < 100; i++) {
         const Case one = randomCase(dice);
         INFO("problem " << i << ": " << vkf::test::describe(one.problem));
-        const std::string wrong = Launched(one).check();
-        INFO(wrong);
-        CHECK(wrong.empty());
+        const std::string mistake = Launched(one).check();
+        INFO(mistake);
+        CHECK(mistake.empty());
     }
 }
