@@ -41,6 +41,7 @@ public:
     }
 
     size_t calls() const { return calls_; }
+    VkfPath path() const { return plan_.info().path; }
 
     double operations() const {
         const VkfProblem& problem = call_.problem;
@@ -89,16 +90,17 @@ private:
 
 VariantResult VariantMeasure::measure(const Variant& variant, const VkfProblem& plain,
                                       const std::function<void()>& afterRun) {
+    const VariantCall call = callOf(variant, plain);
+    VariantRuns runs(device_, clock_, memory_, variant.workload, call);
     std::optional<VariantCall> baseCall;
     std::optional<VariantRuns> baseRuns;
     std::vector<std::function<ClockSample()>> turns;
     if (variant.base != nullptr) {
         baseCall = callOf(variantNamed(variant.base), plain);
+        baseCall->problem.path = runs.path(); // AUTO may have another path for it
         baseRuns.emplace(device_, clock_, baseMemory_, variant.workload, *baseCall);
         turns.emplace_back([&] { return baseRuns->run(); });
     }
-    const VariantCall call = callOf(variant, plain);
-    VariantRuns runs(device_, clock_, memory_, variant.workload, call);
     turns.emplace_back([&] {
         const ClockSample sample = runs.run();
         afterRun();
