@@ -92,7 +92,7 @@ struct Fixture {
         bindings.scratch.size = plan.get()->scratch.bytes();
         const VkfUse use = plan.get()->problem.fields.use;
         const auto forget = [use](VkfUseBits bit, VkfBinding& binding) {
-            binding.address = (use & bit) != 0 ? binding.address : 0;
+            binding.address = (use & static_cast<VkfUse>(bit)) != 0 ? binding.address : 0;
         };
         forget(VKF_USE_LSE, bindings.lse);
         forget(VKF_USE_KEY_LENGTHS, bindings.keyLengths);
