@@ -79,6 +79,24 @@ function(vkf_compile_shader entry source_dir)
   set_property(GLOBAL APPEND PROPERTY VKF_SPIRV_FILES "${target_env}|${spv}")
 endfunction()
 
+# vkf_write_table(<cpp> <script> <comment> ENTRIES ... [OPTIONS ...] [DEPENDS ...]): adds the rule that writes a C++ source
+# with the files of the entries. Each entry is a line "name|file|missing reason"; one of the last two is empty. The
+# script gets the lines as the file LIST, and writes OUTPUT.
+function(vkf_write_table cpp script comment)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "ENTRIES;OPTIONS;DEPENDS")
+  string(REGEX REPLACE "\\.cpp$" ".txt" list_file "${cpp}")
+  list(JOIN arg_ENTRIES "\n" text)
+  file(CONFIGURE OUTPUT "${list_file}" CONTENT "${text}\n" @ONLY)
+  list(TRANSFORM arg_ENTRIES REPLACE "^[^|]*\\|([^|]*)\\|.*" "\\1" OUTPUT_VARIABLE files)
+  list(REMOVE_ITEM files "")
+  add_custom_command(
+    OUTPUT "${cpp}"
+    COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" ${arg_OPTIONS} -D "OUTPUT=${cpp}" -P "${script}"
+    DEPENDS "${list_file}" ${files} "${script}" ${arg_DEPENDS}
+    COMMENT "${comment}"
+    VERBATIM)
+endfunction()
+
 # vkf_add_shaders(<table> <root> <target> <array>): defines a target that writes a C++ source with an array of
 # vkf::ShaderBinary. Paths of entry points and includes are relative to the folder `root`.
 function(vkf_add_shaders table root target array)
@@ -92,20 +110,9 @@ function(vkf_add_shaders table root target array)
     list(APPEND entries "${VKF_ENTRY}")
   endforeach()
 
-  set(list_file "${CMAKE_CURRENT_BINARY_DIR}/${target}.txt")
-  list(JOIN entries "\n" text)
-  file(CONFIGURE OUTPUT "${list_file}" CONTENT "${text}\n" @ONLY)
-  list(TRANSFORM entries REPLACE "^[^|]*\\|([^|]*)\\|.*" "\\1" OUTPUT_VARIABLE spirv)
-  list(REMOVE_ITEM spirv "")
   set(cpp "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
-  add_custom_command(
-    OUTPUT "${cpp}"
-    COMMAND ${CMAKE_COMMAND} -D "LIST=${list_file}" -D "ARRAY=${array}" -D "OUTPUT=${cpp}"
-      -P "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
-    DEPENDS "${list_file}" ${spirv} "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake"
-            "${PROJECT_SOURCE_DIR}/src/pipelines/common_words.hpp"
-    COMMENT "Embedding shaders"
-    VERBATIM)
+  vkf_write_table("${cpp}" "${PROJECT_SOURCE_DIR}/cmake/WriteShaderTable.cmake" "Embedding shaders"
+    ENTRIES ${entries} OPTIONS -D "ARRAY=${array}" DEPENDS "${PROJECT_SOURCE_DIR}/src/pipelines/common_words.hpp")
   add_custom_target(${target} DEPENDS "${cpp}")
   set_property(TARGET ${target} PROPERTY VKF_SHADER_TABLE "${cpp}")
 endfunction()

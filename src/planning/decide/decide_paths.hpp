@@ -27,6 +27,7 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
 struct WgmmaChoice {
     const char* whyNot = nullptr; // null = it can
     WgmmaPlan plan;
+    TileProblem tiled{}; // of which the plan was made
     ConsideredTiles considered;
 };
 WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem);

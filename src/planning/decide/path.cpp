@@ -93,15 +93,15 @@ struct LaunchSize {
     double multiprocessorShare = 0; // that workgroups occupy until the last of them ends
 };
 
-LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, const WgmmaPlan& plan) {
+LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, const WgmmaChoice& choice) {
     const VkfProblem& p = problem.fields;
     const double pairOperations = 2.0 * (static_cast<double>(p.headDim) + p.valueDim) * p.queryHeads;
     const uint64_t rows = uint64_t{p.batch} * typicalRows(p);
-    const TileProblem tiled = tileProblem(VKF_PATH_WGMMA, problem);
-    const uint64_t workgroups = tiled.workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
+    const WgmmaPlan& plan = choice.plan;
+    const uint64_t workgroups = choice.tiled.workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
     const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
     LaunchSize size;
-    size.masked = tiled.masked;
+    size.masked = choice.tiled.masked;
     size.operations = callOperations(problem);
     size.packedRows = packedRows(p);
     size.visibleKeys = size.operations / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
@@ -148,7 +148,7 @@ WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& proble
         return {{VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("path wgmma: %s", choice.whyNot)}, {}};
     }
     const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
-    const LaunchSize size = launchSizeOf(chip, problem, choice.plan);
+    const LaunchSize size = launchSizeOf(chip, problem, choice);
     if (!isLong(chip, size)) {
         return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, longCalls(chip, size)}, {}};
     }

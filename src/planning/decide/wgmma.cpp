@@ -73,7 +73,8 @@ WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem
     if (chosen.whyNot != nullptr) {
         return chosen;
     }
-    chosen.plan = chooseWgmmaTile(device.caps, tileProblem(VKF_PATH_WGMMA, problem), &chosen.considered);
+    chosen.tiled = tileProblem(VKF_PATH_WGMMA, problem);
+    chosen.plan = chooseWgmmaTile(device.caps, chosen.tiled, &chosen.considered);
     if (chosen.plan.tile.workgroupSize() == 0) {
         chosen.whyNot = "its tile needs more shared memory or more invocations than the device has";
     } else if (!hasWholeWords(problem, chosen.plan.tile)) {
