@@ -179,6 +179,7 @@ void computeRow(const uint row, const bool partial) {
                 dp *= stays ? DROPOUT_SCALE : 0.0;
             }
             float ds = p * (dp - row_state[row].y);
+            MULTIPLY_BY_DERIVATIVE(!OWNS_BIAS, ds, terms, key * step, capped)
             if (HAS_SOFTCAP && !OWNS_BIAS) { // the derivative of softcap tanh(x / softcap)
                 float t = capped / params.softcap;
                 ds *= fma(-t, t, 1.0);

@@ -63,6 +63,7 @@ void computeGradients(const uint step, const bool full) {
                     dp *= CHOOSE(0.0, DROPOUT_SCALE, stays);
                 }
                 float ds = p * (dp - state.y);
+                MULTIPLY_BY_DERIVATIVE(true, ds, terms, key_step, capped)
                 if (HAS_SOFTCAP) { // the derivative of softcap tanh(x / softcap)
                     float t = capped / params.softcap;
                     ds *= fma(-t, t, 1.0);

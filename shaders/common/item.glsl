@@ -67,6 +67,8 @@ uvec2 optionalInputs() {
 #define VKF_TABLE_ADDRESS(field)                                                                                       \
     (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
+#include "functions/positions.glsl"
+
 uint sequenceTileCount() {
     return CallTableAt(optionalInputs()).table.tile_count;
 }

@@ -14,6 +14,7 @@
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 
+#include "functions/hooks.glsl"
 #include "shared/attention_params.h"
 #include "shared/constant_ids.h"
 #include "shared/stored_types.h"

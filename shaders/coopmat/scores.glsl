@@ -237,13 +237,30 @@ void setDropout() {
     }
 }
 
+#ifdef VKF_FUNCTIONS
+// Scales and caps scores in place, and applies the caller's score function.
+void applyScore() {
+    uvec2 position = lanePosition(lane);
+    UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
+        uint packed_row = first_row + position.x + laneRow(row);
+        Position at = rowPosition(item, queryHead(item, packed_row), queryRow(packed_row));
+        UNROLL for (uint i = 0; i < LANE_KEYS; i++) {
+            float s = ROW_SCORE(row, i);
+            s *= HAS_SOFTCAP ? nearTanhRatio(deferred, s) : scoreScale();
+            ROW_SCORE(row, i) = user_score(s, pairAt(at, first_key + i));
+        }
+    }
+    deferred = IDENTITY_FACTORS;
+}
+#endif
+
 // Finishes scores in place and adds the bias. The products must not be accumulated onto the bias. Matrix
 // units truncate a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the
 // products, so they would lose bits.
 void addBias() {
     UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
         UNROLL for (uint e = 0; e < ELEMENTS; e++) {
-            float scale = HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale();
+            float scale = UNLESS_SCORED(HAS_SOFTCAP ? nearTanhRatio(deferred, SCORE(i, e)) : scoreScale());
             const uint row = rowOf(i, e);
             precise float bias = fetchedBias(row, elementKey(i % KEY_MATRICES, e));
             if (HAS_BIAS_FACTORS) {

@@ -20,6 +20,7 @@ void makeScores(const bool full) {
     if (HAS_SOFTCAP && !(CAPS_DEFERRED && full)) {
         capUnless(areNearZero());
     }
+    APPLY_SCORE
     if (ADDS_BIAS) {
         addBias();
     }

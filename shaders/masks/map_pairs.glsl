@@ -29,7 +29,7 @@ uint maskFlags(const RowMasks masks, const uint key) {
     return MASK_BITS == 1 ? bits : (((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bits) & ALL_FLAGS;
 }
 
-// Flags of the keys that documents and the block mask leave. `documents`: test documents.
+// Flags of the keys that documents, the block mask and the caller's own mask leave. `documents`: test documents.
 uint testedFlags(const RowMasks masks, const uint row, const uint key, const bool documents) {
     uint flags = 0;
     KEEP_LOOP for (uint i = 0; i < RUN_KEYS; i++) {
@@ -42,6 +42,7 @@ uint testedFlags(const RowMasks masks, const uint row, const uint key, const boo
         if (HAS_BLOCK_MASK) {
             unmasked = unmasked && isOpen(openBlocks(row, min(key + i, masks.last_key)), key + i, key + i);
         }
+        TEST_KEEP(unmasked, masks, key + i)
         flags |= unmasked ? 1u << (i * FLAG_BITS + FLAG_BITS - 1) : 0;
     }
     return flags;
@@ -54,7 +55,7 @@ uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     uint row = queryRowOf(index);
     RowMasks masks = rowMasks(item, queryHeadOf(index), row);
     uint unmasked = MASK_BITS != 0 ? maskFlags(masks, key) : ALL_FLAGS;
-    if (documents || HAS_BLOCK_MASK) {
+    if (documents || HAS_BLOCK_MASK OR_HAS_KEEP) {
         unmasked &= testedFlags(masks, row, key, documents);
     }
     if (FIRST_KEYS != 0) {

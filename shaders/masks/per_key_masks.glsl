@@ -13,7 +13,7 @@ layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an elemen
 const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
 layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
-const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0;
+const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
 
 // The inputs of the per-key masks of one query row.
 struct RowMasks {
@@ -24,11 +24,12 @@ struct RowMasks {
     bool is_position; // whether the position of the row is a key; else the row has no document
     uint first_keys;  // number of first keys that the row sees in addition to its window
     ivec2 window;     // keys [x, y) of the window
+    ROW_POSITION_MEMBER
 };
 
 // A row past the last one has the masks of the last row.
 RowMasks rowMasks(const Item item, const uint head, const uint row) {
-    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0));
+    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
         masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
@@ -64,7 +65,7 @@ bool isUnmasked(const RowMasks masks, const uint key) {
     if (FIRST_KEYS != 0) {
         unmasked = unmasked && (key < masks.first_keys || isVisible(masks.window, key));
     }
-    return unmasked;
+    return unmasked AND_KEEPS(masks, key);
 }
 
 #endif

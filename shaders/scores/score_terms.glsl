@@ -14,7 +14,7 @@ layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
 layout(constant_id = VKF_ID_BIAS_FACTORS) const bool HAS_BIAS_FACTORS = false;
 
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
-const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS;
+const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS OR_HAS_SCORE;
 // Whether scores must be final before the softmax. Without softcap, ALiBi and bias, the scale is deferred to the
 // exponent.
 const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
@@ -81,6 +81,7 @@ struct RowTerms {
     float bias_factor; // for problems with bias factors
     uint first_key;
     uint last_key; // of the sequence
+    ROW_POSITION_MEMBER
 };
 
 // A row past the last one has the bias of the last row. Kernels of path decode take a bias without a table too, because
@@ -93,6 +94,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : 1.0;
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
+    SET_ROW_POSITION(terms, item, head, row)
 #ifdef VKF_BIAS_IN_EXTRA_SLOT
     if (HAS_BIAS && EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_BIAS) {
         uvec2 stride[3] = uvec2[3](uvec2(0), uvec2(0), multiply64(params.keys, 1u << LOG_BIAS_BITS));
@@ -118,7 +120,7 @@ float biasOf(const RowTerms terms, const uint key) {
     return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
 }
 
-// The score of a key with ALiBi. `key` counts from first_key, so that it may be a compile-time constant, which needs no
+// The score of a key with the caller's score function and ALiBi. `key` counts from first_key, so that it may be a compile-time constant, which needs no
 // conversion to float.
 //
 // Where all keys that a row sees are far from its position, as under top-left alignment, slope times distance is far
@@ -126,7 +128,8 @@ float biasOf(const RowTerms terms, const uint key) {
 // enough: NVIDIA's compiler joins the difference with the product of the score and its scale, and rounds slope times
 // distance alone.
 float withSlope(const RowTerms terms, const uint key, const float s) {
-    return HAS_ALIBI ? fma(-terms.slope, abs(terms.distance - float(key)), s) : s;
+    return HAS_ALIBI ? fma(-terms.slope, abs(terms.distance - float(key)), SCORED(terms, terms.first_key + key, s))
+                     : SCORED(terms, terms.first_key + key, s);
 }
 
 // The score of a key with ALiBi and bias; `key` counts from first_key.

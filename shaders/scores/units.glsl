@@ -25,7 +25,7 @@
 #define VKF_ADDS_BIAS HAS_BIAS
 #endif
 
-const bool BASE_E_SCORES = VKF_ADDS_BIAS;
+const bool BASE_E_SCORES = VKF_ADDS_BIAS OR_HAS_SCORE;
 #endif
 
 #define LARGEST_F32 uintBitsToFloat(0x7f7fffffu)

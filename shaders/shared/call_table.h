@@ -10,6 +10,8 @@
 
 #include "shared/work_items.h"
 
+#define VKF_FUNCTION_ARRAYS 8 /* the most arrays that the functions of a call read */
+
 #ifdef __cplusplus
 namespace vkf::shared {
 #endif
@@ -51,6 +53,12 @@ struct Bf16x3Table {
     CallTable call;
     Uint fallback; /* write_table.comp clears it; the device sets it to 1 if plain arithmetic must compute all again */
     Uint padding;
+};
+
+/* The table of a call with functions of the caller's own (functions/positions.glsl). */
+struct FunctionTable {
+    Bf16x3Table head;
+    Address arrays[VKF_FUNCTION_ARRAYS];
 };
 
 #define VKF_TABLE_BATCH_WORDS 29
