@@ -177,6 +177,10 @@ typedef struct VkfBindings {
     VkfBinding probabilityRows;
     /* With VKF_USE_BIAS_FACTORS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding biasFactors;
+    /* With VKF_USE_FUNCTIONS: the arrays that the functions declare, in their order. Alignment: 4 bytes. The memory
+     * must end at a multiple of 4 bytes. If a size is given, it is the size of the array: the functions must not read
+     * past it. Entries past the declared arrays are not read. */
+    VkfBinding functionArrays[VKF_MAX_FUNCTION_ARRAYS];
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates

@@ -34,6 +34,8 @@ typedef enum VkfFunctionBits VKF_INT32_ENUM {
     VKF_FUNCTION_SCORE = 1 << 0,
     VKF_FUNCTION_KEEP = 1 << 1,
     VKF_FUNCTION_SCORE_DERIVATIVE = 1 << 2,
+    /* keep looks at at.head or at.kvHead. Without it all heads share one map of tiles. */
+    VKF_FUNCTION_KEEP_BY_HEAD = 1 << 3,
     VKF_FUNCTION_FORCE_INT32 = 0x7fffffff
 } VkfFunctionBits;
 typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */
@@ -54,8 +56,8 @@ typedef enum VkfElement VKF_INT32_ENUM {
 /* Bytes of an array's name, with the zero byte at its end. */
 #define VKF_FUNCTION_NAME_CAPACITY 32
 
-/* An array of the caller that functions read. NAME(i), with an int i, is element i: a float of F32, F16 and BF16, an int
- * of I32 and U8. The library knows no size: that no index leaves the array is the function's responsibility. */
+/* An array of the caller that functions read. NAME(i), with an int i, is element i: a float of F32, F16 and BF16, an
+ * int of I32 and U8. The library knows no size: that no index leaves the array is the function's responsibility. */
 typedef struct VkfFunctionArray {
     char name[VKF_FUNCTION_NAME_CAPACITY]; /* an identifier of GLSL */
     VkfElement element;
@@ -63,8 +65,8 @@ typedef struct VkfFunctionArray {
 } VkfFunctionArray;
 
 /* Gives the SPIR-V of one kernel with the functions in it. `kernel` is a name of shaders/variants.json, such as
- * "attention_scalar_subgroups". The words must stay valid until the VkfFunctions is destroyed. The library calls it while
- * it creates a plan, once for each kernel of a context, and from any thread that creates one.
+ * "attention_scalar_subgroups". The words must stay valid until the VkfFunctions is destroyed. The library calls it
+ * while it creates a plan, once for each kernel of a context, and from any thread that creates one.
  *
  * Returns VKF_SUCCESS, or an error with its message, which vkfCreatePlan passes on. */
 typedef VkfResult (*VkfGetKernel)(void* user, const char* kernel, const uint32_t** words, size_t* wordCount,
@@ -88,8 +90,8 @@ typedef struct VkfFunctionsCreateInfo {
     void* user;
 } VkfFunctionsCreateInfo;
 
-/* Creates an object from functions that the caller compiled. Most callers use functions.hpp or vkfLoadFunctions instead.
- * Allocates host memory. Thread-safe. The object is immutable: any number of contexts and threads may use it.
+/* Creates an object from functions that the caller compiled. Most callers use functions.hpp or vkfLoadFunctions
+ * instead. Allocates host memory. Thread-safe. The object is immutable: any number of contexts and threads may use it.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, a bit or a name that is wrong, too many arrays), VKF_ERROR_STRUCT_SIZE,
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */

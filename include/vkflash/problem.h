@@ -12,9 +12,10 @@
  *
  *     s = scale * dot(q[i], k[j])
  *     s = softcap * tanh(s / softcap)             if softcap > 0
+ *     s = score(s, at)                            if functions have it
  *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi
  *     s = s + factor[h] * bias[b, h, i, j]        if bias; the factor is 1 without biasFactors
- *     key j is dropped                            if causal, window, lengths or a mask say so
+ *     key j is dropped                            if causal, window, lengths, a mask or keep say so
  *     p = softmax over the keys that are left     a sink logit joins the denominator once
  *     o[i] = sum p[j] v[j]                        with dropout some p[j] are 0 here, the others larger
  *     lse[i] = ln sum exp(s)
@@ -111,6 +112,7 @@
 #ifndef VKFLASH_PROBLEM_H
 #define VKFLASH_PROBLEM_H
 
+#include "functions.h"
 #include "problem_types.h"
 
 #ifdef __cplusplus
@@ -229,6 +231,9 @@ typedef struct VkfProblem {
      * - The converted elements are those that enter products anyway (VkfPlanInfo::productType).
      * - The backward pass has a limit of its own, VkfBackwardProblem::maxScratchBytes. */
     uint64_t maxScratchBytes;
+    /* Masks and scores of the caller's own. Must outlive every plan and every backward pass that is made of the
+     * problem. Null without VKF_USE_FUNCTIONS, and only then, else INVALID_ARGUMENT. */
+    VkfFunctions functions;
 } VkfProblem;
 
 /* Default limit of VkfProblem::maxScratchBytes: 512 MiB, room for 131,072 keys of 8 KV heads with headDim 128. */

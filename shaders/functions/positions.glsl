@@ -14,14 +14,19 @@ Position rowPosition(const Item item, const uint head, const uint row) {
                     int(item.keys));
 }
 
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer FunctionTableAt {
-    FunctionTable table;
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer FunctionArraysAt {
+    FunctionArrays before_table;
 };
+
+uvec2 functionArray(const uint array) {
+    const uint bytes = VKF_FUNCTION_ARRAYS * 8;
+    uvec2 table = add64(optionalInputs(), uvec2(0u - bytes, 0xffffffffu));
+    return FunctionArraysAt(table).before_table.arrays[array];
+}
 
 // The word of 4 bytes that holds element i of an array; an element has 2^log_bits bits.
 uint functionWord(const uint array, const int i, const uint log_bits) {
-    uvec2 address = FunctionTableAt(optionalInputs()).table.arrays[array];
-    return Word(add64(address, multiply64(uint(i) >> (5 - log_bits), 4))).value;
+    return Word(add64(functionArray(array), multiply64(uint(i) >> (5 - log_bits), 4))).value;
 }
 
 float functionF32(const uint array, const int i) {

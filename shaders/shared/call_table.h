@@ -55,9 +55,8 @@ struct Bf16x3Table {
     Uint padding;
 };
 
-/* The table of a call with functions of the caller's own (functions/positions.glsl). */
-struct FunctionTable {
-    Bf16x3Table head;
+/* The arrays of functions of the caller's own (functions/positions.glsl). They stand before the table of the call. */
+struct FunctionArrays {
     Address arrays[VKF_FUNCTION_ARRAYS];
 };
 

@@ -44,6 +44,20 @@ VkDeviceAddress* addressOf(const ArrayRow& row, Addresses* addresses) {
     }
 }
 
+// The library knows no sizes of these arrays. A size that the caller gives is taken for the size of the array.
+VkfResult resolveFunctionArrays(Resolver* resolver, const VkfProblem& p, const VkfBindings& bindings,
+                                Addresses* addresses) {
+    for (uint32_t i = 0; i < functionArrayCount(p); i++) {
+        const VkfBinding& binding = bindings.functionArrays[i];
+        const RequiredBinding required{p.functions->arrays[i].name, &binding, &addresses->functionArrays.arrays[i],
+                                       std::max<uint64_t>(binding.size, sizeof(uint32_t)), sizeof(uint32_t)};
+        if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
+            return result;
+        }
+    }
+    return VKF_SUCCESS;
+}
+
 } // namespace
 
 VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBindings& bindings, InputsOf call,
@@ -72,6 +86,9 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         if (const VkfResult result = resolver->resolve(required); result != VKF_SUCCESS) {
             return result;
         }
+    }
+    if (const VkfResult result = resolveFunctionArrays(resolver, p, bindings, addresses); result != VKF_SUCCESS) {
+        return result;
     }
     addStrides(p, &addresses->table);
     addresses->table.sequences = p.batch;

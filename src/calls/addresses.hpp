@@ -19,6 +19,7 @@ struct Addresses {
     VkDeviceAddress keyLengths = 0;
     shared::CallTable table{};        // optional inputs that passedIn by extraSlot or callTable
     VkDeviceAddress tableAddress = 0; // where the call writes the table, if it needs one
+    shared::FunctionArrays functionArrays{};
 
     VkDeviceAddress& at(Operand which) { return operand[static_cast<size_t>(which)]; }
 };

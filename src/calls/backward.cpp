@@ -198,7 +198,8 @@ void recordPhase(const VkfBackward_T& backward, const Recorder& recorder, size_t
     const bool ofKeys = phase.operands[0] == Operand::keyStarts;
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
-        recorder.table(index, wordsOf(addresses.table), addresses.call.tableAddress);
+        recorder.table(index, addresses.table, functionArrayCount(p) != 0 ? &addresses.call.functionArrays : nullptr,
+                       addresses.call.tableAddress);
         break;
     case Kernel::listSequences:
         recorder.once(index, ofKeys ? sequenceList(p, backward.keyTileSequences, addresses.call.table.key_starts,

@@ -56,7 +56,7 @@ private:
         bool dense;
         const char* inPlaceOf;
     };
-    static constexpr size_t maxBindings = 32;
+    static constexpr size_t maxBindings = 48;
 
     static bool overlap(const Touched& a, const Touched& b);
 

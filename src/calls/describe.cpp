@@ -45,6 +45,15 @@ void describeTerms(const VkfProblem& p, Line* line) {
     if (has(p, VKF_USE_BIAS)) {
         line->add(", %s bias%s", vkfTypeName(p.bias.type), has(p, VKF_USE_BIAS_FACTORS) ? " with factors" : "");
     }
+    const struct {
+        VkfFunctionBits function;
+        const char* text;
+    } functions[] = {{VKF_FUNCTION_SCORE, "score"}, {VKF_FUNCTION_KEEP, "keep"}};
+    for (const auto& [function, text] : functions) {
+        if (hasFunction(p, function)) {
+            line->add(", function %s", text);
+        }
+    }
     for (const ArrayRow& row : arrayTable) {
         if (row.described != nullptr && has(p, row.bit)) {
             line->add(", %s", row.described);

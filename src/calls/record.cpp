@@ -97,12 +97,13 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
 void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
                  uint32_t first, uint32_t last) {
     const Phase& phase = plan.phases[index];
+    const auto* const arrays = functionArrayCount(plan.problem.fields) != 0 ? &addresses.functionArrays : nullptr;
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
         if (plan.bf16x3) {
-            recorder.table(index, wordsOf(shared::Bf16x3Table{addresses.table, 0, 0}), addresses.tableAddress);
+            recorder.table(index, shared::Bf16x3Table{addresses.table, 0, 0}, arrays, addresses.tableAddress);
         } else {
-            recorder.table(index, wordsOf(addresses.table), addresses.tableAddress);
+            recorder.table(index, addresses.table, arrays, addresses.tableAddress);
         }
         break;
     case Kernel::listSequences:

@@ -67,6 +67,16 @@ public:
         }
     }
 
+    // The same for a table that may have the arrays of functions before it.
+    template <typename Table>
+    void table(size_t index, const Table& table, const shared::FunctionArrays* arrays, uint64_t tableAddress) const {
+        if (arrays != nullptr) {
+            this->table(index, wordsOf(TableWithArrays<Table>{*arrays, table}), tableAddress - sizeof *arrays);
+        } else {
+            this->table(index, wordsOf(table), tableAddress);
+        }
+    }
+
     // Records a phase of one dispatch over all items. No barrier comes before it, so it must read nothing that the call
     // writes.
     template <typename Params> void once(size_t index, const Params& params) const {

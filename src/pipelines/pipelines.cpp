@@ -14,6 +14,7 @@
 #include "pipelines/bfloat16_matrices.hpp"
 #include "pipelines/rolled_loops.hpp"
 #include "pipelines/shader_table.hpp"
+#include "problem/functions.hpp"
 #include "shared/attention_params.h"
 
 namespace vkf {
@@ -35,6 +36,26 @@ template <typename Handle> uint64_t handleNumber(Handle handle) {
     } else {
         return handle;
     }
+}
+
+// Returns the SPIR-V of a variant, with its functions if it has some.
+VkfResult wordsOf(const Variant& variant, const std::string& name, std::vector<uint32_t>* words, VkfMessage* message) {
+    if (const VkfFunctions functions = variant.functions.functions; functions != nullptr) {
+        const uint32_t* first = nullptr;
+        size_t count = 0;
+        const VkfResult result = functions->getKernel(functions->user, name.c_str(), &first, &count, message);
+        if (result == VKF_SUCCESS) {
+            words->assign(first, first + count);
+        }
+        return result;
+    }
+    const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
+    if (binary == nullptr || binary->units == nullptr) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
+                    binary == nullptr ? "no such variant" : binary->missingReason);
+    }
+    *words = binary->words();
+    return VKF_SUCCESS;
 }
 
 } // namespace
@@ -107,14 +128,12 @@ void Pipelines::setName(VkPipeline pipeline, const std::string& name) const noex
 VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMessage* message) const {
     const std::string name = shaderName(variant);
     const std::string label = "vkflash " + name; // an exception after the compilation would lose the pipeline
-    const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
-    if (binary == nullptr || binary->units == nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "shader %s is not in this build: %s", name.c_str(),
-                    binary == nullptr ? "no such variant" : binary->missingReason);
-    }
     VkShaderModuleCreateInfo moduleInfo{};
     moduleInfo.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    std::vector<uint32_t> words = binary->words();
+    std::vector<uint32_t> words;
+    if (const VkfResult got = wordsOf(variant, name, &words, message); got != VKF_SUCCESS) {
+        return got;
+    }
     if (variant.rolled) {
         words = traitsOf(variant.kernel).unrolledLoops ? withRolledLoops(words) : withRolledArithmetic(words);
     }

@@ -20,6 +20,15 @@ namespace vkf {
 // Specialization constants by id. traitsOf(kernel).constants says which header has the ids of a kernel.
 using Constants = std::array<uint32_t, std::max({VKF_ID_COUNT, VKF_MERGE_ID_COUNT, VKF_APPEND_ID_COUNT})>;
 
+// The functions of the caller's own that a kernel is compiled with. Functions with one key are the same.
+struct KernelFunctions {
+    VkfFunctions functions = nullptr; // null = none
+    uint64_t key = 0;
+
+    auto operator<=>(const KernelFunctions& other) const { return key <=> other.key; }
+    bool operator==(const KernelFunctions& other) const { return key == other.key; }
+};
+
 struct Variant {
     Kernel kernel{};
     bool storage16 = false;    // 16-bit loads and stores
@@ -29,6 +38,7 @@ struct Variant {
     bool bf16 = false;         // bf16 in place of fp16 (bfloat16_matrices.hpp)
     uint32_t subgroupSize = 0; // required size, if subgroups
     Constants constants{};
+    KernelFunctions functions;
 
     auto operator<=>(const Variant&) const = default;
 };

@@ -28,6 +28,17 @@ template <typename Table> std::span<const uint32_t> wordsOf(const Table& table) 
     return {reinterpret_cast<const uint32_t*>(&table), sizeof table / sizeof(uint32_t)};
 }
 
+// A table with the arrays of functions before it.
+template <typename Table> struct TableWithArrays {
+    shared::FunctionArrays arrays;
+    Table table;
+};
+
+// Bytes before the table of a call.
+inline uint64_t bytesBeforeTable(const VkfProblem& p) {
+    return functionArrayCount(p) != 0 ? sizeof(shared::FunctionArrays) : 0;
+}
+
 // A table is written in batches of words, one dispatch for each. tableBatch returns the push constants for one batch.
 uint32_t tableBatches(std::span<const uint32_t> words);
 shared::TableBatch tableBatch(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t batch);

@@ -89,7 +89,7 @@ shared::CallParams baseParams(const CheckedProblem& problem, const std::array<By
     // row of a head that is not there.
     params.query_rows = p.queryHeads != 0 ? p.queryRows : 0;
     params.keys = p.keys;
-    const double unit = has(p, VKF_USE_BIAS) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
+    const double unit = hasNaturalScores(p) ? 1.0 : log2e; // of scores (shaders/scores/units.glsl)
     const double scale = p.scale;
     const double softcap = p.softcap;
     params.score_scale = static_cast<float>(softcap > 0.0 ? cappingFactor(p.softcap, p.scale) : scale * unit);

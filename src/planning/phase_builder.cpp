@@ -31,6 +31,11 @@ VkfResult PhaseBuilder::make(const PhaseRequest& request, Phase* phase, uint32_t
     return VKF_SUCCESS;
 }
 
+KernelFunctions kernelFunctions(Kernel kernel, const VkfProblem& p) {
+    const bool takes = has(p, VKF_USE_FUNCTIONS) && traitsOf(kernel).functions;
+    return takes ? KernelFunctions{p.functions, p.functions->key} : KernelFunctions{};
+}
+
 Variant PhaseBuilder::variantOf(const PhaseRequest& request) const {
     const KernelTraits& traits = traitsOf(request.kernel);
     Variant variant;
@@ -41,6 +46,7 @@ Variant PhaseBuilder::variantOf(const PhaseRequest& request) const {
     variant.viaShared = isTaken(traits.viaShared, matrix_.viaShared);
     variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());
     variant.subgroupSize = variant.subgroups ? caps_.subgroupSize : 0;
+    variant.functions = kernelFunctions(request.kernel, problem_.fields);
     return variant;
 }
 

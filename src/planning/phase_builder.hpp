@@ -31,6 +31,9 @@ struct PhaseRequest {
     double operations = 0;
 };
 
+// The functions of the problem, if the kernel takes functions.
+KernelFunctions kernelFunctions(Kernel kernel, const VkfProblem& problem);
+
 class PhaseBuilder {
 public:
     const Caps& caps() const { return caps_; }

@@ -83,6 +83,9 @@ static_assert(areInOrder(table));
 const std::array<ArrayRow, arrayCount> arrayTable = table;
 
 uint32_t extraSlot(const VkfProblem& problem) {
+    if (functionArrayCount(problem) != 0) {
+        return VKF_EXTRA_SLOT_HAS_TABLE; // their addresses stand before it
+    }
     uint32_t inExtraSlot = 0;
     for (const ArrayRow& row : arrayTable) {
         if (row.passedIn == PassedIn::callTable && row.has(problem)) {
@@ -104,7 +107,8 @@ bool hasOnlySharedBias(const VkfProblem& problem) {
     const bool ofHeads = repeatedCount(bias.heads, problem.queryHeads) > 1 && bias.headStride != 0;
     const bool ofSequences = repeatedCount(bias.sequences, problem.batch) > 1 && bias.batchStride != 0;
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
-    return has(problem, VKF_USE_BIAS) && !others && !ofHeads && !ofSequences && inTurn;
+    return has(problem, VKF_USE_BIAS) && functionArrayCount(problem) == 0 && !others && !ofHeads && !ofSequences &&
+           inTurn;
 }
 
 } // namespace vkf

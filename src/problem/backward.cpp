@@ -57,6 +57,10 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
         {isBlockType(p.k.type), "k of a block type"},
         {isBlockType(p.v.type), "v of a block type"},
     };
+    if (hasFunction(p, VKF_FUNCTION_SCORE) && !hasFunction(p, VKF_FUNCTION_SCORE_DERIVATIVE)) {
+        return fail(message, VKF_ERROR_UNSUPPORTED,
+                    "the functions have score without scoreDerivative, which the backward pass needs");
+    }
     for (const auto& feature : features) {
         if (feature.asked) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "%s in the backward pass is not in this version", feature.name);

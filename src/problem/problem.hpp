@@ -9,6 +9,7 @@
 
 #include <vkflash/problem.hpp>
 
+#include "problem/functions.hpp"
 #include "shared/attention_params.h"
 #include "shared/stored_types.h"
 
@@ -45,8 +46,10 @@ struct CheckedProblem {
     }
     // Whether a window or a causal mask limits the keys of a row.
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
-    // Whether there are per-key masks: boolean masks and documents.
-    bool hasPerKeyMasks() const { return has(fields, VKF_USE_MASK) || has(fields, VKF_USE_DOCUMENT_IDS); }
+    // Whether there are per-key masks: boolean masks, documents, and a mask of the caller's own.
+    bool hasPerKeyMasks() const {
+        return has(fields, VKF_USE_MASK) || has(fields, VKF_USE_DOCUMENT_IDS) || hasFunction(fields, VKF_FUNCTION_KEEP);
+    }
 };
 
 // Batch of the tensors q and o, and of k and v without pages. All packed sequences together count as one.

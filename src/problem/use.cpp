@@ -16,8 +16,9 @@ namespace {
 
 // Bits that do not belong to an array of attention. The table of arrays has the others.
 constexpr Text otherBits[] = {
-    VKF_TEXT(VKF_USE_CAUSAL),      VKF_TEXT(VKF_USE_WINDOW),        VKF_TEXT(VKF_USE_ALIBI), VKF_TEXT(VKF_USE_QUERIES),
-    VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES), VKF_TEXT(VKF_USE_DLSE),
+    VKF_TEXT(VKF_USE_CAUSAL),  VKF_TEXT(VKF_USE_WINDOW),      VKF_TEXT(VKF_USE_ALIBI),
+    VKF_TEXT(VKF_USE_QUERIES), VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES),
+    VKF_TEXT(VKF_USE_DLSE),    VKF_TEXT(VKF_USE_FUNCTIONS),
 };
 
 VkfUse arrayBits() {
@@ -28,7 +29,7 @@ VkfUse arrayBits() {
     return bits;
 }
 
-VkfUse attentionBits() { return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI; }
+VkfUse attentionBits() { return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI | VKF_USE_FUNCTIONS; }
 
 VkfUse knownBits() {
     VkfUse bits = arrayBits();
@@ -52,6 +53,7 @@ VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
         {VKF_USE_BLOCK_MASK, !isZero(p.blockMask), "blockMask"},
         {VKF_USE_BLOCK_TABLE, !isZero(p.paging), "paging"},
         {VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
+        {VKF_USE_FUNCTIONS, p.functions != nullptr, "functions"},
         {VKF_USE_WINDOW, p.window.left != 0 || p.window.right != 0 || p.window.firstKeys != 0, "window"},
     };
     for (const ParameterField& parameterField : parameterFields) {
@@ -62,6 +64,9 @@ VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
     }
     if (has(p, VKF_USE_BLOCK_MASK) && p.blockMask.blockSize == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16");
+    }
+    if (has(p, VKF_USE_FUNCTIONS) && p.functions == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "functions is null, but use has VKF_USE_FUNCTIONS");
     }
     if (has(p, VKF_USE_PROBABILITY_ROWS) && p.probabilityRowCount == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,

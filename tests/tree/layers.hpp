@@ -39,7 +39,7 @@ inline constexpr std::array sourceRooms = {
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };
 
-// Floors from bottom to top: shared, common, {cache, masks}, scores, softmax, matrix, {scalar, coopmat, decode,
+// Floors from bottom to top: shared, functions, common, {cache, masks}, scores, softmax, matrix, {scalar, coopmat, decode,
 // decode_matrix, latent, merge}, {standard, backward}, backward_coopmat.
 inline constexpr std::array shaderRooms = {
     Room{"backward_coopmat", "backward matrix softmax scores masks cache common shared"},
@@ -57,7 +57,8 @@ inline constexpr std::array shaderRooms = {
     Room{"scores", "masks cache common shared"},
     Room{"masks", "common shared"},
     Room{"cache", "common shared"},
-    Room{"common", "shared"},
+    Room{"common", "functions shared"},
+    Room{"functions", ""},
     Room{"shared", ""},
 };
 

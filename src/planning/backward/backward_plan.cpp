@@ -194,7 +194,8 @@ void buildPreparation(const VkfProblem& p, BackwardPlan* plan, BackwardPhases* p
         makeSequenceList(p, plan->tileSequences, Operand::rowStarts, ScratchRange::rowSequences, &plan->scratch);
     phases->keySequences =
         makeSequenceList(p, plan->keyTileSequences, Operand::keyStarts, ScratchRange::keyTileSequences, &plan->scratch);
-    plan->scratch.reserve(ScratchRange::table, sizeof(shared::BackwardTable));
+    plan->scratch.reserve(ScratchRange::table, bytesBeforeTable(p) + sizeof(shared::BackwardTable), scratchAlignment,
+                          bytesBeforeTable(p));
     phases->table = tablePhase();
 }
 

@@ -51,8 +51,9 @@ void buildSequenceList(const VkfProblem& p, AttentionPlan* plan, AttentionPhases
     phases->sequences = sequenceListPhase(p);
 }
 
-void buildTable(AttentionPlan* plan, AttentionPhases* phases) {
-    plan->scratch.reserve(ScratchRange::table, plan->bf16x3 ? sizeof(shared::Bf16x3Table) : sizeof(shared::CallTable));
+void buildTable(const VkfProblem& p, AttentionPlan* plan, AttentionPhases* phases) {
+    const uint64_t bytes = plan->bf16x3 ? sizeof(shared::Bf16x3Table) : sizeof(shared::CallTable);
+    plan->scratch.reserve(ScratchRange::table, bytesBeforeTable(p) + bytes, scratchAlignment, bytesBeforeTable(p));
     phases->table = tablePhase();
 }
 
@@ -71,7 +72,7 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
         buildSequenceList(problem.fields, plan, &phases);
     }
     if (plan->extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
-        buildTable(plan, &phases);
+        buildTable(problem.fields, plan, &phases);
     }
     plan->phases = inOrder(std::move(phases));
     return checkStepCount(plan->phases, message);

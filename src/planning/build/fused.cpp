@@ -43,7 +43,7 @@ VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phas
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
         constants[VKF_MERGE_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
-        constants[VKF_MERGE_ID_BASE_E] = has(p, VKF_USE_BIAS) ? 1 : 0;
+        constants[VKF_MERGE_ID_BASE_E] = hasNaturalScores(p) ? 1 : 0;
         builder.writeLse(&merge);
     }
     return result;

@@ -30,6 +30,7 @@ Phase mapPhase(const AttentionPhaseBuilder& builder, Kernel kernel, const Phase&
     const Constants& ofAttention = attention.variant.constants;
     Phase phase;
     phase.variant.kernel = kernel;
+    phase.variant.functions = kernelFunctions(kernel, problem.fields);
     Constants& constants = phase.variant.constants;
     constants = constantsOf(problem, Constants{}, ofAttention[VKF_ID_STRIDE_SHIFT], builder.decision().extraSlot);
     const bool few = kernel == Kernel::mapTiles && items < multiprocessors;

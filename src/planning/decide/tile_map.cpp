@@ -25,7 +25,8 @@ bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
 
 // Whether each head needs its own map. `bias`: the map looks at the bias.
 bool needsHeads(const VkfProblem& p, bool bias) {
-    return (has(p, VKF_USE_MASK) && differsByHead(p, p.mask)) || (bias && differsByHead(p, p.bias)) ||
+    return hasFunction(p, VKF_FUNCTION_KEEP_BY_HEAD) || (has(p, VKF_USE_MASK) && differsByHead(p, p.mask)) ||
+           (bias && differsByHead(p, p.bias)) ||
            (has(p, VKF_USE_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// The functions of the caller's own that a problem has (vkflash/functions.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <vkflash/problem.hpp>
+
+struct VkfFunctions_T {
+    VkfFunctionSet set = 0;
+    std::vector<VkfFunctionArray> arrays;
+    uint64_t key = 0;
+    VkfGetKernel getKernel = nullptr;
+    void* user = nullptr;
+};
+
+namespace vkf {
+
+inline bool hasFunction(const VkfProblem& p, VkfFunctionBits function) {
+    return has(p, VKF_USE_FUNCTIONS) && (p.functions->set & static_cast<VkfFunctionSet>(function)) != 0;
+}
+
+inline uint32_t functionArrayCount(const VkfProblem& p) {
+    return has(p, VKF_USE_FUNCTIONS) ? static_cast<uint32_t>(p.functions->arrays.size()) : 0;
+}
+
+// Whether scores, m and partial results are in natural units, not in units of log2 (shaders/scores/units.glsl).
+inline bool hasNaturalScores(const VkfProblem& p) { return has(p, VKF_USE_BIAS) || hasFunction(p, VKF_FUNCTION_SCORE); }
+
+} // namespace vkf
