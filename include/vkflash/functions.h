@@ -40,6 +40,18 @@ typedef enum VkfFunctionBits VKF_INT32_ENUM {
 } VkfFunctionBits;
 typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */
 
+/* A pair of a query row and a key, as functions see it. Row and key are positions among the keys of the sequence, as
+ * causal masks count them. In GLSL the struct is Position, with the same members. */
+typedef struct VkfPosition {
+    int32_t batch; /* sequence */
+    int32_t head;  /* query head */
+    int32_t kvHead;
+    int32_t row; /* with bottom-right alignment: number of the row + keys - rows; negative before the first key */
+    int32_t key;
+    int32_t rows; /* of the sequence */
+    int32_t keys; /* of the sequence */
+} VkfPosition;
+
 /* Type of the elements of an array that functions read. */
 typedef enum VkfElement VKF_INT32_ENUM {
     VKF_ELEMENT_F32 = 0,

@@ -299,6 +299,12 @@ private:
     VkfPlanInfo info_;
 };
 
+// An array of any size in host memory.
+struct HostArray {
+    const void* data = nullptr;
+    uint64_t bytes = 0;
+};
+
 // Host memory of one call. vkfGetTensorLayout says how many elements q, k, v and o have. Members that the problem does
 // not use may be null.
 struct HostTensors {
@@ -322,6 +328,8 @@ struct HostTensors {
     const uint64_t* dropoutSeed = nullptr;    // one number
     const int32_t* probabilityRows = nullptr; // [probabilityRowCount]
     const float* biasFactors = nullptr;       // [queryHeads]
+    // The arrays that the functions of the problem declare, in their order.
+    std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.
@@ -359,6 +367,7 @@ private:
     Plan plan_;
     Buffer q_, k_, v_, o_, scratch_;
     std::vector<Buffer> optional_; // the optional inputs and outputs, in the order of a table of the library
+    std::vector<Buffer> functionArrays_;
 };
 
 // What attention() did.

@@ -84,6 +84,15 @@ typedef enum VkfReferenceAlgorithm VKF_INT32_ENUM {
 /* Returns a static string: "direct", "tiled", ... Never NULL; "unknown algorithm" for other values. */
 VKF_API const char* vkfReferenceAlgorithmString(VkfReferenceAlgorithm algorithm);
 
+/* The functions of VkfProblem::functions in fp64. Each gets `user`. All must be thread-safe. */
+typedef struct VkfReferenceFunctions {
+    double (*score)(double s, const VkfPosition* at, void* user); /* with VKF_FUNCTION_SCORE */
+    /* The derivative of score by s. NULL = a difference of scores; not for backward passes. */
+    double (*scoreDerivative)(double s, const VkfPosition* at, void* user);
+    int32_t (*keep)(const VkfPosition* at, void* user); /* with VKF_FUNCTION_KEEP; 0 drops the key */
+    void* user;
+} VkfReferenceFunctions;
+
 /* Host memory of one call. Inputs that the problem does not use may be NULL. An input that it uses and that is NULL is
  * VKF_ERROR_INVALID_ARGUMENT, unless the output is empty or the call reads none of the input. */
 typedef struct VkfReferenceInputs {
@@ -103,9 +112,10 @@ typedef struct VkfReferenceInputs {
     const int32_t* cuSeqlensQ;  /* [batch + 1], for packed sequences. It is an error if vkfCheckSequences refuses it. */
     const int32_t* cuSeqlensK;  /* [batch + 1], for packed sequences without pages. Checked like cuSeqlensQ. */
     const void* dropoutMask;    /* as VkfProblem::dropoutMask says */
-    const uint64_t* dropoutSeed;    /* one number */
-    const int32_t* probabilityRows; /* [probabilityRowCount] */
-    const float* biasFactors;       /* [queryHeads] */
+    const uint64_t* dropoutSeed;            /* one number */
+    const int32_t* probabilityRows;         /* [probabilityRowCount] */
+    const float* biasFactors;               /* [queryHeads] */
+    const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */

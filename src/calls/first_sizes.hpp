@@ -12,6 +12,7 @@ namespace vkf {
 VKF_FIRST_SIZE(VkfContextCreateInfo, reserved);
 VKF_FIRST_SIZE(VkfPlanInfo, reserved);
 VKF_FIRST_SIZE(VkfBindings, biasFactors);
+VKF_FIRST_SIZE(VkfFunctionsCreateInfo, user);
 VKF_FIRST_SIZE(VkfMergeBindings, lse);
 VKF_FIRST_SIZE(VkfAppendBindings, sin);
 VKF_FIRST_SIZE(VkfBackwardInfo, keyTile);

@@ -18,7 +18,7 @@ VkfResult createFunctions(const VkfFunctionsCreateInfo* given, VkfFunctions* fun
         return result;
     }
     auto made = std::make_unique<VkfFunctions_T>();
-    made->set = info.functions;
+    made->functions = info.functions;
     made->arrays.assign(info.arrays, info.arrays + info.arrayCount);
     made->key = info.key;
     made->getKernel = info.getKernel;
@@ -36,7 +36,7 @@ VkfResult vkfCreateFunctions(const VkfFunctionsCreateInfo* info, VkfFunctions* f
 
 void vkfDestroyFunctions(VkfFunctions functions) { delete functions; }
 
-VkfFunctionSet vkfGetFunctionSet(VkfFunctions functions) { return functions == nullptr ? 0 : functions->set; }
+VkfFunctionSet vkfGetFunctionSet(VkfFunctions functions) { return functions == nullptr ? 0 : functions->functions; }
 
 uint32_t vkfGetFunctionArrays(VkfFunctions functions, VkfFunctionArray* arrays, uint32_t capacity) {
     if (functions == nullptr) {

@@ -7,6 +7,7 @@
 
 #include "host/device_state.hpp"
 #include "host/error.hpp"
+#include "host/function_arrays.hpp"
 #include "host/optional_tensors.hpp"
 #include "host/transfer.hpp"
 
@@ -68,6 +69,7 @@ void Attention::upload(const HostTensors& tensors) {
             uploadAll(device_, optional_[i], row.input(tensors), row.name);
         }
     }
+    uploadFunctionArrays(device_, plan_.problem(), tensors, &functionArrays_);
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
@@ -106,6 +108,7 @@ VkfBindings Attention::bindings() const noexcept {
     for (size_t i = 0; i < optionalTensors().size(); i++) {
         bindings.*optionalTensors()[i].binding = optional_[i].binding();
     }
+    bindFunctionArrays(functionArrays_, &bindings);
     bindings.scratch = scratch_.binding();
     return bindings;
 }

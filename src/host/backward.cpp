@@ -9,6 +9,7 @@
 
 #include "host/device_state.hpp"
 #include "host/error.hpp"
+#include "host/function_arrays.hpp"
 #include "host/optional_tensors.hpp"
 #include "host/transfer.hpp"
 
@@ -92,6 +93,7 @@ struct Backward::State {
     VkfBackwardInfo info = make<VkfBackwardInfo>();
     Buffer q, k, v, o, lse, dout, dlse, scratch;
     std::vector<Buffer> optional; // in the order of optionalTensors; outputs have none
+    std::vector<Buffer> functionArrays;
     std::array<Buffer, outputs.size()> written;
     VkfBindings call = make<VkfBindings>();
     VkfBackwardBindings bindings = make<VkfBackwardBindings>();
@@ -181,6 +183,8 @@ void Backward::upload(const HostTensors& tensors, const HostGradients& gradients
             uploadAll(s.device, s.optional[i], row.input(tensors), row.name);
         }
     }
+    uploadFunctionArrays(s.device, s.forward, tensors, &s.functionArrays);
+    bindFunctionArrays(s.functionArrays, &s.call);
 }
 
 double Backward::run(const std::function<void(double)>& progress) {

@@ -9,7 +9,7 @@
 #include <vkflash/problem.hpp>
 
 struct VkfFunctions_T {
-    VkfFunctionSet set = 0;
+    VkfFunctionSet functions = 0;
     std::vector<VkfFunctionArray> arrays;
     uint64_t key = 0;
     VkfGetKernel getKernel = nullptr;
@@ -19,7 +19,7 @@ struct VkfFunctions_T {
 namespace vkf {
 
 inline bool hasFunction(const VkfProblem& p, VkfFunctionBits function) {
-    return has(p, VKF_USE_FUNCTIONS) && (p.functions->set & static_cast<VkfFunctionSet>(function)) != 0;
+    return has(p, VKF_USE_FUNCTIONS) && (p.functions->functions & static_cast<VkfFunctionSet>(function)) != 0;
 }
 
 inline uint32_t functionArrayCount(const VkfProblem& p) {

@@ -52,6 +52,13 @@ VkfResult checkInputs(const Call& call, VkfMessage* message) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.%s is null", tensor.name);
         }
     }
+    const VkfReferenceFunctions* functions = call.inputs.functions;
+    const bool score = hasFunction(call.problem, VKF_FUNCTION_SCORE);
+    const bool keep = hasFunction(call.problem, VKF_FUNCTION_KEEP);
+    if ((score && (functions == nullptr || functions->score == nullptr)) ||
+        (keep && (functions == nullptr || functions->keep == nullptr))) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "inputs.functions lacks a function that the problem has");
+    }
     for (const ArrayRow& row : arrayTable) {
         if (!row.output && !call.empty() && bytesOf(row, call.problem) != 0 &&
             memoryOf(call.inputs, row.array) == nullptr) {

@@ -10,6 +10,7 @@
 #include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
+#include "problem/functions.hpp"
 #include "problem/problem.hpp"
 #include "reference/visible.hpp"
 
@@ -87,6 +88,23 @@ struct Call {
         const bool packed = has(problem, VKF_USE_CU_SEQLENS) && !has(problem, VKF_USE_BLOCK_TABLE);
         const uint64_t first = packed ? keysOf(batch).begin : uint64_t{batch} * problem.keys;
         return {inputs.documentIds + first, keys - int64_t{rowsOf(batch).size()}};
+    }
+    // Where the rows of a query head stand, for functions of the caller's own. `mask` is that of the sequence.
+    VkfPosition positionOf(uint32_t batch, uint32_t queryHead, const Mask& mask) const {
+        const uint32_t group = problem.queryHeads / problem.kvHeads;
+        return {static_cast<int32_t>(batch),
+                static_cast<int32_t>(queryHead),
+                static_cast<int32_t>(queryHead / group),
+                0,
+                0,
+                static_cast<int32_t>(mask.rows),
+                static_cast<int32_t>(mask.keys)};
+    }
+    // The mask of the caller's own of one query head; without functions if the problem has none.
+    OwnMask ownMask(uint32_t batch, uint32_t queryHead, const Mask& mask) const {
+        return !hasFunction(problem, VKF_FUNCTION_KEEP)
+                   ? OwnMask{}
+                   : OwnMask{inputs.functions, positionOf(batch, queryHead, mask), mask.offset};
     }
     // Where row number `key` of k and v lies: the page or the sequence, and the row there.
     struct KeyIndex {

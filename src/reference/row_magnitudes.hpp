@@ -35,7 +35,7 @@ public:
         std::fill(squares_.begin(), squares_.end(), 0.0);
     }
 
-    // `slope` is that of the softcap, p the probability times any number.
+    // `slope` is that of the softcap and of a score function, p the probability times any number.
     void addKey(const KvHead& head, int64_t key, double slope, double p) {
         scores_ += p == 0.0 ? 0.0 : p * productsOf(head, key, slope);
         const float* v = valuesOf(head, key);
@@ -68,7 +68,7 @@ private:
         return head.v.data() + static_cast<size_t>(key) * head.columns;
     }
     double productsOf(const KvHead& head, int64_t key, double slope) const {
-        return slope * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
+        return std::abs(slope) * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
     }
 
     double scale_;

@@ -47,13 +47,14 @@ public:
         }
     }
 
-    // As compute. Also writes the derivatives of the capped scores by the scores before softcap to slopes[0 ...].
+    // As compute. Also writes the derivatives of the scores by those before softcap to slopes[0 ...].
     void compute(const KvHead& head, KeyRange keys, double* s, double* slopes) const {
         dotKeys<double, false>(head, q_.data(), keys, s);
         for (int64_t j = 0; j < keys.end - keys.begin; j++) {
             const double capped = finalScore(s[j]);
             const auto softcap = static_cast<double>(call_.problem.softcap);
             slopes[j] = softcap > 0.0 ? 1.0 - capped / softcap * (capped / softcap) : 1.0;
+            slopes[j] *= terms_.derivative(capped, keys.begin + j);
             s[j] = terms_.add(capped, keys.begin + j);
         }
     }

@@ -113,6 +113,7 @@ public:
                 ofHead.blocks = call_.blockMask(batch, queryHead);
                 ofHead.documents = call_.documents(batch, mask.keys);
                 ofHead.booleans = call_.booleanMask(batch, queryHead);
+                ofHead.own = call_.ownMask(batch, queryHead, mask);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, firstOfItem, count}, output_);
             },
             [&](uint64_t done) { report(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });

@@ -11,6 +11,7 @@
 #include <limits>
 #include <numbers>
 
+#include "problem/functions.hpp"
 #include "problem/score_limits.hpp"
 #include "reference/call.hpp"
 #include "reference/kv_head.hpp"
@@ -30,11 +31,11 @@ inline double usualSlope(uint32_t heads, uint32_t head) {
 }
 
 // The unit of scores in the kernels (shaders/scores/units.glsl): log2, but natural units with a bias, which may be too
-// large for a change of units.
+// large for a change of units, and with a score function of the caller's own.
 template <typename Real> class ScoreUnit {
 public:
     explicit ScoreUnit(bool natural) : natural_(natural) {}
-    explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(has(problem, VKF_USE_BIAS)) {}
+    explicit ScoreUnit(const VkfProblem& problem) : ScoreUnit(hasNaturalScores(problem)) {}
 
     // The factor that turns a natural number into a score.
     double factor() const { return natural_ ? 1.0 : std::numbers::log2e; }
@@ -88,15 +89,55 @@ template <typename Real> struct FinalScore {
     }
 };
 
+// The score function of the caller's own for one query row, in fp64. Without one it changes nothing.
+class RowFunction {
+public:
+    explicit RowFunction(const Call& call)
+        : call_(&call), functions_(hasFunction(call.problem, VKF_FUNCTION_SCORE) ? call.inputs.functions : nullptr) {}
+
+    void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
+        at_ = call_->positionOf(batch, queryHead, mask);
+        at_.row = static_cast<int32_t>(row + mask.offset);
+    }
+    double score(double s, int64_t key) const {
+        const VkfPosition at = pairAt(key);
+        return functions_ != nullptr ? functions_->score(s, &at, functions_->user) : s;
+    }
+    // The derivative of score by s; a difference where the caller gives no derivative.
+    double derivative(double s, int64_t key) const {
+        if (functions_ == nullptr) {
+            return 1.0;
+        }
+        const VkfPosition at = pairAt(key);
+        if (functions_->scoreDerivative != nullptr) {
+            return functions_->scoreDerivative(s, &at, functions_->user);
+        }
+        const double step = 0x1p-20 * std::max(std::abs(s), 1.0);
+        return (score(s + step, key) - score(s - step, key)) / (2 * step);
+    }
+
+private:
+    VkfPosition pairAt(int64_t key) const {
+        VkfPosition at = at_;
+        at.key = static_cast<int32_t>(key);
+        return at;
+    }
+
+    const Call* call_;
+    const VkfReferenceFunctions* functions_;
+    VkfPosition at_{};
+};
+
 // With Real = float, every rounding is that of the kernels. Scores are natural scores times `unit`, which is 1 or
 // log2(e). A product with the bias, or a score, that is past the largest fp32 number becomes infinite in fp64 too: the
 // contract says so.
 template <typename Real, bool twoRoundings> class RowTerms {
 public:
-    RowTerms(const Call& call, double unit) : call_(&call), unit_(unit) {}
+    RowTerms(const Call& call, double unit) : call_(&call), function_(call), unit_(unit) {}
 
     void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
         position_ = row + mask.keys - mask.rows;
+        function_.load(batch, queryHead, row, mask);
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
         biasUnit_ = has(call_->problem, VKF_USE_BIAS_FACTORS)
                         ? static_cast<Real>(static_cast<double>(call_->inputs.biasFactors[queryHead]) * unit_)
@@ -105,7 +146,13 @@ public:
         biasRow_ = firstElement(bias, batch, queryHead) + static_cast<uint64_t>(row) * bias.rowStride;
     }
 
+    // The derivative of the caller's score function at s.
+    Real derivative(Real s, int64_t key) const {
+        return static_cast<Real>(function_.derivative(static_cast<double>(s) / unit_, key));
+    }
+
     Real add(Real s, int64_t key) const {
+        s = static_cast<Real>(function_.score(static_cast<double>(s) / unit_, key) * unit_);
         if (slope_ != 0) {
             const auto distance = static_cast<float>(std::abs(position_ - key));
             s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
@@ -134,6 +181,7 @@ private:
     }
 
     const Call* call_;
+    RowFunction function_;
     double unit_;
     Real slope_ = 0;
     int64_t position_ = 0;

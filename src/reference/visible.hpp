@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include <vkflash/problem.hpp>
+#include <vkflash/reference.h>
 
 namespace vkf::reference {
 
@@ -55,6 +56,24 @@ struct Documents {
     bool keeps(int64_t row, int64_t key) const { return row + offset >= 0 && ids[row + offset] == ids[key]; }
 };
 
+// The mask of the caller's own, of one head. Without functions there is no mask.
+struct OwnMask {
+    const VkfReferenceFunctions* functions;
+    VkfPosition ofHead; // row and key are 0
+    int64_t offset;     // row i stands at key i + offset
+
+    VkfPosition at(int64_t row, int64_t key) const {
+        VkfPosition position = ofHead;
+        position.row = static_cast<int32_t>(row + offset);
+        position.key = static_cast<int32_t>(key);
+        return position;
+    }
+    bool keeps(int64_t row, int64_t key) const {
+        const VkfPosition position = at(row, key);
+        return functions->keep(&position, functions->user) != 0;
+    }
+};
+
 // All masks of one sequence and head. Row i stands at key i + offset. Its window reaches from `left` keys before that
 // key to `right` keys after it.
 struct Mask {
@@ -66,6 +85,7 @@ struct Mask {
     BlockMask blocks;
     BooleanMask booleans;
     Documents documents;
+    OwnMask own;
     int64_t firstKeys; // seen in addition to the window
     bool causal;       // a row sees no key after its own, not even first keys
 
@@ -79,9 +99,12 @@ struct Mask {
         return (blocks.words == nullptr || blocks.open(row, key)) &&
                (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
                (documents.ids == nullptr || documents.keeps(row, key)) &&
+               (own.functions == nullptr || own.keeps(row, key)) &&
                (key < firstKeysOf(row) || (key >= row + offset - left && key <= row + offset + right));
     }
-    bool hasPerKeyMask() const { return booleans.bytes != nullptr || documents.ids != nullptr || firstKeys != 0; }
+    bool hasPerKeyMask() const {
+        return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0;
+    }
     bool hasHoles() const { return blocks.words != nullptr || hasPerKeyMask(); }
     // The first key after this one whose visibility may differ from this one.
     int64_t nextEdge(int64_t key) const { return hasPerKeyMask() ? key + 1 : (key / blocks.block + 1) * blocks.block; }

@@ -218,6 +218,25 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
     return !has(problem, VKF_USE_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
 }
 
+struct Pair {
+    uint64_t batch, head, row, key;
+};
+
+bool isKept(const VkfProblem& problem, const OwnFunctions* functions, int64_t keys, const Pair& pair) {
+    if (functions == nullptr || functions->reference.keep == nullptr || static_cast<int64_t>(pair.key) >= keys) {
+        return true;
+    }
+    const int64_t offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows};
+    const VkfPosition at{static_cast<int32_t>(pair.batch),
+                         static_cast<int32_t>(pair.head),
+                         static_cast<int32_t>(pair.head / (problem.queryHeads / problem.kvHeads)),
+                         static_cast<int32_t>(static_cast<int64_t>(pair.row) + offset),
+                         static_cast<int32_t>(pair.key),
+                         static_cast<int32_t>(problem.queryRows),
+                         static_cast<int32_t>(keys)};
+    return functions->reference.keep(&at, functions->reference.user) != 0;
+}
+
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
@@ -225,7 +244,8 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     const uint64_t firstId =
         has(all, VKF_USE_CU_SEQLENS) && !has(all, VKF_USE_BLOCK_TABLE) ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
-    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK);
+    const bool differ =
+        has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) || has(problem, VKF_USE_FUNCTIONS);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
     std::vector<bool> seen(problem.keys, false);
     for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
@@ -234,6 +254,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
                 seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
                                       isUnmaskedTile(problem.mask, inputs.mask, batch, h, i, j) &&
                                       isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
+                                      isKept(problem, inputs.functions, keys, {batch, h, i, j}) &&
                                       (!has(problem, VKF_USE_BLOCK_MASK) ||
                                        isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
                                                    j / problem.blockMask.blockSize)));
@@ -246,7 +267,8 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK);
+    const bool differ =
+        has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) || has(problem, VKF_USE_FUNCTIONS);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // a key that one row does not see may be visible to another
@@ -395,6 +417,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.dropoutSeed = dropoutSeed.empty() ? nullptr : dropoutSeed.data();
     inputs.probabilityRows = probabilityRows.empty() ? nullptr : probabilityRows.data();
     inputs.biasFactors = biasFactors.empty() ? nullptr : biasFactors.data();
+    inputs.functions = functions != nullptr ? &functions->reference : nullptr;
     return inputs;
 }
 
@@ -419,6 +442,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.keyLengths = data.keyLengths;
     inputs.cuSeqlensQ = data.cuSeqlensQ;
     inputs.cuSeqlensK = data.cuSeqlensK;
+    inputs.functions = data.functions;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
     inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
     inputs.sinks = randomHeads(has(problem, VKF_USE_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
@@ -482,7 +506,11 @@ DeviceInputs::DeviceInputs(host::Device& device, const Inputs& inputs)
       cuSeqlensQ(uploaded(device, inputs.cuSeqlensQ)), cuSeqlensK(uploaded(device, inputs.cuSeqlensK)),
       dropoutMask(uploaded(device, inputs.dropoutMask)), dropoutSeed(uploaded(device, inputs.dropoutSeed)),
       probabilityRows(uploaded(device, inputs.probabilityRows)), biasFactors(uploaded(device, inputs.biasFactors)),
-      vInK(inputs.vInK) {}
+      vInK(inputs.vInK) {
+    for (size_t i = 0; inputs.functions != nullptr && i < inputs.functions->arrays.size(); i++) {
+        functionArrays.push_back(uploaded(device, inputs.functions->arrays[i]));
+    }
+}
 
 VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
     const auto bound = [&problem](VkfUseBits array, const Guarded& memory) {
@@ -506,6 +534,9 @@ VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
     bindings.dropoutSeed = bound(VKF_USE_DROPOUT_SEED, dropoutSeed);
     bindings.probabilityRows = bound(VKF_USE_PROBABILITY_ROWS, probabilityRows);
     bindings.biasFactors = bound(VKF_USE_BIAS_FACTORS, biasFactors);
+    for (size_t i = 0; i < functionArrays.size(); i++) {
+        bindings.functionArrays[i] = functionArrays[i].binding();
+    }
     return bindings;
 }
 

@@ -37,6 +37,12 @@ void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages);
 // A problem in one line, for INFO and for finding a failing case again.
 std::string describe(const VkfProblem& problem);
 
+// Functions of the caller's own: their fp64 formulas, and the arrays that they read.
+struct OwnFunctions {
+    VkfReferenceFunctions reference{};
+    std::vector<std::vector<std::byte>> arrays{};
+};
+
 struct Data {
     uint32_t seed = 1;
     double magnitude = 1.0;            // standard deviation of q, k and v
@@ -50,6 +56,7 @@ struct Data {
     double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true; // k and v rows that no query row sees become NaN
     uint64_t oOffset = 0;            // elements between the guard and the first element
+    const OwnFunctions* functions = nullptr; // of the problem's functions
     // The last change to the inputs.
     std::function<void(std::vector<std::byte>& q, std::vector<std::byte>& k, std::vector<std::byte>& v)> edit{};
 };
@@ -74,7 +81,8 @@ struct Inputs {
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
     std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
-    bool vInK = false;                      // v is at the address of k
+    const OwnFunctions* functions = nullptr;
+    bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
     // Makes v a view of k. The content of v is lost.
     void viewV() {
@@ -96,6 +104,7 @@ struct DeviceInputs {
 
     Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
         cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors;
+    std::vector<Guarded> functionArrays;
     bool vInK;
 };
 

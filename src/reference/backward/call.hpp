@@ -73,6 +73,7 @@ struct BackwardCall {
         mask.blocks = forward.blockMask(batch, queryHead);
         mask.documents = forward.documents(batch, mask.keys);
         mask.booleans = forward.booleanMask(batch, queryHead);
+        mask.own = forward.ownMask(batch, queryHead, mask);
         return mask;
     }
 

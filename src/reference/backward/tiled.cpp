@@ -142,7 +142,8 @@ private:
             const Real p = unit_.power(terms_.add(finalScore_(s_[at]), key) - loaded.lse);   // line 13
             const Real kept = dropout_.keeps(key) ? static_cast<Real>(dropout_.scale()) : 0; // line 14
             const Real ds = p * (kept * dp_[at] - loaded.delta);                             // lines 18 and 20
-            const Real dt = scoreGradientInProduct(ds * finalScore_.slope(s_[at]));
+            const Real slope = finalScore_.slope(s_[at]) * terms_.derivative(finalScore_(s_[at]), key);
+            const Real dt = scoreGradientInProduct(ds * slope);
             addValue<Real, twoRoundings>(head_.values(), dt, key, dq);              // line 21
             addRow<Real, twoRoundings>(dt, q_.data(), d_, &dkOfTile_[inTile * d_]); // line 22
             addRow<Real, twoRoundings>(kept == 0 ? 0 : probabilityInProduct(p), doutInProduct_.data(), dv_,
