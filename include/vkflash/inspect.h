@@ -55,8 +55,8 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_MATRIX_UNITS = 9,       /* coopmat: matrix units multiply faster than plain arithmetic */
     VKF_RULE_OTHERWISE = 10,         /* scalar, where AUTO takes neither decode nor coopmat */
     VKF_RULE_COMPARISON = 11,        /* not standard or key_outer: they are for comparisons */
-    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call is long enough to pay for a launch */
-    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: a launch costs more than a dispatch, and the call is short */
+    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call pays for a launch */
+    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: the call does not pay for a launch */
     VKF_RULE_FORCE_INT32 = 0x7fffffff
 } VkfPathRule;
 

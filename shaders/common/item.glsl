@@ -67,7 +67,7 @@ uvec2 optionalInputs() {
 #define VKF_TABLE_ADDRESS(field)                                                                                       \
     (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_TABLE ? CallTableAt(optionalInputs()).table.field : optionalInputs())
 
-#include "functions/positions.glsl"
+#include "functions/arrays.glsl"
 
 uint sequenceTileCount() {
     return CallTableAt(optionalInputs()).table.tile_count;

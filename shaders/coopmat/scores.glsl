@@ -237,22 +237,21 @@ void setDropout() {
     }
 }
 
-#ifdef VKF_FUNCTIONS
-// Scales and caps scores in place, and applies the caller's score function.
+// Scales and caps scores in place, and applies the caller's score function. Only kernels with functions call it.
 void applyScore() {
     uvec2 position = lanePosition(lane);
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         uint packed_row = first_row + position.x + laneRow(row);
-        Position at = rowPosition(item, queryHead(item, packed_row), queryRow(packed_row));
+        OWN_ROW_POSITION
+        SET_ROW_POSITION(own_row, item, queryHead(item, packed_row), queryRow(packed_row))
         UNROLL for (uint i = 0; i < LANE_KEYS; i++) {
             float s = ROW_SCORE(row, i);
             s *= HAS_SOFTCAP ? nearTanhRatio(deferred, s) : scoreScale();
-            ROW_SCORE(row, i) = user_score(s, pairAt(at, first_key + i));
+            ROW_SCORE(row, i) = SCORED(own_row, first_key + i, s);
         }
     }
     deferred = IDENTITY_FACTORS;
 }
-#endif
 
 // Finishes scores in place and adds the bias. The products must not be accumulated onto the bias. Matrix
 // units truncate a sum once for each step of the depth, relative to the size of the sum. A bias may be larger than the

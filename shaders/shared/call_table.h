@@ -55,7 +55,7 @@ struct Bf16x3Table {
     Uint padding;
 };
 
-/* The arrays of functions of the caller's own (functions/positions.glsl). They stand before the table of the call. */
+/* The arrays of functions of the caller's own (functions/arrays.glsl). They stand before the table of the call. */
 struct FunctionArrays {
     Address arrays[VKF_FUNCTION_ARRAYS];
 };

@@ -67,7 +67,7 @@ public:
         }
     }
 
-    // The same for a table that may have the arrays of functions before it.
+    // Records the phase that writes a table, which may have the arrays of functions before it.
     template <typename Table>
     void table(size_t index, const Table& table, const shared::FunctionArrays* arrays, uint64_t tableAddress) const {
         if (arrays != nullptr) {

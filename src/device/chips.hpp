@@ -96,15 +96,24 @@ struct Chip {
         uint32_t maxSmallDim = 128;
     };
 
-    // Path wgmma, beside path coopmat on an H100 (bench/results/h100-wgmma-short.txt).
+    // Path wgmma beside path coopmat, on an H100 and an H200 (bench/results/h100-wgmma-short.txt). Microseconds of
+    // wgmma and coopmat, 32 heads, 64 rows and 512 keys: D = 64 13.9 and 25.2, D = 128 16.4 and 26.3, D = 256 27.7
+    // and 50.0.
     struct Wgmma {
-        // AUTO prefers path coopmat for calls of fewer operations (VkfPlanInfo::operations), or of few packed rows. A
-        // launch takes 6 us where a dispatch takes 2.
-        double minOperations = 5e8;
-        uint64_t fewPackedRows = 128;
-        // Path coopmat starts sooner with heads of up to so many columns. So wgmma needs rows that see many keys, on
-        // average, more of them under a mask, and workgroups that occupy this share of the multiprocessors.
+        // AUTO prefers path coopmat for fewer packed rows: 32 rows and keys of D = 128 take 9.5 and 8.8. Under a mask,
+        // where they take 9.7 and 12.7, and with heads of over unmaskedColumns, the lower limit holds.
+        uint64_t minPackedRows = 64;
+        uint64_t minMaskedPackedRows = 32;
+        uint32_t unmaskedColumns = 128;
+        // Path coopmat starts sooner with heads of up to narrowColumns, and has more workgroups. So wgmma needs few
+        // workgroups, each of whose time then counts, or rows that see many keys, on average, and workgroups that
+        // occupy this share of the multiprocessors.
         uint32_t narrowColumns = 64;
+        uint64_t minNarrowRows = 128;
+        uint64_t minNarrowRowsOfManyKeys = 64; // for rows that see at least manyKeys
+        double manyKeys = 384;
+        uint64_t fewWorkgroups = 48;
+        uint64_t fewMaskedWorkgroups = 264;
         double minNarrowKeys = 512;
         double minNarrowMaskedKeys = 768;
         double minNarrowShare = 0.77;

@@ -54,10 +54,12 @@ constexpr std::array kernelPaths = {
     KernelPaths{"standard_softmax", standard},
     KernelPaths{"map_tiles", scalar | coopmat},
     KernelPaths{"attention_probabilities", forward},
+    KernelPaths{"finish_rows", keyOuter}, // for the unit of scores
     KernelPaths{"backward_rows", backward},
     KernelPaths{"backward_scalar", backward},
     KernelPaths{"backward_coopmat", backward},
     KernelPaths{"backward_sums", backward},
+    KernelPaths{"backward_sinks", backward},
     KernelPaths{"backward_sinks", backward},
 };
 

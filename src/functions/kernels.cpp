@@ -43,15 +43,9 @@ int functionU8(const uint array, const int i) {
 #include "functions/user.glsl"
 void main() {
     Position at = Position(0, 0, 0, 0, 0, 0, 0);
-#ifdef VKF_USER_SCORE
     float s = user_score(0.0, at);
-#endif
-#ifdef VKF_USER_KEEP
     bool keeps = user_keep(at);
-#endif
-#ifdef VKF_USER_SCORE_DERIVATIVE
     float derivative = user_scoreDerivative(0.0, at);
-#endif
 }
 )glsl";
 
@@ -88,9 +82,11 @@ Shader shaderOf(const KernelVariant& variant) {
 
 // Compiles a shader that includes the user's file. `where` names the shader in the message of an error.
 std::vector<uint32_t> compileWith(const UserFile& file, Shader shader, std::string_view where) {
-    shader.macros.insert(shader.macros.end(), file.macros.begin(), file.macros.end());
-    shader.findText = [&file](std::string_view name) {
-        return name == includedName ? std::optional<std::string_view>(file.included) : findSource(name);
+    shader.findText = [&file](std::string_view name) -> std::optional<std::string_view> {
+        if (name == includedName) {
+            return file.included;
+        }
+        return findSource(name == "functions/hooks.glsl" ? "functions/own_hooks.glsl" : name);
     };
     try {
         return compileShader(shader);

@@ -69,18 +69,28 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
     return text;
 }
 
-std::vector<std::string> kernelMacros(VkfFunctionSet functions) {
-    std::vector<std::string> macros = {"VKF_FUNCTIONS"};
-    if ((functions & VKF_FUNCTION_SCORE) != 0) {
-        macros.emplace_back("VKF_USER_SCORE");
+// Which functions the file has, and functions that change nothing in place of those that it lacks.
+std::string completion(VkfFunctionSet functions) {
+    struct Function {
+        VkfFunctionBits bit;
+        const char* constant; // of shaders/functions/hooks.glsl, or null
+        const char* identity;
+    };
+    constexpr Function all[] = {
+        {VKF_FUNCTION_SCORE, "HAS_SCORE", "float user_score(const float s, const Position at) { return s; }\n"},
+        {VKF_FUNCTION_KEEP, "HAS_KEEP", "bool user_keep(const Position at) { return true; }\n"},
+        {VKF_FUNCTION_SCORE_DERIVATIVE, nullptr,
+         "float user_scoreDerivative(const float s, const Position at) { return 1.0; }\n"},
+    };
+    std::string text;
+    for (const auto& [bit, constant, identity] : all) {
+        const bool has = (functions & static_cast<VkfFunctionSet>(bit)) != 0;
+        if (constant != nullptr) {
+            text += "const bool " + std::string(constant) + " = " + (has ? "true" : "false") + ";\n";
+        }
+        text += has ? "" : identity;
     }
-    if ((functions & VKF_FUNCTION_KEEP) != 0) {
-        macros.emplace_back("VKF_USER_KEEP");
-    }
-    if ((functions & VKF_FUNCTION_SCORE_DERIVATIVE) != 0) {
-        macros.emplace_back("VKF_USER_SCORE_DERIVATIVE");
-    }
-    return macros;
+    return text;
 }
 
 } // namespace
@@ -105,8 +115,7 @@ UserFile readUserFile(const Source& source) {
         for (const Declaration& declaration : declarations) {
             add(file.names, declaration.name);
         }
-        file.included = includedText(source, file.names, macrosOf(tokens));
-        file.macros = kernelMacros(file.functions);
+        file.included = includedText(source, file.names, macrosOf(tokens)) + completion(file.functions);
         return file;
     } catch (const TokenError& error) {
         failAt(source.name, error.line, error.what());

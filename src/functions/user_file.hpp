@@ -19,10 +19,9 @@ inline constexpr std::string_view includedName = "functions/user.glsl";
 inline constexpr std::string_view lineName = "the user's file";
 
 struct UserFile {
-    std::string name;                // as in messages
-    std::string included;            // the text of includedName
-    std::vector<std::string> macros; // that tell the kernels about the functions
-    std::vector<std::string> names;  // that the file declares; `included` adds namePrefix to them
+    std::string name;               // as in messages
+    std::string included;           // the text of includedName
+    std::vector<std::string> names; // that the file declares; `included` adds namePrefix to them
     VkfFunctionSet functions = 0;
 };
 

@@ -9,7 +9,6 @@
 
 #include "host/device_state.hpp"
 #include "host/error.hpp"
-#include "host/function_arrays.hpp"
 #include "host/optional_tensors.hpp"
 #include "host/transfer.hpp"
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <vkflash/host.hpp>
 #include <vkflash/problem.hpp>
@@ -24,5 +25,12 @@ struct OptionalTensor {
 };
 
 std::span<const OptionalTensor> optionalTensors();
+
+// Copies the arrays that the functions of a problem read to buffers. A buffer is made anew if an array has another size
+// than before.
+void uploadFunctionArrays(Device& device, const VkfProblem& problem, const HostTensors& tensors,
+                          std::vector<Buffer>* buffers);
+
+void bindFunctionArrays(const std::vector<Buffer>& buffers, VkfBindings* bindings);
 
 } // namespace vkf::host

@@ -76,7 +76,6 @@ std::vector<uint32_t> compileStandIn(const Source& source, const std::string& te
     const UserFile file = readUserFile(source);
     Shader shader;
     shader.text = text;
-    shader.macros = file.macros;
     shader.findText = [&file](std::string_view name) {
         return name == includedName ? std::optional<std::string_view>(file.included) : std::nullopt;
     };

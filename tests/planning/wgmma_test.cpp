@@ -156,8 +156,7 @@ TEST_CASE("AUTO takes path wgmma for long calls on a Hopper chip", "[planning]")
     CHECK(plan.path == VKF_PATH_WGMMA);
     const vkf::PathDecision& wgmma = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_WGMMA);
     CHECK(wgmma.rule == VKF_RULE_LONG_CALL);
-    CHECK(wgmma.reason == "a launch of wgmma pays for over 128 packed rows (here 16384) and at least 5e+08 operations "
-                          "(here 1.37e+11)");
+    CHECK(wgmma.reason == "a launch of wgmma pays for at least 64 packed rows (here 16384)");
     const vkf::PathDecision& coopmat = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_COOPMAT);
     CHECK(coopmat.rule == VKF_RULE_LONG_CALL);
     CHECK(coopmat.reason == wgmma.reason);
@@ -169,27 +168,28 @@ TEST_CASE("AUTO takes path wgmma for long calls on a Hopper chip", "[planning]")
     CHECK(plan.phases[0].variant.kernel == vkf::Kernel::attentionWgmma);
 }
 
-TEST_CASE("short calls and few packed rows stay on path coopmat", "[planning]") {
-    VkfProblem small = problemOf({1, 16, 16, 200, 128, 128, 0, VKF_TYPE_F16});
-    CHECK(whyNotWgmma(hopperCaps(), small, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    // 4 B H Nq Nk D is exactly 5e8 for 625 keys.
-    VkfProblem edge = problemOf({1, 10, 10, 250, 625, 80, 0, VKF_TYPE_F16});
-    CHECK(planOf(hopperCaps(), edge).path == VKF_PATH_WGMMA);
-    edge.keys--;
-    CHECK(whyNotWgmma(hopperCaps(), edge, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    edge.keys++;
-    vkf::enable(edge, VKF_USE_CAUSAL); // masks count
-    CHECK(whyNotWgmma(hopperCaps(), edge, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    VkfProblem few = problemOf({1, 32, 32, 128, 1U << 20, 128, 0, VKF_TYPE_F16});
+TEST_CASE("calls of few packed rows stay on path coopmat", "[planning]") {
+    VkfProblem few = problemOf({1, 16, 16, 63, 128, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), few, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
-    few.queryRows = 129;
+    few.queryRows = 64;
     CHECK(planOf(hopperCaps(), few).path == VKF_PATH_WGMMA);
+    VkfProblem masked = problemOf({1, 16, 16, 31, 128, 128, 0, VKF_TYPE_F16});
+    vkf::enable(masked, VKF_USE_CAUSAL);
+    CHECK(whyNotWgmma(hopperCaps(), masked, VKF_PATH_COOPMAT).rule == VKF_RULE_SHORT_CALL);
+    masked.queryRows = 32;
+    CHECK(planOf(hopperCaps(), masked).path == VKF_PATH_WGMMA);
+    VkfProblem wide = problemOf({1, 16, 16, 32, 128, 136, 0, VKF_TYPE_F16});
+    CHECK(planOf(hopperCaps(), wide).path == VKF_PATH_WGMMA);
+    wide.headDim = 128;
+    CHECK(planOf(hopperCaps(), wide).path == VKF_PATH_COOPMAT);
+    wide.valueDim = 136;
+    CHECK(planOf(hopperCaps(), wide).path == VKF_PATH_WGMMA);
     // Path decode comes first.
     const VkfProblem decode = problemOf({1, 8, 8, 1, 1U << 20, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), decode, VKF_PATH_DECODE).rule == VKF_RULE_FEW_ROWS);
 }
 
-TEST_CASE("narrow heads take path wgmma where rows see many keys and workgroups occupy the device", "[planning]") {
+TEST_CASE("narrow heads take path wgmma with few workgroups, or with many keys and a full device", "[planning]") {
     // 22 heads of six tiles of rows are 132 workgroups.
     const VkfProblem full = problemOf({1, 22, 22, 1024, 1024, 64, 0, VKF_TYPE_F16});
     CHECK(planOf(hopperCaps(), full).path == VKF_PATH_WGMMA);
@@ -197,14 +197,23 @@ TEST_CASE("narrow heads take path wgmma where rows see many keys and workgroups 
     fewKeys.keys = 511;
     const vkf::PathDecision decision = whyNotWgmma(hopperCaps(), fewKeys, VKF_PATH_COOPMAT);
     CHECK(decision.rule == VKF_RULE_SHORT_CALL);
-    CHECK_THAT(decision.reason, ContainsSubstring("at least 512 keys (here 511)") &&
-                                    ContainsSubstring("at least 77% of the multiprocessors (here 100%)"));
+    CHECK_THAT(decision.reason, ContainsSubstring("48 workgroups (here 132), or 512 visible keys (here 511)") &&
+                                    ContainsSubstring("77% of the multiprocessors (here 100%)"));
     fewKeys.keys++;
     CHECK(planOf(hopperCaps(), fewKeys).path == VKF_PATH_WGMMA);
-    VkfProblem causal = full; // a row sees half of the keys
+    // Eight heads of six tiles are 48 workgroups, nine are 54.
+    CHECK(planOf(hopperCaps(), problemOf({1, 8, 8, 1024, 200, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_WGMMA);
+    CHECK(planOf(hopperCaps(), problemOf({1, 9, 9, 1024, 200, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_COOPMAT);
+    CHECK(planOf(hopperCaps(), problemOf({1, 8, 8, 128, 128, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_WGMMA);
+    CHECK(planOf(hopperCaps(), problemOf({1, 8, 8, 127, 128, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_COOPMAT);
+    CHECK(planOf(hopperCaps(), problemOf({1, 8, 8, 64, 384, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_WGMMA);
+    CHECK(planOf(hopperCaps(), problemOf({1, 8, 8, 64, 383, 64, 0, VKF_TYPE_F16})).path == VKF_PATH_COOPMAT);
+    VkfProblem causal = problemOf({1, 44, 44, 1024, 1024, 64, 0, VKF_TYPE_F16}); // 264 workgroups
     vkf::enable(causal, VKF_USE_CAUSAL);
+    CHECK(planOf(hopperCaps(), causal).path == VKF_PATH_WGMMA);
+    causal.queryHeads = causal.kvHeads = 45; // a row sees half of the keys
     CHECK_THAT(whyNotWgmma(hopperCaps(), causal, VKF_PATH_COOPMAT).reason,
-               ContainsSubstring("at least 768 keys (here 512)"));
+               ContainsSubstring("768 visible keys (here 512)"));
     causal.queryRows = causal.keys = 2048;
     CHECK(planOf(hopperCaps(), causal).path == VKF_PATH_WGMMA);
     // 23 heads need a second wave of workgroups, which is nearly empty.

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/functions.hpp"
 #include "support/lacking.hpp"
 
 namespace vkf::test {
@@ -216,25 +217,6 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
     const int64_t position = row + keys - problem.queryRows;
     const auto idOf = [&](int64_t at) { return ids[first + static_cast<uint64_t>(at)]; };
     return !has(problem, VKF_USE_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
-}
-
-struct Pair {
-    uint64_t batch, head, row, key;
-};
-
-bool isKept(const VkfProblem& problem, const OwnFunctions* functions, int64_t keys, const Pair& pair) {
-    if (functions == nullptr || functions->reference.keep == nullptr || static_cast<int64_t>(pair.key) >= keys) {
-        return true;
-    }
-    const int64_t offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows};
-    const VkfPosition at{static_cast<int32_t>(pair.batch),
-                         static_cast<int32_t>(pair.head),
-                         static_cast<int32_t>(pair.head / (problem.queryHeads / problem.kvHeads)),
-                         static_cast<int32_t>(static_cast<int64_t>(pair.row) + offset),
-                         static_cast<int32_t>(pair.key),
-                         static_cast<int32_t>(problem.queryRows),
-                         static_cast<int32_t>(keys)};
-    return functions->reference.keep(&at, functions->reference.user) != 0;
 }
 
 // Keys of a KV head that some query row of some head sees.

@@ -87,8 +87,9 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
 // What decides between path wgmma and path coopmat.
 struct LaunchSize {
     bool masked = false;
-    double operations = 0;
+    uint32_t columns = 0; // of the wider of q and v
     uint64_t packedRows = 0;
+    uint64_t workgroups = 0;
     double visibleKeys = 0;         // of a row, on average
     double multiprocessorShare = 0; // that workgroups occupy until the last of them ends
 };
@@ -102,15 +103,21 @@ LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, 
     const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
     LaunchSize size;
     size.masked = choice.tiled.masked;
-    size.operations = callOperations(problem);
+    size.columns = std::max(p.headDim, p.valueDim);
+    size.workgroups = workgroups;
     size.packedRows = packedRows(p);
-    size.visibleKeys = size.operations / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
+    size.visibleKeys = callOperations(problem) / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
     size.multiprocessorShare = static_cast<double>(workgroups) / static_cast<double>(waves * chip.workgroupsAtOnce);
     return size;
 }
 
-bool isLong(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.packedRows > chip.fewPackedRows && size.operations >= chip.minOperations;
+uint64_t minPackedRows(const Chip::Wgmma& chip, const LaunchSize& size) {
+    const bool wide = size.columns > chip.unmaskedColumns;
+    return wide || size.masked ? chip.minMaskedPackedRows : chip.minPackedRows;
+}
+
+uint64_t fewWorkgroups(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.masked ? chip.fewMaskedWorkgroups : chip.fewWorkgroups;
 }
 
 double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
@@ -119,21 +126,37 @@ double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
 
 // For heads of up to narrowColumns.
 bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.visibleKeys >= minNarrowKeys(chip, size) && size.multiprocessorShare >= chip.minNarrowShare;
+    const uint64_t minRows = size.visibleKeys >= chip.manyKeys ? chip.minNarrowRowsOfManyKeys : chip.minNarrowRows;
+    const bool few = size.packedRows >= minRows && size.workgroups <= fewWorkgroups(chip, size);
+    const bool many = size.packedRows >= chip.minNarrowRows && size.visibleKeys >= minNarrowKeys(chip, size) &&
+                      size.multiprocessorShare >= chip.minNarrowShare;
+    return few || many;
 }
 
-std::string longCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("a launch of wgmma pays for over %llu packed rows (here %llu) and at least %.3g operations (here "
-                   "%.3g)",
-                   static_cast<unsigned long long>(chip.fewPackedRows),
-                   static_cast<unsigned long long>(size.packedRows), chip.minOperations, size.operations);
+bool pays(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.columns <= chip.narrowColumns ? paysForNarrow(chip, size)
+                                              : size.packedRows >= minPackedRows(chip, size);
+}
+
+std::string enoughRows(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return inWords("a launch of wgmma pays for at least %llu packed rows (here %llu)",
+                   static_cast<unsigned long long>(minPackedRows(chip, size)),
+                   static_cast<unsigned long long>(size.packedRows));
 }
 
 std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("with heads of up to %u columns, a launch of wgmma pays where a row sees at least %.0f keys (here "
-                   "%.0f) and workgroups occupy at least %.0f%% of the multiprocessors (here %.0f%%)",
-                   chip.narrowColumns, minNarrowKeys(chip, size), size.visibleKeys, 100 * chip.minNarrowShare,
-                   100 * size.multiprocessorShare);
+    return inWords("with up to %u columns, a launch of wgmma pays for %llu packed rows (here %llu), and either up to "
+                   "%llu workgroups (here %llu), or %.0f visible keys (here %.0f) and %.0f%% of the multiprocessors "
+                   "(here %.0f%%)",
+                   chip.narrowColumns, static_cast<unsigned long long>(chip.minNarrowRows),
+                   static_cast<unsigned long long>(size.packedRows),
+                   static_cast<unsigned long long>(fewWorkgroups(chip, size)),
+                   static_cast<unsigned long long>(size.workgroups), minNarrowKeys(chip, size), size.visibleKeys,
+                   100 * chip.minNarrowShare, 100 * size.multiprocessorShare);
+}
+
+std::string launchReason(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.columns <= chip.narrowColumns ? narrowCalls(chip, size) : enoughRows(chip, size);
 }
 
 // What AUTO says about path wgmma: takes it, with its tile, or says why not.
@@ -149,14 +172,10 @@ WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& proble
     }
     const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
     const LaunchSize size = launchSizeOf(chip, problem, choice);
-    if (!isLong(chip, size)) {
-        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, longCalls(chip, size)}, {}};
+    if (!pays(chip, size)) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, launchReason(chip, size)}, {}};
     }
-    const bool isNarrow = std::max(problem.fields.headDim, problem.fields.valueDim) <= chip.narrowColumns;
-    if (isNarrow && !paysForNarrow(chip, size)) {
-        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, narrowCalls(chip, size)}, {}};
-    }
-    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, longCalls(chip, size)}, std::move(choice)};
+    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, launchReason(chip, size)}, std::move(choice)};
 }
 
 // ---- Path coopmat ----------------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the caller's functions need of the kernel: where a row stands, and the elements of arrays.
-#ifndef VKF_POSITIONS_GLSL
-#define VKF_POSITIONS_GLSL
-
-#ifdef VKF_FUNCTIONS
+#ifndef VKF_ARRAYS_GLSL
+#define VKF_ARRAYS_GLSL
 
 // A query row at the first key. A row past the last one is the last one.
 Position rowPosition(const Item item, const uint head, const uint row) {
@@ -48,7 +46,5 @@ int functionI32(const uint array, const int i) {
 int functionU8(const uint array, const int i) {
     return int(functionWord(array, i, 3) >> ((i & 3) * 8) & 0xffu);
 }
-
-#endif
 
 #endif
