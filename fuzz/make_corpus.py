@@ -148,6 +148,7 @@ SEEDS = {
         "verify": command("verify --rows 100 --keys 7 --random-lengths --seed 7 --path decode --precision fp32"),
         "soak": command("soak --minutes 0.1 --parts decode,long --device 0 --quirk rolled-loops"),
         "tune": command("tune -o tuning.txt --quick --dims 64,80 --types f16"),
+        "compile": command("compile q.npy -o q.vkfn --array bias=f16 --array seen=u8 --paths scalar,decode"),
         "report": command("report --results . -o report.html"),
         "bench": command("bench prefill --dims 128 --rows 1024,4096 --json times.json --compare q.npy"),
     },

@@ -5,7 +5,7 @@
 # Packages of a newer Debian, for Debian systems with too old packages. They are unpacked into a folder and use the C
 # library in that folder; see cmake/VkfToolchainRoot.cmake.
 readonly vulkan_suite=testing
-readonly vulkan_packages=glslang-tools,spirv-tools,libvulkan-dev,libvulkan-volk-dev,libvulkan-memory-allocator-dev,mesa-vulkan-drivers,vulkan-validationlayers
+readonly vulkan_packages=glslang-tools,glslang-dev,spirv-tools,spirv-tools-dev,libvulkan-dev,libvulkan-volk-dev,libvulkan-memory-allocator-dev,mesa-vulkan-drivers,vulkan-validationlayers
 # Packages of the running release or its backports. The system's compiler links them.
 readonly cpp_packages=catch2,libcli11-dev,libfmt-dev,nlohmann-json3-dev
 # Packages of the running release: the browser that shows a page in the tests.

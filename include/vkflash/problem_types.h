@@ -156,8 +156,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Input dlse of backward passes, fp32, dense like lse: the gradient of lse. Without it lse has no gradient. */
     VKF_USE_DLSE = 1 << 21,
     /* Masks and scores of the caller's own (functions.h). Parameter field: VkfProblem::functions. The bindings
-     * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma; with VKF_FUNCTION_KEEP on
-     * path standard; and in backward passes with VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
+     * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;

@@ -77,6 +77,14 @@ Position pairAt(Position at, const uint key) {
     }
 #define TEST_KEEP(unmasked, masks, key) unmasked = unmasked && user_keep(pairAt((masks).at, key));
 #define ROW_POSITION_MEMBER Position at;
+#define SKIP_UNLESS_KEPT(item, row, key)                                                                               \
+    if (!user_keep(pairAt(rowPosition(item, (item).head, row), key))) {                                                \
+        continue;                                                                                                      \
+    }
+#define OWN_ROW_POSITION                                                                                               \
+    struct OwnRow {                                                                                                    \
+        Position at;                                                                                                   \
+    } own_row;
 #define ROW_POSITION_ARGUMENT(item, head, row) , rowPosition(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row) terms.at = rowPosition(item, head, row);
 
@@ -92,6 +100,8 @@ Position pairAt(Position at, const uint key) {
 #define MULTIPLY_BY_DERIVATIVE(condition, ds, terms, key, s)
 #define TEST_KEEP(unmasked, masks, key)
 #define ROW_POSITION_MEMBER
+#define OWN_ROW_POSITION
+#define SKIP_UNLESS_KEPT(item, row, key)
 #define ROW_POSITION_ARGUMENT(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row)
 

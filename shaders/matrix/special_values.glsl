@@ -54,6 +54,8 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
         if (!isUnmasked(masks, uint(key))) {
             continue;
         }
+#else
+        SKIP_UNLESS_KEPT(item, row, uint(key))
 #endif
         uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, uint(key)), uint(key));
         vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The last field that each struct of vkflash.h, backward.h and inspect.h has in version 0.5.
+// The last field that each struct of vkflash.h, backward.h, functions.h and inspect.h has in version 0.5.
 #pragma once
 
+#include <vkflash/functions.h>
 #include <vkflash/inspect.h>
 
 #include "base/versioned.hpp"

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/message.hpp"
-#include "problem/functions.hpp"
 #include "problem/problem.hpp"
 #include "shared/attention_params.h"
 
@@ -167,7 +166,6 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {has(p, VKF_USE_CU_SEQLENS) && has(p, VKF_USE_PROBABILITIES),
          "probabilities of packed (variable-length) sequences"},
         {has(p, VKF_USE_DOCUMENT_IDS) && p.path == VKF_PATH_STANDARD, "documents on path standard"},
-        {hasFunction(p, VKF_FUNCTION_KEEP) && p.path == VKF_PATH_STANDARD, "a function keep on path standard"},
         {has(p, VKF_USE_BLOCK_TABLE) && isStudyPath(p.path), "paging on paths standard and key_outer"},
         {has(p, VKF_USE_BLOCK_TABLE) && has(p, VKF_USE_BLOCK_MASK), "paging with a blockMask"},
         {(isBlockType(p.k.type) || isBlockType(p.v.type)) && isStudyPath(p.path),

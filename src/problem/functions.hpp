@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <vkflash/problem.hpp>
+
+#include "problem/functions/functions_file.hpp"
 
 struct VkfFunctions_T {
     VkfFunctionSet functions = 0;
@@ -14,6 +17,7 @@ struct VkfFunctions_T {
     uint64_t key = 0;
     VkfGetKernel getKernel = nullptr;
     void* user = nullptr;
+    std::unique_ptr<const vkf::FunctionsFile> file; // what getKernel reads, if vkfLoadFunctions made the object
 };
 
 namespace vkf {

@@ -109,7 +109,7 @@ VkfReferenceFunctions scoreOf(double (*score)(double s, const VkfPosition* at, v
 
 } // namespace
 
-TEST_CASE("every example of a mask or score agrees with its formulas", "[functions]") {
+TEST_CASE("every example of a mask or score agrees with its formulas", "[functions_forward]") {
     size_t turn = 0;
     for (const Example& example : vkf::test::examples()) {
         INFO(example.file);
@@ -125,7 +125,7 @@ TEST_CASE("every example of a mask or score agrees with its formulas", "[functio
     }
 }
 
-TEST_CASE("the table of examples has every file of examples/functions", "[functions]") {
+TEST_CASE("the table of examples has every file of examples/functions", "[functions_forward]") {
     std::set<std::string> files;
     for (const char* folder : {"masks", "scores"}) {
         for (const auto& entry : std::filesystem::directory_iterator(std::string("examples/functions/") + folder)) {
@@ -139,7 +139,7 @@ TEST_CASE("the table of examples has every file of examples/functions", "[functi
     CHECK(rows == files);
 }
 
-TEST_CASE("a score of NaN stays in its row", "[functions]") {
+TEST_CASE("a score of NaN stays in its row", "[functions_forward]") {
     vkf::test::needNan(vkf::test::testDevice());
     TextCall call(nanText, scoreOf([](double s, const VkfPosition*, void*) { return s; }));
     for (const uint32_t number : {0U, 4U, 6U, 9U, 3U}) {
@@ -165,7 +165,7 @@ TEST_CASE("a score of NaN stays in its row", "[functions]") {
     }
 }
 
-TEST_CASE("functions change nothing for pairs that other masks hide", "[functions]") {
+TEST_CASE("functions change nothing for pairs that other masks hide", "[functions_forward]") {
     TextCall call(hiddenText, scoreOf([](double s, const VkfPosition*, void*) { return 0.5 * s; }));
     call.data.poisonInvisibleKeys = false; // the mask changes below
     call.problem.use |= VKF_USE_CAUSAL;
@@ -187,7 +187,7 @@ TEST_CASE("functions change nothing for pairs that other masks hide", "[function
     }
 }
 
-TEST_CASE("path standard refuses a mask of the caller's own", "[functions]") {
+TEST_CASE("path standard refuses a mask of the caller's own", "[functions_forward]") {
     VkfProblem problem = problemOf({1, 2, 1, 70, 131, 32, 0, VKF_TYPE_F16});
     Data data;
     const CompiledExample causal(vkf::test::exampleMasks().front());

@@ -175,8 +175,8 @@ TEST_CASE("plan describes the backward pass, and all of a plan in JSON", "[progr
 
 TEST_CASE("help is short, has an example, and explains every flag on request", "[program]") {
     const Workplace place;
-    for (const std::string command :
-         {"run", "backward", "plan", "verify", "soak", "demo", "tune", "bench", "report", "info", "bench prefill"}) {
+    for (const std::string command : {"run", "backward", "plan", "verify", "soak", "demo", "tune", "bench", "report",
+                                      "info", "bench prefill", "compile"}) {
         INFO(command);
         const std::string help = place.run(command + " --help").out;
         CHECK_THAT(help, ContainsSubstring("\nUsage:   vkflash " + command) &&

@@ -20,10 +20,10 @@ struct Room {
 };
 
 // Floors from top to bottom: calls, planning, tiles, pipelines, device, problem, base. A folder may include the folders
-// below it. host and reference stand apart. host sees the table of embedded shaders, for shaders of its own.
+// below it. host, functions and reference stand apart. host sees the table of embedded shaders, for shaders of its own.
 inline constexpr std::array sourceRooms = {
-    Room{"calls", "planning tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> "
-                  "<vkflash/tuning.h>"},
+    Room{"calls", "planning tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/functions.h> "
+                  "<vkflash/inspect.h> <vkflash/tuning.h>"},
     Room{"planning", "tiles pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h>"},
     Room{"tiles", "pipelines device problem base shared <vkflash/vkflash.h> <vkflash/inspect.h> <vkflash/tuning.h> "
                   "<vkflash/problem.h> <vulkan/*>"},
@@ -31,10 +31,12 @@ inline constexpr std::array sourceRooms = {
     Room{"device", "problem base shared <vkflash/vkflash.h> <vkflash/types.h> <vulkan/*>"},
     Room{"problem",
          "base shared <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/append_problem.h> <vkflash/merge_problem.h> "
-         "<vkflash/backward_problem.h> <vkflash/types.h>"},
+         "<vkflash/backward_problem.h> <vkflash/functions.h> <vkflash/types.h>"},
     Room{"base", "<vkflash/types.h> <vulkan/*>"},
     Room{"host", "<vkflash/host.hpp> <vkflash/problem.hpp> <vkflash/vkflash.hpp> <vkflash/vkflash.h> "
                  "<vkflash/inspect.h> <vkflash/tuning.h> <vulkan/*> pipelines/shader_table.hpp"},
+    // The compiler of functions. The core never includes it.
+    Room{"functions", "base <vkflash/functions.hpp> <vkflash/functions.h>"},
     // The CPU's answer knows no Vulkan.
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };

@@ -24,6 +24,7 @@ void addVerifyCommand(CLI::App& program, Action& action);
 void addDemoCommand(CLI::App& program, Action& action);
 void addSoakCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
+void addCompileCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
 // The report of a bench contains the command line.
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);

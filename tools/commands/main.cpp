@@ -13,5 +13,6 @@ int main(int argc, char** argv) {
                                   {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
                                    vkf::tools::addBackwardCommand, vkf::tools::addPlanCommand,
                                    vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
-                                   vkf::tools::addReportCommand, vkf::tools::addSoakCommand, addBench});
+                                   vkf::tools::addCompileCommand, vkf::tools::addReportCommand,
+                                   vkf::tools::addSoakCommand, addBench});
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "functions/user_file.hpp"
+
+#include <algorithm>
+
+#include "functions/declarations.hpp"
+#include "functions/rules.hpp"
+#include "functions/tokens.hpp"
+
+namespace vkf::functions {
+namespace {
+
+// The function of a kernel that reads an element.
+const char* readerOf(VkfElement element) {
+    switch (element) {
+    case VKF_ELEMENT_F32:
+        return "functionF32";
+    case VKF_ELEMENT_F16:
+        return "functionF16";
+    case VKF_ELEMENT_BF16:
+        return "functionBf16";
+    case VKF_ELEMENT_I32:
+        return "functionI32";
+    case VKF_ELEMENT_U8:
+        return "functionU8";
+    default:
+        throw Error(VKF_ERROR_INVALID_ARGUMENT, "an array has an unknown VkfElement");
+    }
+}
+
+void add(std::vector<std::string>& names, std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        names.emplace_back(name);
+    }
+}
+
+std::vector<std::string> macrosOf(const std::vector<Token>& tokens) {
+    std::vector<std::string> names;
+    for (const Token& token : tokens) {
+        if (token.kind != TokenKind::directive) {
+            continue;
+        }
+        const std::vector<std::string_view> words = wordsOfDirective(token.text);
+        if (words.size() > 1 && words[0] == "define") {
+            add(names, words[1]);
+        }
+    }
+    return names;
+}
+
+// Whatever the file defines holds to its end only.
+std::string includedText(const Source& source, const std::vector<std::string>& names, std::vector<std::string> macros) {
+    std::string text;
+    for (size_t i = 0; i < source.arrays.size(); i++) {
+        const VkfFunctionArray& array = source.arrays[i];
+        text += "#define " + std::string(array.name) + "(i) " + readerOf(array.element) + "(" + std::to_string(i) +
+                "u, i)\n";
+        add(macros, array.name);
+    }
+    for (const std::string& name : names) {
+        text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
+        add(macros, name);
+    }
+    text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text + "\n";
+    text += "#line 1 \"" + std::string(includedName) + "\"\n";
+    for (const std::string& macro : macros) {
+        text += "#undef " + macro + "\n";
+    }
+    return text;
+}
+
+std::vector<std::string> kernelMacros(VkfFunctionSet functions) {
+    std::vector<std::string> macros = {"VKF_FUNCTIONS"};
+    if ((functions & VKF_FUNCTION_SCORE) != 0) {
+        macros.emplace_back("VKF_USER_SCORE");
+    }
+    if ((functions & VKF_FUNCTION_KEEP) != 0) {
+        macros.emplace_back("VKF_USER_KEEP");
+    }
+    if ((functions & VKF_FUNCTION_SCORE_DERIVATIVE) != 0) {
+        macros.emplace_back("VKF_USER_SCORE_DERIVATIVE");
+    }
+    return macros;
+}
+
+} // namespace
+
+UserFile readUserFile(const Source& source) {
+    if (source.text.find('\0') != std::string::npos) {
+        failAt(source.name, 0, "the file is no text");
+    }
+    try {
+        const std::vector<Token> tokens = tokensOf(source.text);
+        checkTokens(source.name, tokens);
+        const std::vector<Declaration> declarations = declarationsOf(tokens);
+        checkDeclarations(source.name, declarations);
+        checkArrays(source, declarations);
+
+        UserFile file;
+        file.name = source.name;
+        file.functions = functionsOf(source.name, declarations);
+        if ((file.functions & VKF_FUNCTION_KEEP) != 0 && mentionsHeads(tokens)) {
+            file.functions |= VKF_FUNCTION_KEEP_BY_HEAD;
+        }
+        for (const Declaration& declaration : declarations) {
+            add(file.names, declaration.name);
+        }
+        file.included = includedText(source, file.names, macrosOf(tokens));
+        file.macros = kernelMacros(file.functions);
+        return file;
+    } catch (const TokenError& error) {
+        failAt(source.name, error.line, error.what());
+    }
+}
+
+} // namespace vkf::functions

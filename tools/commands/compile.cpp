@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash compile: compiles masks and scores in GLSL into the kernels, and writes them to a file for vkfLoadFunctions.
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "cli/error.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "commands/commands.hpp"
+#include "tensors/atomic_file.hpp"
+#include "tensors/tensor_file.hpp"
+#include "vkflash/functions.h"
+#if defined(VKFLASH_HAS_FUNCTIONS)
+#include "vkflash/functions.hpp"
+#endif
+
+namespace vkf::tools {
+
+namespace {
+
+struct CompileOptions {
+    std::string file;
+    std::string output;
+    std::vector<std::string> arrays; // "NAME=TYPE"
+    std::vector<std::string> paths;  // empty = all
+};
+
+constexpr std::array<std::pair<std::string_view, VkfElement>, 5> elements = {{{"f32", VKF_ELEMENT_F32},
+                                                                              {"f16", VKF_ELEMENT_F16},
+                                                                              {"bf16", VKF_ELEMENT_BF16},
+                                                                              {"i32", VKF_ELEMENT_I32},
+                                                                              {"u8", VKF_ELEMENT_U8}}};
+
+VkfFunctionArray parseArray(const std::string& text) {
+    const size_t equal = text.find('=');
+    const std::string name = text.substr(0, equal);
+    const std::string type = equal == std::string::npos ? "" : text.substr(equal + 1);
+    const auto* const found =
+        std::find_if(elements.begin(), elements.end(), [&type](const auto& element) { return element.first == type; });
+    VkfFunctionArray array{};
+    if (found == elements.end() || name.empty() || name.size() >= sizeof array.name)
+        failInput("--array {}: must be NAME=TYPE, with a name of up to {} bytes and a type f32, f16, bf16, i32 or u8",
+                  text, sizeof array.name - 1);
+    std::copy(name.begin(), name.end(), array.name);
+    array.element = found->second;
+    return array;
+}
+
+std::string readText(const std::string& file) {
+    try {
+        const std::vector<std::byte> bytes = readFile(pathOf(file));
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    } catch (const FormatError& error) {
+        failInput("{}: {}", file, error.what());
+    }
+}
+
+#if defined(VKFLASH_HAS_FUNCTIONS)
+
+// The kernels of the paths, each one once.
+std::vector<std::string> kernelsOfPaths(const std::vector<std::string>& paths) {
+    const std::vector<std::string> known = functions::pathNames();
+    std::vector<std::string> kernels;
+    for (const std::string& path : paths.empty() ? known : paths) {
+        if (std::find(known.begin(), known.end(), path) == known.end())
+            failInput("--paths {}: must be of {}", path, fmt::join(known, ", "));
+        const std::vector<std::string> some = functions::kernelsOf(path);
+        kernels.insert(kernels.end(), some.begin(), some.end());
+    }
+    std::sort(kernels.begin(), kernels.end());
+    kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+    return kernels;
+}
+
+std::vector<std::byte> compileAll(const functions::Source& source, const std::vector<std::string>& kernels) {
+    Progress progress("compiling");
+    try {
+        return functions::compileToFile(source, kernels, [&](size_t done) {
+            progress.update(static_cast<double>(done) / static_cast<double>(kernels.size()));
+        });
+    } catch (const functions::Error& error) {
+        failInput("{}", error.what());
+    }
+}
+
+void compileFunctions(const CompileOptions& options) {
+    functions::Source source{readText(options.file), options.file, {}};
+    std::transform(options.arrays.begin(), options.arrays.end(), std::back_inserter(source.arrays), parseArray);
+    const std::vector<std::string> kernels = kernelsOfPaths(options.paths);
+    try {
+        checkWritable(pathOf(options.output));
+    } catch (const WriteError& error) {
+        failInput("-o {}: {}", options.output, error.what());
+    }
+    const std::vector<std::byte> bytes = compileAll(source, kernels);
+    try {
+        writeWhole(pathOf(options.output), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    } catch (const WriteError& error) {
+        fail("-o {}: {}", options.output, error.what());
+    }
+    fmt::print("wrote {}: {} kernels, {} bytes\n", options.output, kernels.size(), bytes.size());
+}
+
+#else
+
+void compileFunctions(const CompileOptions& options) {
+    readText(options.file);
+    for (const std::string& array : options.arrays)
+        parseArray(array);
+    failInput("compile: this program was built without glslang as a library, so that it has no compiler of functions");
+}
+
+#endif
+
+} // namespace
+
+void addCompileCommand(CLI::App& program, Action& action) {
+    auto options = std::make_shared<CompileOptions>();
+    CLI::App* command = program.add_subcommand(
+        "compile", "Compiles masks and scores in GLSL into the kernels, and writes them to a file for applications.");
+    command->footer("vkflash compile natten.glsl -o natten.vkfn --array bias=f16");
+    command->add_option("FILE", options->file, "file with score, keep or scoreDerivative")->type_name("");
+    command->add_option("-o,--output", options->output, "path of the compiled file");
+    command
+        ->add_option("--array", options->arrays,
+                     "name and type of an array that the functions read: NAME=f32, f16, bf16, i32 or u8; once for each "
+                     "array, in the order of the bindings")
+        ->type_name("NAME=TYPE")
+        ->allow_extra_args(false);
+    addList(*command, "--paths", options->paths,
+            "paths whose kernels to compile: scalar, coopmat, decode, standard, key_outer, backward; without it all");
+    command->callback([options, &action] {
+        if (options->file.empty())
+            failInput("compile: the file of functions is missing; see vkflash compile --help");
+        if (options->output.empty())
+            failInput("-o: the path of the compiled file is missing; see vkflash compile --help");
+        action = [options] { compileFunctions(*options); };
+    });
+}
+
+} // namespace vkf::tools
