@@ -41,7 +41,7 @@ void check(const Example& example, const Variation& variation, size_t turn) {
         return;
     }
     const VkfType type = variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32;
-    VkfProblem forward = problemOf({2, 4, 2, example.rows, example.keys, 32, 0, type});
+    VkfProblem forward = problemOf({2, 4, 2, example.rows, example.keys, 8, 0, type});
     Data data;
     addFeatures(forward, data, turn);
     const CompiledExample compiled(example);

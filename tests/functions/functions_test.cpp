@@ -3,12 +3,9 @@
 // Masks and scores of the caller's own, fused into every kernel: the examples against their formulas in fp64.
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,19 +30,18 @@ using vkf::test::problemOf;
 using vkf::test::Situation;
 using vkf::test::Variation;
 
-// scalar, coopmat, decode, key_outer and standard, then the variants of these paths.
-constexpr std::array<uint32_t, 10> numbers = {0, 4, 6, 9, 3, 1, 5, 7, 2, 8};
+// scalar, coopmat, decode, key_outer and standard.
+constexpr std::array<uint32_t, 5> paths = {0, 4, 6, 9, 3};
+// The variants of these paths.
+constexpr std::array<uint32_t, 5> variants = {1, 5, 7, 2, 8};
 
-// The variations that whole sweeps run, or the one of this example.
-std::vector<uint32_t> variationsOf(const Example& example, size_t turn) {
-    const size_t count = example.formulas.keep != nullptr ? 4 : 5; // path standard has no masks of pairs
-    std::vector<uint32_t> chosen = {numbers[turn % count]};
-    for (size_t i = 0; vkf::test::wholeSweeps() && i < numbers.size(); i++) {
-        const bool isStandard = numbers[i] == 3;
-        if (i != turn % count && !(isStandard && count == 4)) {
-            chosen.push_back(numbers[i]);
-        }
+// The variation of an example, and in whole sweeps all.
+std::vector<uint32_t> variationsOf(size_t turn) {
+    if (!vkf::test::wholeSweeps()) {
+        return {paths[turn % paths.size()]};
     }
+    std::vector<uint32_t> chosen(paths.begin(), paths.end());
+    chosen.insert(chosen.end(), variants.begin(), variants.end());
     return chosen;
 }
 
@@ -115,7 +111,7 @@ TEST_CASE("every example of a mask or score agrees with its formulas", "[functio
         INFO(example.file);
         const CompiledExample compiled(example);
         size_t situation = 7 * turn;
-        for (const uint32_t number : variationsOf(example, turn)) {
+        for (const uint32_t number : variationsOf(turn)) {
             const Variation& variation = vkf::test::variations[number];
             if (!vkf::test::leavesOut(deviceOf(variation), variation.path)) {
                 check(compiled, example, variation, situation++);
@@ -142,7 +138,7 @@ TEST_CASE("the table of examples has every file of examples/functions", "[functi
 TEST_CASE("a score of NaN stays in its row", "[functions_forward]") {
     vkf::test::needNan(vkf::test::testDevice());
     TextCall call(nanText, scoreOf([](double s, const VkfPosition*, void*) { return s; }));
-    for (const uint32_t number : {0U, 4U, 6U, 9U, 3U}) {
+    for (const uint32_t number : paths) {
         const Variation& variation = vkf::test::variations[number];
         if (!fits(variation, call.problem)) {
             continue;
@@ -171,7 +167,7 @@ TEST_CASE("functions change nothing for pairs that other masks hide", "[function
     call.problem.use |= VKF_USE_CAUSAL;
     vkf::enable(call.problem, VKF_USE_MASK);
     call.problem.mask = vkf::test::broadcast(call.problem, VKF_TYPE_BOOL8, false, false, true);
-    for (const uint32_t number : {0U, 4U, 6U, 9U}) {
+    for (const uint32_t number : paths) {
         const Variation& variation = vkf::test::variations[number];
         if (!fits(variation, call.problem)) {
             continue;
@@ -185,14 +181,4 @@ TEST_CASE("functions change nothing for pairs that other masks hide", "[function
         INFO(variation.name << ": " << outcome.text());
         CHECK(outcome.passed());
     }
-}
-
-TEST_CASE("path standard refuses a mask of the caller's own", "[functions_forward]") {
-    VkfProblem problem = problemOf({1, 2, 1, 70, 131, 32, 0, VKF_TYPE_F16});
-    Data data;
-    const CompiledExample causal(vkf::test::exampleMasks().front());
-    causal.use(problem, data);
-    problem.path = VKF_PATH_STANDARD;
-    VkfMessage message{};
-    CHECK(vkfCheckProblem(&problem, &message) == VKF_ERROR_UNSUPPORTED);
 }
