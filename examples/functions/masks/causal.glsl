@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+//
+// Causal mask: a row sees no key after its own position. attention-gym: causal.
+
+bool keep(Position at) {
+    return at.key <= at.row;
+}

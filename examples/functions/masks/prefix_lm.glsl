@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+//
+// Prefix LM: all rows see the first PREFIX keys, and the rest is causal. attention-gym: prefix LM.
+
+const int PREFIX = 128;
+
+bool keep(Position at) {
+    return at.key < PREFIX || at.key <= at.row;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// The files of examples/functions, each with its formulas in fp64 and with random arrays.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vkflash/functions.hpp>
+#include <vkflash/problem.hpp>
+#include <vkflash/reference.h>
+
+#include "support/call.hpp"
+
+namespace vkf::test {
+
+// The arrays of the examples suffice for calls up to this size.
+namespace gallery {
+constexpr int batch = 3;
+constexpr int heads = 4;
+constexpr int rows = 150;
+constexpr int keys = 131;
+} // namespace gallery
+
+// An array that functions read. The values are rounded to the type of the elements when an example is compiled.
+struct ExampleArray {
+    const char* name;
+    VkfElement element;
+    std::vector<double> values;
+};
+
+using Generator = std::mt19937_64;
+
+// A file of functions.
+struct Example {
+    std::string file; // in examples/functions
+    // New values of constants of the file, for small shapes.
+    std::vector<std::pair<std::string, std::string>> constants{};
+    // The arrays in the order in which `read` numbers them.
+    std::vector<ExampleArray> (*arrays)(Generator& random) = [](Generator&) { return std::vector<ExampleArray>{}; };
+    // Absent functions are null. The contexts `user` are what `read` takes.
+    VkfReferenceFunctions formulas{};
+    uint32_t rows = 70;
+    uint32_t keys = gallery::keys;
+};
+
+// Element i of an array, for formulas. Throws std::out_of_range.
+double read(void* user, size_t array, int64_t i);
+int64_t readInt(void* user, size_t array, int64_t i);
+
+// The masks and the scores of examples/functions.
+std::vector<Example> exampleMasks();
+std::vector<Example> exampleScores();
+// Both.
+std::vector<Example> examples();
+
+// `count` random numbers, for arrays.
+std::vector<double> normalValues(Generator& random, size_t count);
+std::vector<double> wholeValues(Generator& random, size_t count, int64_t first, int64_t last);
+
+// A compiled example with arrays on the host. Problems and inputs point into it.
+class CompiledExample {
+public:
+    explicit CompiledExample(const Example& example, uint32_t seed = 1);
+    // From a text instead of a file.
+    CompiledExample(const std::string& text, const VkfReferenceFunctions& formulas);
+    CompiledExample(const CompiledExample&) = delete;
+    CompiledExample(CompiledExample&&) = delete;
+    CompiledExample& operator=(const CompiledExample&) = delete;
+    CompiledExample& operator=(CompiledExample&&) = delete;
+    ~CompiledExample() = default;
+
+    // Makes the problem and its inputs use the functions.
+    void use(VkfProblem& problem, Data& data) const;
+
+private:
+    std::vector<std::vector<double>> values_;
+    OwnFunctions own_;
+    functions::Functions functions_;
+};
+
+} // namespace vkf::test
