@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "support/functions.hpp"
 #include "support/lacking.hpp"
+#include "support/masks.hpp"
 
 namespace vkf::test {
 namespace {
@@ -352,13 +352,6 @@ VkfProblem problemOf(const Shape& shape) {
     problem.q.type = problem.k.type = problem.v.type = problem.o.type = shape.type;
     enable(problem, VKF_USE_LSE);
     return problem;
-}
-
-void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
-    enable(problem, VKF_USE_BLOCK_TABLE);
-    problem.paging.pageSize = pageSize;
-    problem.paging.maxPages = (problem.keys + pageSize - 1) / pageSize + 1;
-    problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
 }
 
 void setPacked(VkfProblem& problem, Data& data, const std::vector<int32_t>& rows, const std::vector<int32_t>& keys) {

@@ -32,7 +32,12 @@ struct Shape {
 VkfProblem problemOf(const Shape& shape);
 
 // Puts K and V into pages with this many rows. There are more pages than keys need.
-void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages);
+inline void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPages) {
+    enable(problem, VKF_USE_BLOCK_TABLE);
+    problem.paging.pageSize = pageSize;
+    problem.paging.maxPages = (problem.keys + pageSize - 1) / pageSize + 1;
+    problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
+}
 
 // A problem in one line, for INFO and for finding a failing case again.
 std::string describe(const VkfProblem& problem);

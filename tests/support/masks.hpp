@@ -3,7 +3,11 @@
 // Masks and score terms of a problem under test.
 #pragma once
 
+#include <cstdint>
+
 #include <vkflash/problem.hpp>
+
+#include "support/call.hpp"
 
 namespace vkf::test {
 
@@ -33,6 +37,26 @@ inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batch
     bias.headStride = heads ? head : 0;
     bias.batchStride = batches ? head * p.queryHeads : 0;
     return bias;
+}
+
+struct QueryKey {
+    uint64_t batch, head, row, key;
+};
+
+// Whether the mask of the caller's own keeps a pair. `keys` is the length of the sequence.
+inline bool isKept(const VkfProblem& problem, const OwnFunctions* functions, int64_t keys, const QueryKey& pair) {
+    if (functions == nullptr || functions->reference.keep == nullptr || static_cast<int64_t>(pair.key) >= keys) {
+        return true;
+    }
+    const int64_t offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - int64_t{problem.queryRows};
+    const VkfPosition at{static_cast<int32_t>(pair.batch),
+                         static_cast<int32_t>(pair.head),
+                         static_cast<int32_t>(pair.head / (problem.queryHeads / problem.kvHeads)),
+                         static_cast<int32_t>(static_cast<int64_t>(pair.row) + offset),
+                         static_cast<int32_t>(pair.key),
+                         static_cast<int32_t>(problem.queryRows),
+                         static_cast<int32_t>(keys)};
+    return functions->reference.keep(&at, functions->reference.user) != 0;
 }
 
 } // namespace vkf::test
