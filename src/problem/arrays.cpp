@@ -83,9 +83,8 @@ static_assert(areInOrder(table));
 const std::array<ArrayRow, arrayCount> arrayTable = table;
 
 uint32_t extraSlot(const VkfProblem& problem) {
-    // The addresses of function arrays stand before the table. The map of tiles of a function keep stands in it.
-    if (functionArrayCount(problem) != 0 || hasFunction(problem, VKF_FUNCTION_KEEP)) {
-        return VKF_EXTRA_SLOT_HAS_TABLE;
+    if (functionArrayCount(problem) != 0) {
+        return VKF_EXTRA_SLOT_HAS_TABLE; // their addresses stand before it
     }
     uint32_t inExtraSlot = 0;
     for (const ArrayRow& row : arrayTable) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/error.hpp"
+#include "cli/function_inputs.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -32,6 +33,7 @@ struct RunOptions {
     MathOptions math;
     CacheOptions cache;
     DropoutOptions dropout;
+    FunctionFiles functions;
     DeviceFlags device;
     std::string outputType; // empty = the type of q
     uint32_t repeat = 0;
@@ -43,9 +45,11 @@ bool isInOtherTypes(const VkfProblem& problem, const VkfProblem& ofFiles) {
 }
 
 // `ofFiles` is the problem with k and v as they are in the files.
-VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const VkfProblem& ofFiles) {
+VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const FunctionInputs& functions,
+                       const VkfProblem& ofFiles) {
     VkfProblem problem = ofFiles;
     applyCacheOptions(options.cache, problem);
+    functions.apply(problem);
     const bool inCache = has(problem, VKF_USE_BLOCK_TABLE) || isInOtherTypes(problem, ofFiles);
     if (inCache) {
         problem.k = dense(problem.k.type);
@@ -138,13 +142,17 @@ void requirePurpose(const RunOptions& options) {
     const RunOutputFiles& files = options.outputs;
     if (files.o.empty() && files.lse.empty() && files.probabilities.empty() && !options.verify && options.repeat == 0)
         failInput("-o: is missing; give the file for the result, or --verify to check it without a file");
+    if (options.verify && !options.functions.functions.empty())
+        failInput("--functions {}: the reference has no formulas of it, so that --verify cannot compare",
+                  options.functions.functions);
 }
 
 void run(const RunOptions& options) {
     requirePurpose(options);
     const Inputs inputs = loadInputs(options.inputs);
+    const FunctionInputs functions(options.functions);
     VkfProblem ofFiles = fileProblem(inputs, options.math, options.dropout);
-    VkfProblem problem = makeProblem(options, inputs, ofFiles);
+    VkfProblem problem = makeProblem(options, inputs, functions, ofFiles);
     const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem);
     ofFiles.blockMask = problem.blockMask;
     std::array<Output, 3> outputs = {{{"-o", "o", options.outputs.o, {elementTypeOf(problem.o.type), {}, {}}},
@@ -163,6 +171,7 @@ void run(const RunOptions& options) {
     cache.hand(inputs, tensors);
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
+    functions.hand(tensors);
     tensors.o = o.tensor.bytes.data();
     tensors.lse = static_cast<float*>(memoryOf(lse));
     tensors.probabilities = static_cast<float*>(memoryOf(probabilities));
@@ -216,6 +225,7 @@ void addRunCommand(CLI::App& program, Action& action) {
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);
+    addFunctionOptions(*command, options->functions);
     addMaskBlockOption(*command, options->math.maskBlock);
     addCacheOptions(*command, options->cache);
     addDeviceOptions(*command, options->device);
