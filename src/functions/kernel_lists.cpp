@@ -52,6 +52,8 @@ constexpr std::array kernelPaths = {
     KernelPaths{"standard_scores", standard},
     KernelPaths{"standard_scores_coopmat", standard},
     KernelPaths{"standard_softmax", standard},
+    KernelPaths{"standard_output", standard},
+    KernelPaths{"standard_output_coopmat", standard},
     KernelPaths{"map_tiles", scalar | coopmat},
     KernelPaths{"attention_probabilities", forward},
     KernelPaths{"backward_rows", backward},

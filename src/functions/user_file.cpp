@@ -48,7 +48,8 @@ std::vector<std::string> macrosOf(const std::vector<Token>& tokens) {
     return names;
 }
 
-// Whatever the file defines holds to its end only.
+// Whatever the file defines holds to its end only. Behind the text, the compiler itself goes back to the lines of the
+// file that includes it.
 std::string includedText(const Source& source, const std::vector<std::string>& names, std::vector<std::string> macros) {
     std::string text;
     for (size_t i = 0; i < source.arrays.size(); i++) {
@@ -62,7 +63,6 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         add(macros, name);
     }
     text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text + "\n";
-    text += "#line 1 \"" + std::string(includedName) + "\"\n";
     for (const std::string& macro : macros) {
         text += "#undef " + macro + "\n";
     }
