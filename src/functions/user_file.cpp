@@ -62,7 +62,8 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
         add(macros, name);
     }
-    text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text + "\n";
+    text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text;
+    text += "\n\n"; // a backslash at the end of the file continues into the first of these
     for (const std::string& macro : macros) {
         text += "#undef " + macro + "\n";
     }

@@ -125,6 +125,9 @@ TEST_CASE("a macro of a kernel may have a value", "[functions]") {
 TEST_CASE("names of a file of functions do not collide with names of a kernel", "[functions]") {
     CHECK_NOTHROW(compile(colliding));
     CHECK(!compileStandIn(colliding, standIn).empty());
+    Source continued = colliding;
+    continued.text += "// no line follows \\";
+    CHECK(!compileStandIn(continued, standIn).empty());
 }
 
 TEST_CASE("a file of functions may have the names of all macros of the kernels", "[functions]") {
