@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, libraries, the CMake package (components reference and host) and vkflash.pc.
+# Installs headers, libraries, the CMake package (components reference, host and functions) and vkflash.pc.
 include(CMakePackageConfigHelpers)
 
 set(VKF_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vkflash")
@@ -10,8 +10,15 @@ endif()
 if(VKFLASH_BUILD_HOST)
   list(APPEND VKF_COMPONENTS host)
 endif()
+if(TARGET vkflash_functions)
+  list(APPEND VKF_COMPONENTS functions)
+  install(FILES cmake/VkfFindGlslang.cmake DESTINATION ${VKF_CMAKE_DIR})
+endif()
 
 # Each component has its own export file. A program that uses only the core then depends on nothing else.
+if(TARGET vkflash_strtol)
+  install(TARGETS vkflash_strtol EXPORT functions)
+endif()
 foreach(component ${VKF_COMPONENTS})
   set(target vkflash)
   if(NOT component STREQUAL "vkflash")

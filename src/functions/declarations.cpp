@@ -73,6 +73,10 @@ Statement statementAt(Tokens tokens, size_t begin) {
             return statement;
         }
     }
+    // What ends with a parenthesis may be a macro that has the semicolon.
+    if (i == tokens.size() && !tokens.back().is(")")) {
+        throw TokenError("no semicolon follows", tokens.back().line);
+    }
     statement.tokens = tokens.subspan(begin, i - begin);
     statement.end = i + (i < tokens.size() ? 1 : 0);
     return statement;

@@ -2,8 +2,9 @@
 #include "functions/kernels.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
-#include <span>
+#include <utility>
 
 #include "functions/compiler.hpp"
 #include "functions/kernel_sources.hpp"
@@ -80,6 +81,17 @@ Shader shaderOf(const KernelVariant& variant) {
     return shader;
 }
 
+// Moves the user's functions to the front, behind the extensions. So the user's file may have the names of all macros
+// of the kernel. An include of later lines finds the file included.
+std::string withFunctionsFirst(const std::string& text) {
+    size_t begin = text.rfind("\n#extension ");
+    begin = begin == std::string::npos ? text.find("#version ") : begin + 1;
+    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+    return text.substr(0, end) + "#include \"functions/hooks.glsl\"\n#line " + std::to_string(lines + 1) + "\n" +
+           text.substr(end);
+}
+
 // Compiles a shader that includes the user's file. `where` names the shader in the message of an error.
 std::vector<uint32_t> compileWith(const UserFile& file, Shader shader, std::string_view where) {
     shader.findText = [&file](std::string_view name) -> std::optional<std::string_view> {
@@ -104,7 +116,9 @@ void checkCompiles(const UserFile& file) {
 }
 
 std::vector<uint32_t> compileKernel(const UserFile& file, std::string_view name) {
-    return compileWith(file, shaderOf(variantOf(name)), "kernel " + std::string(name));
+    Shader shader = shaderOf(variantOf(name));
+    shader.text = withFunctionsFirst(shader.text);
+    return compileWith(file, std::move(shader), "kernel " + std::string(name));
 }
 
 std::vector<uint32_t> compilePlainKernel(std::string_view name) {

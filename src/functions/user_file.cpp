@@ -48,7 +48,8 @@ std::vector<std::string> macrosOf(const std::vector<Token>& tokens) {
     return names;
 }
 
-// Whatever the file defines holds to its end only.
+// Whatever the file defines holds to its end only. Behind the text, the compiler itself goes back to the lines of the
+// file that includes it.
 std::string includedText(const Source& source, const std::vector<std::string>& names, std::vector<std::string> macros) {
     std::string text;
     for (size_t i = 0; i < source.arrays.size(); i++) {
@@ -61,8 +62,8 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
         add(macros, name);
     }
-    text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text + "\n";
-    text += "#line 1 \"" + std::string(includedName) + "\"\n";
+    text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text;
+    text += "\n\n"; // a backslash at the end of the file continues into the first of these
     for (const std::string& macro : macros) {
         text += "#undef " + macro + "\n";
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "functions/compiler.hpp"
 #include "functions/kernel_sources.hpp"
 #include "functions/kernels.hpp"
+#include "functions/tokens.hpp"
 #include "functions/user_file.hpp"
 #include "pipelines/kernel.hpp"
 #include "pipelines/shader_table.hpp"
@@ -110,9 +112,45 @@ TEST_CASE("a kernel without functions has the build's SPIR-V, bit for bit", "[fu
     CHECK(kernelVariants.size() == vkf::shaderBinariesCount);
 }
 
+TEST_CASE("a macro of a kernel may have a value", "[functions]") {
+    Shader shader;
+    shader.text = "#version 460\n#if !defined(A) || B != 3\n#error lost\n#endif\nvoid main() {}\n";
+    shader.macros = {"A", "B=3"};
+    CHECK_NOTHROW(compileShader(shader));
+    shader.macros = {"A", "B=4"};
+    CHECK_THROWS_AS(compileShader(shader), CompileError);
+}
+
 TEST_CASE("names of a file of functions do not collide with names of a kernel", "[functions]") {
     CHECK_NOTHROW(compile(colliding));
     CHECK(!compileStandIn(colliding, standIn).empty());
+    Source continued = colliding;
+    continued.text += "// no line follows \\";
+    CHECK(!compileStandIn(continued, standIn).empty());
+}
+
+TEST_CASE("a file of functions may have the names of all macros of the kernels", "[functions]") {
+    std::set<std::string> names;
+    for (const SourceFile& source : sourceFiles) {
+        for (const Token& token : tokensOf(source.text)) {
+            const std::vector<std::string_view> words =
+                token.kind == TokenKind::directive ? wordsOfDirective(token.text) : std::vector<std::string_view>();
+            if (words.size() > 1 && words[0] == "define" && !words[1].starts_with("VKF_")) {
+                names.emplace(words[1]);
+            }
+        }
+    }
+    CHECK(names.size() > 50);
+    std::string text = plain.text + "\n";
+    for (const std::string& name : names) {
+        text += "const int " + name + " = 1;\n";
+    }
+    const UserFile file = readUserFile({text, "macros.glsl", {}});
+    for (const char* kernel : {"attention_scalar_subgroups", "attention_coopmat_subgroups_storage16", "map_tiles",
+                               "attention_decode_matrix_subgroups_storage16", "backward_scalar"}) {
+        INFO(kernel);
+        CHECK_NOTHROW(compileKernel(file, kernel));
+    }
 }
 
 TEST_CASE("lines behind a file of functions are not its own", "[functions]") {

@@ -41,6 +41,7 @@ TEST_CASE("a file may have any of the three functions", "[functions]") {
     CHECK(functionsIn(good + "float scoreDerivative(const in float s, Position here) { return 1.0; }") ==
           (VKF_FUNCTION_SCORE | VKF_FUNCTION_SCORE_DERIVATIVE));
     CHECK(functionsIn("// float score\n/* bool\nkeep */ #if 0\n#endif\n" + good) == VKF_FUNCTION_SCORE);
+    CHECK(functionsIn("#define UNUSED \\\n{\n" + good) == VKF_FUNCTION_SCORE);
     CHECK(functionsIn("float score(float, Position);\n" + good) == VKF_FUNCTION_SCORE);
     CHECK(functionsIn("float score(float s) { return s; }\n" + good) == VKF_FUNCTION_SCORE);
 }
@@ -105,6 +106,7 @@ TEST_CASE("brackets, comments and conditions must end", "[functions]") {
     CHECK(refusal(good + "float a() { return 1.0;\n") == "natten.glsl:2: a bracket is never closed");
     CHECK(refusal(good + "}") == "natten.glsl:2: a bracket is closed that was not opened");
     CHECK(refusal(good + "/* no end") == "natten.glsl:2: the comment has no end");
+    CHECK(refusal(good + "const int a = 1\n\n") == "natten.glsl:2: no semicolon follows");
     CHECK(refusal("#if 1\n" + good) == "natten.glsl:1: #if without #endif");
     CHECK(refusal(good + "#endif\n") == "natten.glsl:2: #endif without #if");
     CHECK(refusal(good + "#else\n") == "natten.glsl:2: #else without #if");

@@ -17,7 +17,7 @@ TEST_CASE("compile writes a file that loads", "[functions]") {
     const Workplace place;
     place.write("natten.glsl", "bool keep(Position at) { return seen(at.key) != 0 && abs(at.row - at.key) < 3; }\n");
     const ProgramResult result =
-        place.run("compile natten.glsl -o natten.vkfn --array seen=u8 --array bias=f16 --paths standard,decode");
+        place.run("compile natten.glsl -o natten.vkfn --array seen=u8,c=f32 --array bias=f16 --paths standard,decode");
     INFO(result.err);
     REQUIRE(result.status == 0);
     CHECK(result.out.find("wrote natten.vkfn: ") == 0);
@@ -28,10 +28,11 @@ TEST_CASE("compile writes a file that loads", "[functions]") {
     VkfMessage message{};
     REQUIRE(vkfLoadFunctions(bytes.data(), bytes.size(), &functions, &message) == VKF_SUCCESS);
     CHECK(vkfGetFunctionSet(functions) == VKF_FUNCTION_KEEP);
-    VkfFunctionArray arrays[2] = {};
-    CHECK(vkfGetFunctionArrays(functions, arrays, 2) == 2);
+    VkfFunctionArray arrays[3] = {};
+    CHECK(vkfGetFunctionArrays(functions, arrays, 3) == 3);
     CHECK(std::string(arrays[0].name) == "seen");
-    CHECK(arrays[1].element == VKF_ELEMENT_F16);
+    CHECK(std::string(arrays[1].name) == "c");
+    CHECK(arrays[2].element == VKF_ELEMENT_F16);
     vkfDestroyFunctions(functions);
 }
 

@@ -130,12 +130,10 @@ void addCompileCommand(CLI::App& program, Action& action) {
     command->footer("vkflash compile natten.glsl -o natten.vkfn --array bias=f16");
     command->add_option("FILE", options->file, "file with score, keep or scoreDerivative")->type_name("");
     command->add_option("-o,--output", options->output, "path of the compiled file");
-    command
-        ->add_option("--array", options->arrays,
-                     "name and type of an array that the functions read: NAME=f32, f16, bf16, i32 or u8; once for each "
-                     "array, in the order of the bindings")
-        ->type_name("NAME=TYPE")
-        ->allow_extra_args(false);
+    addList(*command, "--array", options->arrays,
+            "names and types of the arrays that the functions read, in the order of the bindings: NAME=f32, f16, bf16, "
+            "i32 or u8; the flag may stand several times");
+    command->get_option("--array")->allow_extra_args(false);
     addList(*command, "--paths", options->paths,
             "paths whose kernels to compile: scalar, coopmat, decode, standard, key_outer, backward; without it all");
     command->callback([options, &action] {
