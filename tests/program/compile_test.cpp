@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
 // `vkflash compile` from outside.
+#include <cstddef>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <vkflash/functions.h>
 
 #include "support/program.hpp"
 #include "support/program_checks.hpp"
+#include "support/program_files.hpp"
+#include "tensors/tensor_file.hpp"
 
 using namespace vkf::test;
+using namespace vkf::tools;
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("compile writes a file that loads", "[functions]") {
     const Workplace place;
@@ -52,4 +60,43 @@ TEST_CASE("compile refuses wrong files and flags", "[functions]") {
                       {"compile good.glsl -o a.vkfn --array keep=f16", "good.glsl:1: 'keep' is the name of an array"},
                       {"compile good.glsl -o a.vkfn --paths wgmma", "--paths wgmma: |key_outer"},
                   });
+}
+
+TEST_CASE("run takes functions from a file of GLSL and from a compiled one", "[functions]") {
+    const Workplace place;
+    place.write("causal.glsl", "bool keep(Position at) { return at.key <= at.row && seen(at.key) != 0; }\n");
+    const auto npy = [](ElementType type, const Shape& shape, std::vector<std::byte> bytes) {
+        return npyOf(Tensor{type, shape, std::move(bytes)});
+    };
+    std::vector<float> values(2 * 9 * 8);
+    for (size_t i = 0; i < values.size(); i++)
+        values[i] = static_cast<float>(i * 7 % 11) * 0.25F - 1.0F;
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    for (const char* name : {"q.npy", "k.npy", "v.npy"})
+        place.write(name, npy(ElementType::f32, {1, 2, 9, 8}, bytes));
+    place.write("seen.npy", npy(ElementType::u8, {9}, std::vector<std::byte>(9, std::byte{1})));
+    const std::string inputs = "run --q q.npy --k k.npy --v v.npy --path scalar ";
+    const std::string array = " --function-array seen=seen.npy";
+    const auto output = [&](const std::string& file, const std::string& flags) {
+        const ProgramResult result = place.run(inputs + "-o " + file + " " + flags);
+        INFO(result.err);
+        REQUIRE(result.status == 0);
+        return place.read(file);
+    };
+    const std::string causal = output("causal.npy", "--causal");
+    CHECK(output("text.npy", "--functions causal.glsl" + array) == causal);
+    CHECK(output("all.npy", "") != causal);
+    REQUIRE(place.run("compile causal.glsl -o causal.vkfn --array seen=u8 --paths scalar").status == 0);
+    CHECK(output("compiled.npy", "--functions causal.vkfn" + array) == causal);
+
+    const auto refusal = [&](const std::string& flags) { return place.run(inputs + "-o no.npy " + flags).err; };
+    CHECK_THAT(refusal("--functions causal.vkfn"), ContainsSubstring("reads the array seen"));
+    CHECK_THAT(refusal("--functions causal.glsl"), ContainsSubstring("causal.glsl:1: 'seen'"));
+    CHECK_THAT(refusal("--functions causal.glsl --function-array seen=q.npy --verify"),
+               ContainsSubstring("the reference has no formulas"));
+    CHECK_THAT(refusal("--functions causal.vkfn --function-array seen=q.npy"), ContainsSubstring("another type"));
+    CHECK_THAT(refusal("--function-array seen"), ContainsSubstring("must be NAME=FILE.npy"));
+    CHECK_THAT(refusal(array), ContainsSubstring("needs --functions"));
+    CHECK(place.files().size() == 10);
 }
