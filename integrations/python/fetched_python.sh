@@ -4,7 +4,9 @@
 #
 #   VKFLASH_VULKAN_ROOT   folder with lib/ and share/ of a Vulkan loader and a software driver; "" = those of this
 #                         machine
-usr=$(dirname "$(readlink -f "$0")")/root/usr
+# The variable VKFLASH_PYTHON_COMMAND tells programs how to start another Python.
+export VKFLASH_PYTHON_COMMAND="$(readlink -f "$0")"
+usr=$(dirname "$VKFLASH_PYTHON_COMMAND")/root/usr
 newest=0 path=
 for root in ${VKFLASH_VULKAN_ROOT:+"$VKFLASH_VULKAN_ROOT"} "$usr"; do
     for candidate in "$root"/lib/*/ld-linux*.so.*; do

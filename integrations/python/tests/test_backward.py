@@ -27,11 +27,11 @@ def test_computes_gradients(rng, kind, layout):
 
 def test_gradients_on_the_device_have_the_same_bits(rng, device):
     q, k, v = tensors(rng)
-    o, lse = vkflash.attention(q, k, v, return_lse=True)
-    expected = vkflash.attention_backward(o, q, k, v, o, lse)
+    o, lse = vkflash.attention(q, k, v, causal=True, return_lse=True)
+    expected = vkflash.attention_backward(o, q, k, v, o, lse, causal=True)
     on_device = [device.array(x) for x in (q, k, v)]
-    o, lse = vkflash.attention(*on_device, return_lse=True)
-    for found, other in zip(vkflash.attention_backward(o, *on_device, o, lse), expected):
+    o, lse = vkflash.attention(*on_device, causal=True, return_lse=True)
+    for found, other in zip(vkflash.attention_backward(o, *on_device, o, lse, causal=True), expected):
         assert isinstance(found, vkflash.DeviceArray) and np.array_equal(found.numpy(), other)
 
 

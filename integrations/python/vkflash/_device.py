@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from collections import OrderedDict
 from typing import Any, Callable, Iterable
@@ -145,6 +146,16 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def full_index(index: Any, ndim: int) -> list[Any]:
+    """An index for each dimension: `...` and dimensions that are left out become slices of everything."""
+    indices = list(index) if isinstance(index, tuple) else [index]
+    named = len(indices) - indices.count(...)
+    if named > ndim or len(indices) - named > 1:
+        raise IndexError(f"the index {index} does not fit {ndim} dimensions")
+    at = indices.index(...) if ... in indices else len(indices)
+    return indices[:at] + [slice(None)] * (ndim - named) + indices[at + 1:]
+
+
 class DeviceArray:
     """An array in the memory of a device. Device.array and calls on device arrays make them.
 
@@ -233,12 +244,8 @@ class DeviceArray:
         return self._view(self._offset, shape, dense_strides(shape))
 
     def __getitem__(self, index: Any) -> DeviceArray:
-        indices = index if isinstance(index, tuple) else (index,)
-        if len(indices) > self.ndim:
-            raise Error(f"{len(indices)} indices for {self.ndim} dimensions")
         offset, shape, strides = 0, [], []
-        for axis, (size, stride) in enumerate(zip(self.shape, self.strides)):
-            part = indices[axis] if axis < len(indices) else slice(None)
+        for axis, (size, stride, part) in enumerate(zip(self.shape, self.strides, full_index(index, self.ndim))):
             if isinstance(part, slice):
                 start, stop, step = part.indices(size)
                 if step < 0:
@@ -248,7 +255,8 @@ class DeviceArray:
                 shape.append(count)
                 strides.append(stride * step)
             else:
-                number = part + size if part < 0 else part
+                number = operator.index(part)
+                number += size if number < 0 else 0
                 if not 0 <= number < size:
                     raise IndexError(f"index {part} is not within dimension {axis}, which has {size}")
                 offset += number * stride

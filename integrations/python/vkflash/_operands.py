@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,10 +84,10 @@ def operand(source: Any, name: str, layout: str) -> Operand:
     array, number, shape, strides = floats_of(source, name)
     order = order_of(layout, len(shape), name)
     tensor = tensor_of(number, shape, strides, order)
-    if tensor is None:
-        if isinstance(array, DeviceArray):
-            raise Error(f"{name} is a device array with gaps between the elements of a row, or with one row for all: "
-                        "the library reads dense rows")
+    if tensor is None and isinstance(array, DeviceArray):
+        raise Error(f"{name} is a device array with gaps between the elements of a row, or with one row for all: the "
+                    "library reads dense rows")
+    if tensor is None or (isinstance(array, np.ndarray) and has_wide_gaps(tensor)):
         array = np.ascontiguousarray(array)
         tensor = tensor_of(number, shape, element_strides(array), order)
     return Operand(source, array, tensor, len(shape))
@@ -97,7 +98,7 @@ def operands(q: Any, k: Any, v: Any, layout: str) -> tuple[Operand, Operand, Ope
 
 
 def tensor_of(number: int, shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]) -> Tensor | None:
-    """The tensor of an array; None if the library does not take its strides, or if most of its bytes are gaps."""
+    """The tensor of an array; None if the library does not take its strides."""
     if 0 in shape:  # no element is read
         strides = dense_strides(shape)
     if -1 in strides or (shape[-1] > 1 and strides[-1] != 1):
@@ -106,10 +107,13 @@ def tensor_of(number: int, shape: tuple[int, ...], strides: tuple[int, ...], ord
     steps = filled_strides(full, tuple(0 if axis < 0 else strides[axis] for axis in order[:3]))
     if steps == (0, 0, 0):  # for the library this is a dense tensor
         return None
-    span = 1 + sum((n - 1) * stride for n, stride in zip(full, (*steps, 1)))
-    if span > 4 * max(full[0] * full[1] * full[2] * full[3], 1):
-        return None
     return Tensor(number, full, steps)
+
+
+def has_wide_gaps(tensor: Tensor) -> bool:
+    """Whether a copy of the array is cheaper than a copy of the gaps to the device."""
+    span = 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, (*tensor.strides, 1)))
+    return span > 4 * math.prod(tensor.shape) > 0
 
 
 def filled_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int, int]:
