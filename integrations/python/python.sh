@@ -5,13 +5,13 @@
 # Packages of the newer Debian that third_party/toolchain.sh names.
 readonly python_packages=python3,python3-dev,python3-numpy,python3-ml-dtypes,nanobind-dev,python3-nanobind,python3-scikit-build-core,python3-pytest
 
-# Sets python_program to a command that starts Python: VKFLASH_PYTHON, or what was fetched before. Leaves it empty if
+# Sets python_program to a command that starts Python: VKFLASH_PYTHON_PROGRAM, or what was fetched before. Leaves it empty if
 # there is neither. Sets python_options to CMake's options for the module.
 find_python_program() {
     local hash
     hash=$({ echo "$vulkan_suite $python_packages"; cat integrations/python/fetched_python.sh; } | sha256sum | cut -c1-12)
     python_cache="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/python-$hash"
-    python_program=${VKFLASH_PYTHON:-}
+    python_program=${VKFLASH_PYTHON_PROGRAM:-}
     python_options=()
     if [ -n "$python_program" ]; then
         python_options=(-DVKFLASH_PYTHON=ON "-DPython_EXECUTABLE=$python_program")
@@ -42,7 +42,7 @@ fetch_python_program() {
 
 python() {
     ensure_toolchain
-    fetch_python_program || die "Python could not be fetched; set VKFLASH_PYTHON to one with NumPy and nanobind"
+    fetch_python_program || die "Python could not be fetched; set VKFLASH_PYTHON_PROGRAM to one with NumPy and nanobind"
     build vkflash_python
     cd "$caller_dir"
     PYTHONPATH="$OLDPWD/$build_dir/python${PYTHONPATH:+:$PYTHONPATH}" VKFLASH_VULKAN_ROOT=$(software_driver) \
