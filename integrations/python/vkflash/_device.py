@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import threading
@@ -137,6 +138,7 @@ def default_device() -> Device:
         return _default
 
 
+@functools.lru_cache(4096)
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of a dense array."""
     strides, step = [], 1

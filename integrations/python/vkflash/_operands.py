@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _host
-from ._core import Error, Storage, types
+from ._core import Error, Storage
 from ._device import Device, DeviceArray, default_device, dense_strides
 
-FLOAT_NAMES = {"float32": types["f32"], "float16": types["f16"]}
+# The functions of shapes remember results: a loop asks for the same few again and again.
+MOST_SHAPES = 4096
 LAYOUTS = ("bhnd", "bnhd")
 
 
@@ -48,6 +50,7 @@ def device_of(device: Device | None, *inputs: Any) -> Device:
     return device or default_device()
 
 
+@functools.lru_cache(MOST_SHAPES)
 def order_of(layout: str, ndim: int, name: str) -> tuple[int, ...]:
     """Axes of an array in the order batch, heads, rows, dim; -1 for one that it does not have."""
     if layout not in LAYOUTS:
@@ -97,6 +100,7 @@ def operands(q: Any, k: Any, v: Any, layout: str) -> tuple[Operand, Operand, Ope
     return operand(q, "q", layout), operand(k, "k", layout), operand(v, "v", layout)
 
 
+@functools.lru_cache(MOST_SHAPES)
 def tensor_of(number: int, shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]) -> Tensor | None:
     """The tensor of an array; None if the library does not take its strides."""
     if 0 in shape:  # no element is read
@@ -127,7 +131,7 @@ def filled_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[in
 
 def type_of(array: DeviceArray) -> int:
     """The library's number for the elements of a device array of floats; -1 for other elements."""
-    return types["bf16"] if array._is_bf16 else FLOAT_NAMES.get(array._bits.name, -1)
+    return _host.BF16 if array._is_bf16 else _host.FLOATS.get(array._bits, -1)
 
 
 def place(device: Device, array: Any) -> tuple[Storage, int]:
@@ -156,6 +160,7 @@ class Places:
         return self._known[key]
 
 
+@functools.lru_cache(MOST_SHAPES)
 def output(layout: str, ndim: int, shape: tuple[int, int, int, int], number: int) -> tuple[tuple[int, ...], Tensor]:
     """Shape of an output array of this layout, and its tensor: dense."""
     batch, heads, rows, dim = shape
