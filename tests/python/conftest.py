@@ -11,7 +11,10 @@ import vkflash
 
 def pytest_sessionstart(session):
     wanted = os.environ.get("VKFLASH_TEST_DEVICE", "")
-    names = [entry["name"] for entry in vkflash.devices() if entry["usable"]]
+    try:
+        names = [entry["name"] for entry in vkflash.devices() if entry["usable"]]
+    except vkflash.Error:  # there is no Vulkan loader
+        names = []
     if wanted and not any(wanted in name for name in names):
         pytest.exit(f"the device {wanted} is missing: there are {names}", returncode=1)
     if not names:

@@ -77,6 +77,14 @@ def test_takes_arrays_of_other_libraries(rng, kind):
     assert np.array_equal(np.asarray(o), vkflash.attention(q, k, v))
 
 
+def test_takes_masks_and_views_of_other_libraries(rng):
+    q, k, v = tensors(rng)
+    mask = rng.random((9, 13)) < 0.7
+    o = vkflash.attention(Foreign(q.swapaxes(1, 2)), Foreign(k.swapaxes(1, 2)), Foreign(v.swapaxes(1, 2)),
+                          mask=Foreign(mask), lengths=Foreign(np.array([4, 11])), layout="bnhd")
+    assert np.array_equal(np.asarray(o).swapaxes(1, 2), vkflash.attention(q, k, v, mask=mask, lengths=[4, 11]))
+
+
 def test_bfloat16_of_other_libraries_goes_in_and_out(rng):
     q, k, v = tensors(rng, kind=TYPES[2])
     o = vkflash.attention(*(_core.bf16_to_dlpack(x.view(np.uint16)) for x in (q, k, v)))

@@ -69,14 +69,14 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
         "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
         "dropout": dropout, "dropout_seed": dropout_seed, "path": path})
     device = device_of(device, q, k, v)
-    ndim, heads = inputs.q.ndim, inputs.q.tensor.shape
-    shape, tensor = output(layout, ndim, (*heads[:3], inputs.v.tensor.shape[3]), inputs.q.tensor.type)
+    ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
+    shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
     plan = attention_plan(device, inputs.terms(tensor, uses["LSE"] if return_lse else 0))
     arrays = inputs.place(device, Places(device))
     o = new_output(device, shape, tensor.type)
     arrays["o"] = o._storage, 0
     if return_lse:
-        lse = device._allocate(heads[:3][4 - ndim:], np.dtype(np.float32), False)
+        lse = device._allocate(rows[4 - ndim:], np.dtype(np.float32), False)
         arrays["lse"] = lse._storage, 0
     plan.run(arrays)
     if not return_lse:

@@ -52,7 +52,6 @@ def problem_of(terms: Terms) -> Problem:
     problem.alignment = terms.alignment
     problem.path = terms.path
     problem.longest_rows, problem.longest_keys = terms.longest
-    problem.max_step_operations = 0
     if terms.window is not None:
         problem.window = Window(*terms.window, 0)
     if terms.bias is not None:
