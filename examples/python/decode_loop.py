@@ -13,7 +13,7 @@ rng = np.random.default_rng(0)
 project = [rng.standard_normal((256, n * DIM)).astype(np.float16) / 16 for n in (HEADS, KV_HEADS, KV_HEADS, HEADS)]
 x = rng.standard_normal((2, 24, 256)).astype(np.float16)  # the prompt: [batch, rows, columns]
 
-cache = vkflash.Cache(batch=2, kv_heads=KV_HEADS, capacity=128, head_dim=DIM, type="q8_0", page_size=16, rotary="halves")
+cache = vkflash.Cache(2, KV_HEADS, capacity=128, head_dim=DIM, type="q8_0", page_size=16, rotary="halves")
 for token in range(40):
     q, k, v = ((x @ w).reshape(2, x.shape[1], -1, DIM) for w in project[:3])
     o = cache.decode(q, k, v, layout="bnhd")

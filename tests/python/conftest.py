@@ -10,15 +10,12 @@ import vkflash
 
 
 def pytest_sessionstart(session):
-    wanted = os.environ.get("VKFLASH_TEST_DEVICE", "")
     try:
-        names = [entry["name"] for entry in vkflash.devices() if entry["usable"]]
-    except vkflash.Error:  # there is no Vulkan loader
-        names = []
-    if wanted and not any(wanted in name for name in names):
-        pytest.exit(f"the device {wanted} is missing: there are {names}", returncode=1)
-    if not names:
-        pytest.exit("no Vulkan device: the tests are skipped", returncode=77)
+        vkflash.set_default_device(vkflash.Device(os.environ.get("VKFLASH_TEST_DEVICE", "")))
+    except vkflash.Error as error:
+        if "VKFLASH_TEST_DEVICE" in os.environ:
+            pytest.exit(str(error), returncode=1)
+        pytest.exit(f"the tests are skipped: {error}", returncode=77)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ._attention import attention, plan
 from ._backward import attention_backward
 from ._cache import Cache
 from ._core import Error, version as __version__
-from ._device import Device, DeviceArray, default_device, devices
+from ._device import Device, DeviceArray, default_device, devices, set_default_device
 from ._merge import merge
 from ._plan import Plan
 from ._pytorch_call import scaled_dot_product_attention
@@ -36,4 +36,5 @@ __all__ = [
     "merge",
     "plan",
     "scaled_dot_product_attention",
+    "set_default_device",
 ]

@@ -80,7 +80,7 @@ class Cache:
         k: [batch, kv heads, rows, head dim]. v: [batch, kv heads, rows, value dim].
         q: [batch, heads, rows, head dim], which is rotated as k. Only with `rotary`.
 
-        Returns the rotated q on the device; None without q. Raises Error if the cache is full, and appends nothing then.
+        Returns the rotated q on the device; None without q. Raises Error if the cache is full, which stays as it was.
         """
         tensors = {"k": operand(k, "k", layout), "v": operand(v, "v", layout)}
         if q is not None:
@@ -221,8 +221,9 @@ class Cache:
 
     def _operands(self) -> tuple[Operand, Operand]:
         """k and v as inputs of attention: sequences at full capacity."""
+        dense = (0, 0, 0)
         return tuple(
-            Operand(storage, storage, Tensor(types[name], (self.batch, self.kv_heads, self.capacity, dim), (0, 0, 0)), 4)
+            Operand(storage, storage, Tensor(types[name], (self.batch, self.kv_heads, self.capacity, dim), dense), 4)
             for storage, name, dim in ((self._k, self.type, self.head_dim), (self._v, self.value_type, self.value_dim)))
 
     def _core_tensors(self) -> tuple[CoreTensor, CoreTensor]:

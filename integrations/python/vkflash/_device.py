@@ -130,12 +130,24 @@ _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The device of calls that name none: the best device, which the first call opens."""
+    """The device of calls that name none: that of set_default_device(), or the best one, which the first call opens."""
     global _default
     with _default_lock:
         if _default is None:
             _default = Device()
         return _default
+
+
+def set_default_device(device: Device) -> None:
+    """Lets calls that name no device use this one.
+
+    >>> vkflash.set_default_device(vkflash.default_device())
+    """
+    global _default
+    if not isinstance(device, Device):
+        raise Error(f"device is a {type(device).__name__}: pass a vkflash.Device")
+    with _default_lock:
+        _default = device
 
 
 @functools.lru_cache(4096)

@@ -207,7 +207,7 @@ class Inputs:
         array = value if isinstance(value, DeviceArray) else _host.float32s(value, name)
         heads = self.q.tensor.shape[1]
         if tuple(array.shape) != (heads,) or (isinstance(array, DeviceArray) and array._bits != np.float32):
-            raise Error(f"{name} has the shape {tuple(array.shape)}; it takes float32 [{heads}], one for each head of q")
+            raise Error(f"{name} has the shape {tuple(array.shape)}; it takes float32 [{heads}], one for each head")
         self.arrays[name] = array
         self.use |= uses[use]
 

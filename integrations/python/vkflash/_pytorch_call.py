@@ -26,8 +26,8 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     scale: Default: 1 / sqrt(dim).
     enable_gqa: True = the kv heads divide the heads. False = they are equal, or one of them is 1.
 
-    Leading dimensions broadcast. A row that sees no key is 0, as in PyTorch 2.5 and later. Unlike there, NaN in a masked
-    key or value never reaches a result, and types may differ.
+    Leading dimensions broadcast. A row that sees no key is 0, as in PyTorch 2.5 and later. NaN in a masked key or value
+    never reaches a result, and types may differ, unlike there.
 
     >>> x = np.ones((2, 3, 4, 8, 16), np.float32)
     >>> vkflash.scaled_dot_product_attention(x, x, x, is_causal=True).shape
