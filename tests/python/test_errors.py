@@ -51,7 +51,7 @@ def test_refuses_queries(qkv, change, sentence):
     ({"bias": np.zeros((9, 13))}, "bias has elements of float64"),
     ({"mask": np.zeros((9, 13), np.uint8)}, "mask has elements of uint8; it takes bool"),
     ({"mask": np.zeros((1, 2, 4, 9, 13), bool)}, "does not broadcast"),
-    ({"alibi": np.zeros(3, np.float32)}, r"alibi has the shape \(3,\); it takes float32 \[4\]"),
+    ({"alibi": np.zeros(3, np.float32)}, r"alibi has the shape \(3,\); it takes \[4\]"),
     ({"sinks": np.zeros((4, 1), np.float32)}, "sinks has the shape"),
     ({"lengths": [1, 2, 3]}, r"lengths has the shape \(3,\); it takes \[2\]"),
     ({"lengths": [1, 14]}, "not within 0 and 13"),
@@ -95,6 +95,27 @@ def test_refuses_gaps_in_device_rows(qkv, device):
     q, k, v = qkv
     with pytest.raises(vkflash.Error, match="gaps between the elements of a row"):
         vkflash.attention(device.array(q)[..., ::2], k[..., :16], v)
+
+
+def test_refuses_gaps_in_small_device_arrays(qkv, device):
+    q, k, v = qkv
+    refuses("sinks is a device array with gaps", q, k, v, sinks=device.array(np.ones(8, np.float32))[::2])
+    refuses("lengths is a device array of float32; it takes int32", q, k, v,
+            lengths=device.array(np.ones(2, np.float32)))
+    o, lse = vkflash.attention(q, k, v, return_lse=True)
+    with pytest.raises(vkflash.Error, match="lse is a device array with gaps"):
+        vkflash.attention_backward(o, q, k, v, o, device.array(np.repeat(lse, 2, -1))[..., ::2])
+
+
+def test_refuses_arrays_that_show_no_memory(qkv):
+    class Hidden:
+        def __dlpack__(self, **options):
+            raise BufferError("this array needs a gradient")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    refuses("q is a Hidden whose memory cannot be read", Hidden(), *qkv[1:])
 
 
 def test_refuses_device_arrays_of_other_elements(qkv, device):

@@ -11,7 +11,7 @@ from . import _host
 from ._attention import OPTIONS, new_output, returned
 from ._core import BackwardPlan, BackwardProblem, Error, uses
 from ._device import Device, DeviceArray
-from ._operands import Places, Tensor, device_of, operand, operands, output, place
+from ._operands import Places, Tensor, dense_of, device_of, operand, operands, output, place
 from ._problem import Inputs, Terms, core_tensor, problem_of
 
 
@@ -77,8 +77,4 @@ def backward_plan(device: Device, terms: Terms, tensors: tuple[Tensor, ...], has
 def row_numbers(value: Any, name: str, shape: tuple[int, ...]) -> Any:
     """A dense array of float32 with a number for each row, on the host or on the device."""
     array = value if isinstance(value, DeviceArray) else _host.float32s(value, name)
-    if tuple(array.shape) != shape:
-        raise Error(f"{name} has the shape {tuple(array.shape)}; it takes {shape}")
-    if isinstance(array, DeviceArray) and array._bits != np.float32:
-        raise Error(f"{name} is a device array of {array._bits.name}; it takes float32")
-    return array
+    return dense_of(array, name, shape, np.float32)

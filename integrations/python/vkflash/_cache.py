@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from . import _host
 from ._attention import OPTIONS, new_output, returned
 from ._core import (AppendPlan, AppendProblem, AttentionPlan, Error, Paging, Rotary, Storage, block_elements,
                     rotary_pairs, stored_bytes, types, uses)

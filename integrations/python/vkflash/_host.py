@@ -13,7 +13,6 @@ from ._core import Error, bf16_to_dlpack, from_dlpack, types
 FLOATS = {np.dtype(np.float32): types["f32"], np.dtype(np.float16): types["f16"]}
 BF16 = types["bf16"]
 NUMPY_TYPES = {types["f32"]: np.dtype(np.float32), types["f16"]: np.dtype(np.float16)}
-TYPE_NAMES = {number: name for name, number in types.items()}
 # NumPy has no bfloat16 of its own. Inside the package its bits are in this type.
 BITS = np.dtype(np.uint16)
 

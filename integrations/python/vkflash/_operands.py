@@ -134,6 +134,18 @@ def type_of(array: DeviceArray) -> int:
     return _host.BF16 if array._is_bf16 else _host.FLOATS.get(array._bits, -1)
 
 
+def dense_of(array: Any, name: str, shape: tuple[int, ...], bits: type) -> Any:
+    """Checks an array of the host or of the device that the library reads as a dense one."""
+    if tuple(array.shape) != shape:
+        raise Error(f"{name} has the shape {tuple(array.shape)}; it takes {list(shape)}")
+    if isinstance(array, DeviceArray):
+        if array._bits != bits or array._is_bf16:
+            raise Error(f"{name} is a device array of {array._bits.name}; it takes {np.dtype(bits).name}")
+        if array.strides != dense_strides(shape) and array.size > 1:
+            raise Error(f"{name} is a device array with gaps; it takes a dense one")
+    return array
+
+
 def place(device: Device, array: Any) -> tuple[Storage, int]:
     """The bytes of an array on the device: those of a device array, or a copy."""
     if isinstance(array, DeviceArray):

@@ -12,7 +12,7 @@ from . import _host
 from ._core import BroadcastArray, Dropout, Error, Problem, Storage, Window, alignments, paths, types, uses
 from ._core import Tensor as CoreTensor
 from ._device import Device, DeviceArray
-from ._operands import Operand, Places, Tensor, element_strides, floats_of, operand, place
+from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, place
 
 SMALLEST_SCALE = 2.0**-126
 CAUSAL = {False: None, None: None, True: "bottom-right", "bottom-right": "bottom-right", "top-left": "top-left"}
@@ -163,7 +163,7 @@ class Inputs:
         self.arrays[name] = array
         if len(array.shape) != 1 or array.shape[0] < 2:
             raise Error(f"{name} has the shape {array.shape}; it takes [sequences + 1]")
-        if isinstance(array, DeviceArray):
+        if isinstance(dense_of(array, name, array.shape, np.int32), DeviceArray):
             return 0
         lengths = np.diff(array)
         if array[0] != 0 or lengths.min() < 0 or array[-1] != total:
@@ -205,19 +205,14 @@ class Inputs:
         if value is None:
             return
         array = value if isinstance(value, DeviceArray) else _host.float32s(value, name)
-        heads = self.q.tensor.shape[1]
-        if tuple(array.shape) != (heads,) or (isinstance(array, DeviceArray) and array._bits != np.float32):
-            raise Error(f"{name} has the shape {tuple(array.shape)}; it takes float32 [{heads}], one for each head")
-        self.arrays[name] = array
+        self.arrays[name] = dense_of(array, name, (self.q.tensor.shape[1],), np.float32)
         self.use |= uses[use]
 
     def _lengths(self, lengths: Any) -> None:
         if lengths is None:
             return
-        array = integers_of(lengths, "lengths")
         batch = self.sequences or self.q.tensor.shape[0]
-        if tuple(array.shape) != (batch,):
-            raise Error(f"lengths has the shape {tuple(array.shape)}; it takes [{batch}], one for each sequence")
+        array = dense_of(integers_of(lengths, "lengths"), "lengths", (batch,), np.int32)
         keys = self.k.tensor.shape[2]
         if not isinstance(array, DeviceArray) and array.size and (array.min() < 0 or array.max() > keys):
             raise Error(f"lengths has a number that is not within 0 and {keys}, the keys of k")
@@ -235,12 +230,8 @@ class Inputs:
 
 
 def integers_of(value: Any, name: str) -> Any:
-    """A dense array of int32, on the host or on the device."""
-    if not isinstance(value, DeviceArray):
-        return _host.integers(value, name)
-    if value._bits != np.int32:
-        raise Error(f"{name} is a device array of {value._bits.name}; it takes int32")
-    return value
+    """A device array, or a dense array of int32."""
+    return value if isinstance(value, DeviceArray) else _host.integers(value, name)
 
 
 def bools_of(value: Any, name: str) -> tuple[Any, int, tuple[int, ...], tuple[int, ...]]:
