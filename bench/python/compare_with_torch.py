@@ -44,7 +44,7 @@ def random_call(torch, rng):
         options["is_causal"] = True
     elif choice < 0.8:
         full = [*lead, heads, rows, keys]
-        shape = [n if rng.random() < 0.6 else 1 for n in full][rng.randint(0, len(full) - 1):]
+        shape = [n if rng.random() < 0.6 else 1 for n in full][rng.randint(0, len(full) - 2):]
         options["attn_mask"] = torch.rand(shape) < 0.7 if rng.random() < 0.5 else torch.randn(shape).to(kind)
     return tensors, options
 

@@ -170,6 +170,14 @@ def test_paths_agree(rng, path):
     check(o, q, k, v, seen=formulas.visible(20, 40, "bottom-right"))
 
 
+def test_precision_chooses_the_products(rng):
+    q, k, v = tensors(rng, rows=40, keys=40, kind=np.float16)
+    exact = [x.astype(np.float32) for x in (q, k, v)]
+    o = vkflash.attention(q, k, v, precision="fp32").astype(np.float32)
+    assert np.abs(o - vkflash.attention(*exact, path="scalar")).max() <= 2.0**-11 * np.abs(v).max()
+    assert vkflash.plan(q, k, v, precision="fp32").path != "coopmat"
+
+
 def test_values_have_their_own_dimension(rng):
     q, k, v = tensors(rng, value_dim=48)
     check(vkflash.attention(q, k, v), q, k, v)

@@ -61,6 +61,7 @@ def test_refuses_queries(qkv, change, sentence):
     ({"cu_seqlens_q": [0, 9]}, "q has 3 dimensions"),
     ({"dropout": 1.0}, "dropout is 1.0; it takes a probability"),
     ({"path": "fast"}, "path is 'fast'; it takes one of auto, scalar"),
+    ({"precision": "fp64"}, "precision is 'fp64'; it takes one of default, fp32"),
     ({"layout": "nbhd"}, "layout is 'nbhd'; it takes"),
     ({"device": 0}, "device is a int: pass a vkflash.Device"),
     ({"path": "standard", "mask": np.ones((9, 13), bool)}, "mask on path standard"),

@@ -17,7 +17,7 @@ from ._problem import Inputs, Terms, problem_of
 OPTIONS: dict[str, Any] = {
     "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
     "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
-    "path": "auto",
+    "path": "auto", "precision": "default",
 }
 
 
@@ -25,7 +25,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
               scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None, alibi: Any = None,
               sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
               dropout: float = 0.0, dropout_seed: int = 0, return_lse: bool = False, layout: str = "bhnd",
-              path: str = "auto", device: Device | None = None) -> Any:
+              path: str = "auto", precision: str = "default", device: Device | None = None) -> Any:
     """Computes o = softmax(scale q kᵀ) v.
 
     q: [batch, heads, rows, dim], or without the first one or two dimensions. float32, float16 or bfloat16.
@@ -47,6 +47,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     dropout_seed: seed of the generator. Equal seeds leave out the same ones. Default: 0.
     return_lse: True = return (o, lse). Default: False.
     path: the kernel; plan() says which ones there are. Default: "auto".
+    precision: "fp32" = products in fp32 or better; "default" = in the narrowest type of q, k and v, or better.
     device: Default: that of device arrays among the inputs, or else default_device().
 
     Returns o in q's type and layout: an array as q, a device array if q is one. lse is float32 [batch, heads, rows]. A
@@ -67,7 +68,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     inputs = Inputs(*operands(q, k, v, layout), {
         "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
         "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
-        "dropout": dropout, "dropout_seed": dropout_seed, "path": path})
+        "dropout": dropout, "dropout_seed": dropout_seed, "path": path,
+        "precision": precision})
     device = device_of(device, q, k, v)
     ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
     shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)

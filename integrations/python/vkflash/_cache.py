@@ -99,7 +99,8 @@ class Cache:
 
     def attend(self, q: Any, *, causal: bool | str = True, window: tuple[int, int] | None = None,
                scale: float | None = None, softcap: float = 0.0, alibi: Any = None, sinks: Any = None,
-               return_lse: bool = False, layout: str = "bhnd", path: str = "auto") -> Any:
+               return_lse: bool = False, layout: str = "bhnd", path: str = "auto",
+               precision: str = "default") -> Any:
         """Attention of q over the rows of the cache. The last row of q stands at the last row of its sequence.
 
         q: [batch, heads, rows, head dim]. The other arguments are those of attention().
@@ -112,7 +113,7 @@ class Cache:
                         f"{self.batch} and {self.head_dim} elements")
         inputs = Inputs(source, *self._operands(), {
             **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "alibi": alibi,
-            "sinks": sinks, "path": path})
+            "sinks": sinks, "path": path, "precision": precision})
         shape, tensor = output(layout, 4, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
         terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _host
-from ._core import BroadcastArray, Dropout, Error, Problem, Storage, Window, alignments, paths, types, uses
+from ._core import (BroadcastArray, Dropout, Error, Problem, Storage, Window, alignments, paths, precisions, types,
+                    uses)
 from ._core import Tensor as CoreTensor
 from ._device import Device, DeviceArray
 from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, place
@@ -34,6 +35,7 @@ class Terms(NamedTuple):
     mask: tuple[int, ...] | None
     dropout: float
     path: int
+    precision: int
     sequences: int
     longest: tuple[int, int]
 
@@ -51,6 +53,7 @@ def problem_of(terms: Terms) -> Problem:
     problem.softcap = terms.softcap
     problem.alignment = terms.alignment
     problem.path = terms.path
+    problem.precision = terms.precision
     problem.longest_rows, problem.longest_keys = terms.longest
     if terms.window is not None:
         problem.window = Window(*terms.window, 0)
@@ -78,6 +81,7 @@ class Inputs:
         self.longest = (0, 0)
         self._check_shapes()
         self.path = choice("path", options["path"], paths)
+        self.precision = choice("precision", options["precision"], precisions)
         self.scale = scale_of(options["scale"])
         self.softcap = number_of("softcap", options["softcap"])
         self.alignment = self._causal(options["causal"])
@@ -92,8 +96,8 @@ class Inputs:
 
     def terms(self, o: Tensor, use: int = 0) -> Terms:
         return Terms(self.q.tensor, self.k.tensor, self.v.tensor, o, self.use | use, self.scale, self.softcap,
-                     self.alignment, self.window, self.bias, self.mask, self.dropout, self.path, self.sequences,
-                     self.longest)
+                     self.alignment, self.window, self.bias, self.mask, self.dropout, self.path, self.precision,
+                     self.sequences, self.longest)
 
     def place(self, device: Device, places: Places) -> dict[str, tuple[Storage, int]]:
         """{name of a binding: bytes on the device} of all inputs."""
