@@ -33,8 +33,7 @@ def devices() -> list[dict[str, Any]]:
 class Device:
     """An open device. It lives as long as the program or an array uses it.
 
-    select: "" = the best device; a number as text = the device of this index; other text = the first device whose name
-        contains it.
+    select: "" = the best device; a number = the device of this index; text = the first device whose name contains it.
     validation: True = load the Khronos validation layer. Default: False.
     tuning: content of a tuning file. Default: none.
     timeout: seconds after which a step that has not finished counts as a lost device. Default: 600.
@@ -47,7 +46,7 @@ class Device:
     ((2, 8, 16, 64), 'float32')
     """
 
-    def __init__(self, select: str = "", *, validation: bool = False, tuning: str = "", timeout: float = 600.0):
+    def __init__(self, select: str | int = "", *, validation: bool = False, tuning: str = "", timeout: float = 600.0):
         self._core = _core.open_device(str(select), validation, tuning, timeout)
         self._plans: OrderedDict[Any, Any] = OrderedDict()
         self._lock = threading.Lock()
