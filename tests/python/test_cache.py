@@ -51,6 +51,14 @@ def test_rows_first(rng):
     assert np.array_equal(other.swapaxes(1, 2), o)
 
 
+def test_a_batch_of_one_may_be_left_out(rng):
+    q, k, v = rows(rng, 5, batch=1)
+    caches = [vkflash.Cache(1, 2, 8, 64) for _ in range(2)]
+    o, lse = caches[0].decode(q, k, v, return_lse=True)
+    other, other_lse = caches[1].decode(q[0], k[0], v[0], return_lse=True)
+    assert np.array_equal(other, o[0]) and np.array_equal(other_lse, lse[0])
+
+
 def test_a_sequence_starts_again(rng):
     q, k, v = rows(rng, 6)
     cache = vkflash.Cache(2, 2, 8, 64, page_size=4, pages=4)

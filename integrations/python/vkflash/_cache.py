@@ -76,7 +76,7 @@ class Cache:
     def append(self, k: Any, v: Any, q: Any = None, *, layout: str = "bhnd") -> Any:
         """Appends rows to every sequence.
 
-        k: [batch, kv heads, rows, head dim]. v: [batch, kv heads, rows, value dim].
+        k: [batch, kv heads, rows, head dim]. v: [batch, kv heads, rows, value dim]. A batch of 1 may be left out.
         q: [batch, heads, rows, head dim], which is rotated as k. Only with `rotary`.
 
         Returns the rotated q on the device; None without q. Raises Error if the cache is full, which stays as it was.
@@ -108,20 +108,20 @@ class Cache:
         Returns o, or (o, lse), as attention() does.
         """
         source = operand(q, "q", layout)
-        if source.ndim != 4 or source.tensor.shape[0] != self.batch or source.tensor.shape[3] != self.head_dim:
+        if source.tensor.shape[0] != self.batch or source.tensor.shape[3] != self.head_dim:
             raise Error(f"q has (batch, heads, rows, dim) {source.tensor.shape}; the cache takes a batch of "
                         f"{self.batch} and {self.head_dim} elements")
-        inputs = Inputs(source, *self._operands(), {
+        inputs = Inputs(source, *self._operands(source.ndim), {
             **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "alibi": alibi,
             "sinks": sinks, "path": path, "precision": precision})
-        shape, tensor = output(layout, 4, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
+        shape, tensor = output(layout, source.ndim, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
         terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))
         arrays = inputs.place(self.device, Places(self.device))
         o = new_output(self.device, shape, tensor.type)
         arrays |= {"o": (o._storage, 0), **self._bindings()}
         if return_lse:
-            lse = self.device._allocate(source.tensor.shape[:3], np.dtype(np.float32), False)
+            lse = self.device._allocate(source.tensor.shape[:3][4 - source.ndim:], np.dtype(np.float32), False)
             arrays["lse"] = lse._storage, 0
         plan.run(arrays)
         if not return_lse:
@@ -219,11 +219,11 @@ class Cache:
             problem.paging = Paging(*self._paging())
         return AttentionPlan(self.device._core, problem)
 
-    def _operands(self) -> tuple[Operand, Operand]:
+    def _operands(self, ndim: int) -> tuple[Operand, Operand]:
         """k and v as inputs of attention: sequences at full capacity."""
         dense = (0, 0, 0)
         return tuple(
-            Operand(storage, storage, Tensor(types[name], (self.batch, self.kv_heads, self.capacity, dim), dense), 4)
+            Operand(storage, storage, Tensor(types[name], (self.batch, self.kv_heads, self.capacity, dim), dense), ndim)
             for storage, name, dim in ((self._k, self.type, self.head_dim), (self._v, self.value_type, self.value_dim)))
 
     def _core_tensors(self) -> tuple[CoreTensor, CoreTensor]:
