@@ -28,12 +28,13 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 IN_FILE = re.compile(r"`(\w+)`,? (?:in|of) `([\w.-]+/[\w/.-]+\.\w+)`")
 URL = re.compile(r"(https?://|github\.com/)\S+")
 CITED = re.compile(r"\b((?:docs|lab)/[\w.-]+\.md), \"([^\"]+)\"")
-FOREIGN_PROGRAMS = ("cc ", "cmake ", "ctest ", "git ", "nvdisasm ", "test-backend-ops ", "vcpkg ", "apt-get ")
+FOREIGN_PROGRAMS = ("cc ", "cmake ", "ctest ", "git ", "nvdisasm ", "test-backend-ops ", "vcpkg ", "apt-get ", "pip ")
 # Names of Vulkan, SPIR-V, GLSL, ggml and systems, and letters with an index, as papers write them: m_i. Single names of
 # others stand in foreign_names.txt.
 FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGML_|ggml_|LD_|XDG_|RADV_)|"
                      r"(\w|lse|dq|dk|dv|dout)_(\w|old|dp|ds|delta)$")
-FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md", "lab/log-0.4.md")
+FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md",
+                 "integrations/python/README.md", "lab/log-0.4.md")
 HISTORY = ("CHANGELOG.md", "lab/log-0.4.md")  # they name what is gone
 
 

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _host
+from ._core import AttentionPlan, types, uses
+from ._device import Device, DeviceArray
+from ._operands import Places, device_of, operands, output
+from ._plan import Plan
+from ._problem import Inputs, Terms, problem_of
+
+OPTIONS: dict[str, Any] = {
+    "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
+    "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
+    "path": "auto", "precision": "default",
+}
+
+
+def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tuple[int, int] | None = None,
+              scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None, alibi: Any = None,
+              sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
+              dropout: float = 0.0, dropout_seed: int = 0, return_lse: bool = False, layout: str = "bhnd",
+              path: str = "auto", precision: str = "default", device: Device | None = None) -> Any:
+    """Computes o = softmax(scale q kᵀ) v.
+
+    q: [batch, heads, rows, dim], or without the first one or two dimensions. float32, float16 or bfloat16.
+    k: [batch, kv heads, keys, dim]. The kv heads divide the heads: query head h reads kv head h // (heads // kv heads).
+    v: [batch, kv heads, keys, value dim].
+    layout: "bhnd", or "bnhd" = [batch, rows, heads, dim]. Default: "bhnd".
+    causal: True or "bottom-right" = the last row sees the last key; "top-left" = row 0 sees key 0 only. Default: False.
+    window: (left, right) = each row sees so many keys before and after its own; -1 = no limit. Default: none.
+    scale: factor of q kᵀ. Default: 1 / sqrt(dim).
+    softcap: scores become softcap tanh(score / softcap). Default: 0 = off.
+    bias: floats that are added to scores; broadcasts to [batch, heads, rows, keys]. Default: none.
+    mask: bool, True = the row sees the key; broadcasts to [batch, heads, rows, keys]. Default: none.
+    alibi: True = the standard slopes, or float32 [heads]. Default: none.
+    sinks: float32 [heads], logits that join each row's softmax. Default: none.
+    lengths: integers [batch], keys that each sequence has. Default: all.
+    cu_seqlens_q, cu_seqlens_k: integers [sequences + 1], where packed sequences start. q, k and v have three dimensions
+        then. cu_seqlens_k defaults to cu_seqlens_q.
+    dropout: probability of leaving a probability out, from 0 up to 1. Default: 0.
+    dropout_seed: seed of the generator. Equal seeds leave out the same ones. Default: 0.
+    return_lse: True = return (o, lse). Default: False.
+    path: the kernel; plan() says which ones there are. Default: "auto".
+    precision: "fp32" = products in fp32 or better; "default" = in the narrowest type of q, k and v, or better.
+    device: Default: that of device arrays among the inputs, or else default_device().
+
+    Returns o in q's type and layout: an array as q, a device array if q is one. lse is float32 [batch, heads, rows]. A
+    row that sees no key has o = 0 and lse = -inf. The bytes of masked keys never reach a result, NaN included.
+
+    Raises Error, with the argument's name and its limit. Ctrl-C ends a long call after its present step.
+
+    >>> x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    >>> vkflash.attention(x, x, x, causal=True)[0]
+    array([0., 1.], dtype=float32)
+    >>> o, lse = vkflash.attention(x, x, x, return_lse=True)
+    >>> o.shape, lse.shape
+    ((4, 2), (4,))
+    >>> vkflash.attention(x.astype(np.float64), x, x)
+    Traceback (most recent call last):
+    vkflash.Error: q has elements of float64; it takes float32, float16 or bfloat16: pass q.astype(np.float32)
+    """
+    inputs = Inputs(*operands(q, k, v, layout), {
+        "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
+        "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
+        "dropout": dropout, "dropout_seed": dropout_seed, "path": path,
+        "precision": precision})
+    device = device_of(device, q, k, v)
+    ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
+    shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
+    plan = attention_plan(device, inputs.terms(tensor, uses["LSE"] if return_lse else 0))
+    arrays = inputs.place(device, Places(device))
+    o = new_output(device, shape, tensor.type)
+    arrays["o"] = o._storage, 0
+    if return_lse:
+        lse = device._allocate(rows[4 - ndim:], np.dtype(np.float32), False)
+        arrays["lse"] = lse._storage, 0
+    plan.run(arrays)
+    if not return_lse:
+        return returned(o, tensor.type, q)
+    return returned(o, tensor.type, q), returned(lse, types["f32"], q)
+
+
+def plan(q: Any, k: Any, v: Any, *, layout: str = "bhnd", device: Device | None = None, return_lse: bool = False,
+         **options: Any) -> Plan:
+    """Explains what attention() with these arguments would do: the kernel, its tile, and why not another one.
+
+    Takes the arguments of attention(). Reads shapes and types of q, k and v, and not their contents.
+
+    >>> x = np.zeros((1, 8, 256, 64), np.float16)
+    >>> print(vkflash.plan(x, x, x, causal=True, path="scalar").path)
+    scalar
+    """
+    unknown = set(options) - set(OPTIONS)
+    if unknown:
+        raise TypeError(f"plan() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    inputs = Inputs(*operands(q, k, v, layout), {**OPTIONS, **options})
+    shape = (*inputs.q.tensor.shape[:3], inputs.v.tensor.shape[3])
+    _, tensor = output(layout, inputs.q.ndim, shape, inputs.q.tensor.type)
+    terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
+    return Plan(attention_plan(device_of(device, q, k, v), terms))
+
+
+def attention_plan(device: Device, terms: Terms) -> AttentionPlan:
+    return device._plan(terms, lambda: AttentionPlan(device._core, problem_of(terms)))
+
+
+def new_output(device: Device, shape: tuple[int, ...], number: int) -> DeviceArray:
+    return device._allocate(shape, _host.NUMPY_TYPES.get(number, _host.BITS), number == _host.BF16)
+
+
+def returned(result: DeviceArray, number: int, like: Any) -> Any:
+    """A result in the memory where `like` is."""
+    return result if isinstance(like, DeviceArray) else _host.give_back(result._host_bits(), number, like)
