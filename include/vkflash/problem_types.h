@@ -156,7 +156,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Input dlse of backward passes, fp32, dense like lse: the gradient of lse. Without it lse has no gradient. */
     VKF_USE_DLSE = 1 << 21,
     /* Masks and scores of the caller's own (functions.h). Parameter field: VkfProblem::functions. The bindings
-     * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
+     * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with
+     * VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
@@ -299,9 +300,9 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_KEY_OUTER = 5,
     /* "wgmma": fused, kernels of PTX for NVIDIA's Hopper chips, for many query rows. q, k and v are all fp16 or all
      * bf16. headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples of 16 bytes. AUTO
-     * takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, pages, probabilities,
-     * dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED in a context
-     * whose driver has refused a kernel of this path (device). */
+     * takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, pages,
+     * probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED
+     * in a context whose driver has refused a kernel of this path (device). */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The hooks of functions/hooks.glsl with the caller's functions in them. The compiler gives the text of
-// functions/user.glsl, where missing functions change nothing. The text stands before everything else, so that it sees no
-// name of the kernels.
+// functions/user.glsl, where missing functions change nothing. The text stands before everything else, so that it sees
+// no name of the kernels.
 #ifndef VKF_HOOKS_GLSL
 #define VKF_HOOKS_GLSL
 
@@ -21,9 +21,9 @@ Position pairAt(Position at, const uint key) {
 }
 
 #define OR_HAS_SCORE || HAS_SCORE
-#define AND_NO_SCORE && !HAS_SCORE
+#define AND_NO_SCORE &&!HAS_SCORE
 #define OR_HAS_KEEP || HAS_KEEP
-#define AND_KEEPS(masks, key) && user_keep(pairAt((masks).at, key))
+#define AND_KEEPS(masks, key) &&user_keep(pairAt((masks).at, key))
 #define SCORED(terms, key, s) user_score(s, pairAt((terms).at, key))
 #define UNLESS_SCORED(scale) (HAS_SCORE ? 1.0 : (scale))
 #define APPLY_SCORE                                                                                                    \

@@ -4,7 +4,8 @@
 #ifndef VKF_POSITION_GLSL
 #define VKF_POSITION_GLSL
 
-// A pair of a query row and a key. Row and key are positions among the keys of the sequence, as causal masks count them.
+// A pair of a query row and a key. Row and key are positions among the keys of the sequence, as causal masks count
+// them.
 struct Position {
     int batch; // sequence
     int head;  // query head

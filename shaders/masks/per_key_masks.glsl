@@ -29,7 +29,8 @@ struct RowMasks {
 
 // A row past the last one has the masks of the last row.
 RowMasks rowMasks(const Item item, const uint head, const uint row) {
-    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0, ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
+    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0,
+                              ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
         masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,

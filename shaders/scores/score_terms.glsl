@@ -120,8 +120,8 @@ float biasOf(const RowTerms terms, const uint key) {
     return BIAS == VKF_STORED_F16 + 1 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
 }
 
-// The score of a key with the caller's score function and ALiBi. `key` counts from first_key, so that it may be a compile-time constant, which needs no
-// conversion to float.
+// The score of a key with the caller's score function and ALiBi. `key` counts from first_key, so that it may be a
+// compile-time constant, which needs no conversion to float.
 //
 // Where all keys that a row sees are far from its position, as under top-left alignment, slope times distance is far
 // larger than the differences of scores. So fma rounds it together with the sum. A product and a difference are not

@@ -67,7 +67,8 @@ uint keyOf(const uint begin, const uint word, const uint lane) {
 
 bvec4 areVisible(const ivec2 visible, const uint key) {
     ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
-    return bvec4(isVisible(visible, key) AND_KEEPS(own_row, key), isVisible(visible, key + 1) AND_KEEPS(own_row, key + 1),
+    return bvec4(isVisible(visible, key) AND_KEEPS(own_row, key),
+                 isVisible(visible, key + 1) AND_KEEPS(own_row, key + 1),
                  isVisible(visible, key + 2) AND_KEEPS(own_row, key + 2),
                  isVisible(visible, key + 3) AND_KEEPS(own_row, key + 3));
 }

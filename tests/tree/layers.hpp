@@ -41,8 +41,8 @@ inline constexpr std::array sourceRooms = {
     Room{"reference", "problem base <vkflash/reference.h> <vkflash/problem.h> <vkflash/problem.hpp> <vkflash/types.h>"},
 };
 
-// Floors from bottom to top: shared, functions, common, {cache, masks}, scores, softmax, matrix, {scalar, coopmat, decode,
-// decode_matrix, latent, merge}, {standard, backward}, backward_coopmat.
+// Floors from bottom to top: shared, functions, common, {cache, masks}, scores, softmax, matrix, {scalar, coopmat,
+// decode, decode_matrix, latent, merge}, {standard, backward}, backward_coopmat.
 inline constexpr std::array shaderRooms = {
     Room{"backward_coopmat", "backward matrix softmax scores masks cache common shared"},
     Room{"backward", "scalar softmax scores masks cache common shared"},
