@@ -66,8 +66,8 @@ VKF_KERNEL(ThisKernel::THREADS)
 VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
     using K = ThisKernel;
     const Call call{params, constants};
-    const uint32_t shared_memory = static_cast<uint32_t>(
-        reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char *)vkf_slots));
+    const uint32_t shared_memory =
+        static_cast<uint32_t>(reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);
     const Item item = itemOf(call, K::ROWS, params.first_item + workgroupNumber()); // 3
     if (isIdle(call, item)) {
