@@ -181,6 +181,8 @@ typedef struct VkfBindings {
      * must end at a multiple of 4 bytes. If a size is given, it is the size of the array: the functions must not read
      * past it. Entries past the declared arrays are not read. */
     VkfBinding functionArrays[VKF_MAX_FUNCTION_ARRAYS];
+    /* With VKF_USE_ROW_OFFSETS. int32 [batch]. Alignment: 4 bytes. */
+    VkfBinding rowOffsets;
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates

@@ -330,6 +330,7 @@ struct HostTensors {
     const float* biasFactors = nullptr;       // [queryHeads]
     // The arrays that the functions of the problem declare, in their order.
     std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
+    const int32_t* rowOffsets = nullptr; // [batch]
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.

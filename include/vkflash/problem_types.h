@@ -159,6 +159,15 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with
      * VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
+    /* Rows and keys stand where the call says. Parameter field: VkfProblem::positions. */
+    VKF_USE_POSITIONS = 1 << 24,
+    /* Input rowOffsets, int32 [batch]: the position of row 0 less the position of key 0, in each sequence. It replaces
+     * positions.firstRow - positions.firstKey, which must both be 0, else INVALID_ARGUMENT. Numbers are clamped to
+     * (-2^29, 2^29 - queryRows * rowStride). INVALID_ARGUMENT without VKF_USE_POSITIONS. */
+    VKF_USE_ROW_OFFSETS = 1 << 25,
+    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as FlashInfer returns it. The merged
+     * lse is natural all the same. */
+    VKF_USE_BASE_2_LSE = 1 << 26,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
@@ -183,6 +192,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_DROPOUT_MASK = 13,
     VKF_ARRAY_DROPOUT_SEED = 14,
     VKF_ARRAY_BIAS_FACTORS = 15,
+    VKF_ARRAY_ROW_OFFSETS = 16,
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
     VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
@@ -214,7 +224,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
     F(CU_SEQLENS_K, cuSeqlensK)                                                                                        \
     F(DROPOUT_MASK, dropoutMask)                                                                                       \
     F(DROPOUT_SEED, dropoutSeed)                                                                                       \
-    F(BIAS_FACTORS, biasFactors)
+    F(BIAS_FACTORS, biasFactors)                                                                                       \
+    F(ROW_OFFSETS, rowOffsets)
 
 /* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
 #define VKF_FOR_EACH_OPTIONAL_OUTPUT(F) F(LSE, lse) F(PROBABILITIES, probabilities)
@@ -373,6 +384,29 @@ typedef struct VkfWindow {
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
+
+/* Where rows and keys stand, for causal masks, windows and ALiBi. Row i stands at firstRow + i rowStride, key j at
+ * firstKey + j keyStride. Without VKF_USE_POSITIONS, VkfAlignment says where they stand.
+ *
+ * A call over a part of a longer sequence then has the masks of the whole: over one of several chunks of rows or keys, or
+ * over every n-th of them. Results over disjoint parts of the keys merge into the whole one (merge_problem.h). With two
+ * rows at 5 and 6, keys at 1, 4, 7 and 10 (firstKey 1, keyStride 3), and a causal mask:
+ *
+ *     1 1 0 0
+ *     1 1 0 0
+ *
+ * - VkfProblem::alignment must be 0, else INVALID_ARGUMENT.
+ * - Positions do not depend on keyLengths, which drops keys by their numbers.
+ * - Masks, biases, block masks and dropout count rows and keys by their numbers.
+ * - Packed sequences all have these positions, unless the call has rowOffsets.
+ * - UNSUPPORTED on path wgmma, and with documents, functions and window.firstKeys. */
+typedef struct VkfPositions {
+    uint32_t firstRow;     /* of row 0. firstRow + queryRows * rowStride is at most 2^29, else UNSUPPORTED. */
+    uint32_t rowStride;    /* from row to row; 0 = 1. At most 8192, else UNSUPPORTED. */
+    uint32_t firstKey;     /* of key 0. firstKey + keys * keyStride is at most 2^29, else UNSUPPORTED. */
+    uint32_t keyStride;    /* from key to key; 0 = 1. At most 8192, else UNSUPPORTED. */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
+} VkfPositions;
 
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which dimensions may repeat: an additive bias, or a
  * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,

@@ -116,6 +116,7 @@ typedef struct VkfReferenceInputs {
     const int32_t* probabilityRows;         /* [probabilityRowCount] */
     const float* biasFactors;               /* [queryHeads] */
     const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
+    const int32_t* rowOffsets;              /* [batch] */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */

@@ -73,7 +73,7 @@ void beginItem() {
     item.head = number % mapHeads() * PACKED_HEADS;
     item.batch = number / mapHeads();
     item.keys = keysOf(item.batch);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    item.offset = offsetOf(item);
     uint end = min(item.row_begin + TILE_ROWS, packedRows(item));
     first_row = MAPS_HEADS ? item.row_begin : queryRow(item.row_begin);
     rows = (MAPS_HEADS ? end : queryRow(end - 1) + 1) - first_row;

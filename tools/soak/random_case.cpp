@@ -101,6 +101,11 @@ void chooseMasks(Dice& dice, VkfProblem& p) {
         enable(p, VKF_USE_MASK);
     }
     enable(p, VKF_USE_DOCUMENT_IDS, dice.oneIn(8));
+    enable(p, VKF_USE_POSITIONS, dice.oneIn(8) && !has(p, VKF_USE_DOCUMENT_IDS) && p.window.firstKeys == 0);
+    if (has(p, VKF_USE_POSITIONS)) {
+        p.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+        p.positions = {dice.below(300), dice.below(5), dice.below(200), dice.below(5)};
+    }
     enable(p, VKF_USE_BLOCK_MASK, dice.oneIn(10));
     p.blockMask.blockSize = has(p, VKF_USE_BLOCK_MASK) ? 16U << dice.below(4) : 0;
 }
@@ -274,13 +279,14 @@ void RandomCase::takeWgmma() {
     problem.q = problem.k = problem.v = dense(type);
     problem.o = dense(problem.o.type);
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
-                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED |
+                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED |
                                VKF_USE_DROPOUT_MASK;
     enable(problem, lacking, false);
     problem.bias = problem.mask = problem.dropoutMask = {};
     problem.blockMask = {};
     problem.paging = {};
     problem.dropout = {};
+    problem.positions = {};
 }
 
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)

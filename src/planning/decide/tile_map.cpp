@@ -5,7 +5,7 @@
 
 #include "device/chips.hpp"
 #include "planning/tile_map_sizes.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
