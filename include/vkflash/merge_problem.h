@@ -9,8 +9,8 @@
  *
  *     lse = ln sum exp(lse_k)        o = sum exp(lse_k - lse) o_k
  *
- * lse is the natural logarithm; with VKF_USE_BASE_2_LSE each lse_k is log2. Two uses: many requests share a long prompt, which is attended to once; or the keys lie
- * on several devices.
+ * lse is the natural logarithm; with VKF_USE_BASE_2_LSE each lse_k is log2. Two uses: many requests share a long
+ * prompt, which is attended to once; or the keys lie on several devices.
  *
  * - A partial result with lse_k = -infinity is empty. It adds nothing, whatever its o_k holds, NaN included.
  * - An lse_k of +infinity counts as -infinity. Some libraries give it to an empty row.

@@ -83,8 +83,8 @@
  *     kvSplits
  *     queryHeads / kvHeads, on paths coopmat and decode without a blockMask
  *     batch, on path key_outer
- *     window.left and window.right, with dropout, or with one of these arrays: blockMask, cuSeqlensQ, blockTable,
- *         alibiSlopes, sinks, bias, mask, documentIds
+ *     window.left and window.right, with dropout, with positions, or with one of these arrays: blockMask, cuSeqlensQ,
+ *         blockTable, alibiSlopes, sinks, bias, mask, documentIds
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
  *     whether a bias is large enough to look for tiles that it masks out

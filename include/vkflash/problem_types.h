@@ -165,8 +165,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * positions.firstRow - positions.firstKey, which must both be 0, else INVALID_ARGUMENT. Numbers are clamped to
      * (-2^29, 2^29 - queryRows * rowStride). INVALID_ARGUMENT without VKF_USE_POSITIONS. */
     VKF_USE_ROW_OFFSETS = 1 << 25,
-    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as FlashInfer returns it. The merged
-     * lse is natural all the same. */
+    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as FlashInfer returns it. The
+     * merged lse is natural all the same. */
     VKF_USE_BASE_2_LSE = 1 << 26,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
@@ -388,9 +388,9 @@ typedef struct VkfWindow {
 /* Where rows and keys stand, for causal masks, windows and ALiBi. Row i stands at firstRow + i rowStride, key j at
  * firstKey + j keyStride. Without VKF_USE_POSITIONS, VkfAlignment says where they stand.
  *
- * A call over a part of a longer sequence then has the masks of the whole: over one of several chunks of rows or keys, or
- * over every n-th of them. Results over disjoint parts of the keys merge into the whole one (merge_problem.h). With two
- * rows at 5 and 6, keys at 1, 4, 7 and 10 (firstKey 1, keyStride 3), and a causal mask:
+ * A call over a part of a longer sequence then has the masks of the whole: over one of several chunks of rows or keys,
+ * or over every n-th of them. Results over disjoint parts of the keys merge into the whole one (merge_problem.h). With
+ * two rows at 5 and 6, keys at 1, 4, 7 and 10 (firstKey 1, keyStride 3), and a causal mask:
  *
  *     1 1 0 0
  *     1 1 0 0

@@ -68,11 +68,11 @@ float biasFactorOf(const uint head) {
     return uintBitsToFloat(Word(numberOfHead(factors, head)).value);
 }
 
-// Distance from the position of a query row to that of a key. Without positions of the call's own the last row stands at
-// the last key, whatever the alignment is.
+// Distance from the position of a query row to that of a key. Without positions of the call's own the last row stands
+// at the last key, whatever the alignment is.
 int distanceTo(const Item item, const uint key, const uint row) {
     return POSITIONS != VKF_POSITIONS_NONE ? keyPosition(key) - rowPosition(item, row)
-                         : int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
+                                           : int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
 }
 
 // The terms of a query row, for keys from first_key on.

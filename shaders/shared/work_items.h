@@ -96,12 +96,12 @@ using Float = float;
 
 /* Signed. The first row or key, of those that stand at 0, stride, 2 stride and so on, at or after a position. */
 #define VKF_FIRST_FROM(position, stride)                                                                               \
-    ((stride) == 1 ? (position) : (position) > 0 ? ((position) - 1) / (stride) + 1 : -(-(position) / (stride)))
+    ((stride) == 1 ? (position) : (position) > 0 ? ((position)-1) / (stride) + 1 : -(-(position) / (stride)))
 
 /* Signed. Window: the positions [VKF_WINDOW_BEGIN, VKF_WINDOW_END) around the position `diagonal` of a row. */
 #define VKF_WINDOW_BEGIN(diagonal, left) ((diagonal) - (left))
 #define VKF_WINDOW_END(diagonal, right) ((diagonal) + (right) + 1)
-/* The positions [VKF_SEEING_BEGIN, VKF_SEEING_END), less offset, of rows that see some of the positions [first, end). */
+/* Where rows stand that see some of the positions [first, end): [VKF_SEEING_BEGIN, VKF_SEEING_END), less offset. */
 #define VKF_SEEING_BEGIN(first, offset, right) ((first) - (offset) - (right))
 #define VKF_SEEING_END(end, offset, left) ((end) - (offset) + (left))
 

@@ -44,7 +44,8 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
                     : p.batch == 0  ? "batch"
                                     : "dim");
     }
-    if (const VkfResult result = checkUseBits(p.use, VKF_USE_LSE | VKF_USE_BASE_2_LSE, "a merge", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = checkUseBits(p.use, VKF_USE_LSE | VKF_USE_BASE_2_LSE, "a merge", message);
+        result != VKF_SUCCESS) {
         return result;
     }
     const struct {

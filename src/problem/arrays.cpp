@@ -110,8 +110,7 @@ bool hasOnlySharedBias(const VkfProblem& problem) {
     const bool ofSequences = repeatedCount(bias.sequences, problem.batch) > 1 && bias.batchStride != 0;
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
     const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
-    return has(problem, VKF_USE_BIAS) && !inTable && !others && !ofHeads && !ofSequences &&
-           inTurn;
+    return has(problem, VKF_USE_BIAS) && !inTable && !others && !ofHeads && !ofSequences && inTurn;
 }
 
 } // namespace vkf

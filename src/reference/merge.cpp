@@ -18,7 +18,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Returns the natural lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
+// Returns the natural lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial
+// result.
 std::vector<double> lseOfPartials(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse,
                                   uint64_t row) {
     const double unit = has(p, VKF_USE_BASE_2_LSE) ? std::numbers::ln2 : 1.0;

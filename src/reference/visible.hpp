@@ -76,8 +76,8 @@ struct OwnMask {
     }
 };
 
-// All masks of one sequence and head. Row i stands at i rowStride + offset, key j at j keyStride. The row's window reaches
-// from `left` before its position to `right` after it.
+// All masks of one sequence and head. Row i stands at i rowStride + offset, key j at j keyStride. The row's window
+// reaches from `left` before its position to `right` after it.
 struct Mask {
     int64_t rows; // of the sequence
     int64_t keys; // of the sequence
@@ -108,8 +108,8 @@ struct Mask {
                (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
                (documents.ids == nullptr || documents.keeps(row, key)) &&
                (own.functions == nullptr || own.keeps(row, key)) &&
-               (key < firstKeysOf(row) || (keyPosition(key) >= rowPosition(row) - left &&
-                                           keyPosition(key) <= rowPosition(row) + right));
+               (key < firstKeysOf(row) ||
+                (keyPosition(key) >= rowPosition(row) - left && keyPosition(key) <= rowPosition(row) + right));
     }
     bool hasPerKeyMask() const {
         return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0;
@@ -122,8 +122,8 @@ struct Mask {
 // Farther than any key, and small enough to add to any row without overflow.
 inline constexpr int64_t unlimited = int64_t{1} << 40;
 
-// Returns the masks of a sequence of `rows` rows. keyLength is its entry in keyLengths, or its number of keys. rowOffset
-// is its entry in rowOffsets, if there are any.
+// Returns the masks of a sequence of `rows` rows. keyLength is its entry in keyLengths, or its number of keys.
+// rowOffset is its entry in rowOffsets, if there are any.
 inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength, int64_t rowOffset) {
     const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
     Mask mask{};

@@ -343,8 +343,7 @@ const Refusal refusals[] = {
          p.positions.firstKey = 0x1ffffff9;
          vkf::enable(p, VKF_USE_POSITIONS);
      },
-     VKF_ERROR_UNSUPPORTED,
-     "positions.firstKey + keys * positions.keyStride is 536870913, over the limit of 2^29"},
+     VKF_ERROR_UNSUPPORTED, "positions.firstKey + keys * positions.keyStride is 536870913, over the limit of 2^29"},
     {"positions with documents", [](VkfProblem& p) { vkf::enable(p, VKF_USE_POSITIONS | VKF_USE_DOCUMENT_IDS); },
      VKF_ERROR_UNSUPPORTED, "positions with documents is not in this version"},
     {"positions with first keys",
@@ -496,7 +495,8 @@ TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {
 
 // The closed form takes fractions of keys, so it is only near the count.
 TEST_CASE("the count of visible pairs is near that of the contract for positions", "[problem]") {
-    for (const VkfPositions& at : {VkfPositions{0, 1, 40, 1}, {90, 1, 0, 1}, {3, 4, 1, 4}, {50, 1, 0, 3}, {0, 5, 7, 1}}) {
+    for (const VkfPositions& at :
+         {VkfPositions{0, 1, 40, 1}, {90, 1, 0, 1}, {3, 4, 1, 4}, {50, 1, 0, 3}, {0, 5, 7, 1}}) {
         for (const int64_t left : {-1, 30}) {
             VkfProblem problem = problemOf({1, 1, 1, 60, 80, 8});
             problem.use |= VKF_USE_WINDOW | VKF_USE_POSITIONS;

@@ -130,9 +130,10 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
                     fmt::format("diagonal of the window: {} (default: bottom-right)", namesOf(alignments)))
         ->type_name("ALIGNMENT");
     command
-        .add_option("--row-positions", options.rowPositions,
-                    "where query rows stand in a longer sequence, for causal masks, windows and ALiBi: row i at FIRST + "
-                    "i STRIDE")
+        .add_option(
+            "--row-positions", options.rowPositions,
+            "where query rows stand in a longer sequence, for causal masks, windows and ALiBi: row i at FIRST + "
+            "i STRIDE")
         ->type_name("FIRST,STRIDE");
     command.add_option("--key-positions", options.keyPositions, "where keys stand, likewise")
         ->type_name("FIRST,STRIDE");

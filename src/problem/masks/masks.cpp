@@ -53,9 +53,10 @@ double visiblePairs(const CheckedProblem& problem) {
     const auto keyStride = static_cast<double>(keyStrideOf(p));
     const double step = static_cast<double>(rowStrideOf(p)) / keyStride;
     // Where the device has the offsets, rows are taken for the last of a sequence whose parts are all as long.
-    const double offset = hasOffsetOnDevice(p)
-                              ? keys * keyStride - rows * static_cast<double>(rowStrideOf(p))
-                              : static_cast<double>(rowOffsetOf(p, static_cast<int64_t>(rows), static_cast<int64_t>(keys)));
+    const double offset =
+        hasOffsetOnDevice(p)
+            ? keys * keyStride - rows * static_cast<double>(rowStrideOf(p))
+            : static_cast<double>(rowOffsetOf(p, static_cast<int64_t>(rows), static_cast<int64_t>(keys)));
     // Number of pairs that stand less than c apart, over all rows i and all keys j < end: the sum over i of
     // (i rowStride + c) / keyStride, clamped into [0, end], in closed form.
     const auto pairsBefore = [&](double distance, double end) {

@@ -151,9 +151,9 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
 
 // Sets the integers that the device reads.
 void makeHostile(Dice& dice, Inputs& inputs) {
-    for (std::vector<int32_t>* numbers : {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds,
-                                          &inputs.cuSeqlensQ, &inputs.cuSeqlensK, &inputs.probabilityRows,
-                                          &inputs.rowOffsets}) {
+    for (std::vector<int32_t>* numbers :
+         {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds, &inputs.cuSeqlensQ, &inputs.cuSeqlensK,
+          &inputs.probabilityRows, &inputs.rowOffsets}) {
         makeHostile(dice, *numbers);
     }
 }
