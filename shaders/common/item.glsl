@@ -114,11 +114,11 @@ int offsetOf(const Item item) {
 
 // Where a query row and a key stand. Without positions of the call's own a key stands at its number.
 int rowPosition(const Item item, const uint row) {
-    return int(row) * ROW_STRIDE + item.offset;
+    return (POSITIONS == VKF_POSITIONS_NONE ? int(row) : int(row) * ROW_STRIDE) + item.offset;
 }
 
 int keyPosition(const uint key) {
-    return int(key) * KEY_STRIDE;
+    return POSITIONS == VKF_POSITIONS_NONE ? int(key) : int(key) * KEY_STRIDE;
 }
 
 // The first key at or after a position.
