@@ -116,7 +116,9 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * keyLengths shortens sequences: min(length, keyLengths[b]). With pages only q and o are packed: `keys` is the most
      * that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities. */
+     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities.
+     *
+     * In appends: new rows are packed (VkfAppendProblem::rows). */
     VKF_USE_CU_SEQLENS = 1 << 11,
     /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Parameter field:
      * VkfProblem::dropoutMask. */
@@ -165,7 +167,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * positions.firstRow - positions.firstKey, which must both be 0, else INVALID_ARGUMENT. Numbers are clamped to
      * (-2^29, 2^29 - queryRows * rowStride). INVALID_ARGUMENT without VKF_USE_POSITIONS. */
     VKF_USE_ROW_OFFSETS = 1 << 25,
-    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as FlashInfer returns it. The
+    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as some libraries return it. The
      * merged lse is natural all the same. */
     VKF_USE_BASE_2_LSE = 1 << 26,
     VKF_USE_FORCE_INT32 = 0x7fffffff
@@ -198,6 +200,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
     VKF_ARRAY_COS = 66,         /* with VKF_USE_ROTARY_TABLES */
     VKF_ARRAY_SIN = 67,         /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_CU_SEQLENS = 68,  /* with VKF_USE_CU_SEQLENS */
     /* Merges. */
     VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
     /* Backward passes. */
@@ -467,7 +470,7 @@ typedef struct VkfBlockMask {
  *
  * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {
-    uint32_t pageSize;     /* rows of a page: a power of two, else INVALID_ARGUMENT */
+    uint32_t pageSize;     /* rows of a page. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
                               else INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */

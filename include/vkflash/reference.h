@@ -307,6 +307,7 @@ typedef struct VkfAppendBuffers {
     void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; with VKF_USE_QUERIES */
     const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
     const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
+    const int32_t* cuSeqlens;  /* [batch + 1]; with VKF_USE_CU_SEQLENS */
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of

@@ -51,7 +51,7 @@
 
 /* All kernels of attention: packed sequences and pages. */
 #define VKF_ID_PACKED_SEQUENCES 28 /* bool */
-#define VKF_ID_PAGE_ROWS 29        /* rows of a page, a power of two; 0 = no pages */
+#define VKF_ID_PAGE_ROWS 29        /* rows of a page; 0 = no pages */
 #define VKF_ID_MAX_PAGES 30        /* entries of the block table for a sequence */
 #define VKF_ID_PAGES 31            /* pages that k and v have */
 

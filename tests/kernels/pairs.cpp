@@ -185,7 +185,7 @@ const std::vector<Feature> table = {
       {"q5_0 and q5_1", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1); }},
       {"q5_1 and iq4_nl", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL); }},
       {"iq4_nl and q8_0", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0); }}}},
-    {"pages", {{"none", nothing}, {"of 16 rows", [](PairedCall& c) { setPages(c.problem, 16, 3); }}}},
+    {"pages", {{"none", nothing}, {"of 20 rows", [](PairedCall& c) { setPages(c.problem, 20, 3); }}}},
     {"sequences", {{"of one length", nothing}, {"packed", packSequences}}},
     {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},
     {"range of keys",

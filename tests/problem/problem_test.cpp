@@ -237,13 +237,13 @@ const Refusal refusals[] = {
     {"an array that a later version may have", [](VkfProblem& p) { vkf::enable(p, 1U << 30); }, VKF_ERROR_UNSUPPORTED,
      "use has bits 0x40000000, which this version does not know"},
     {"pages without rows", [](VkfProblem& p) { vkf::enable(p, VKF_USE_BLOCK_TABLE); }, VKF_ERROR_INVALID_ARGUMENT,
-     "paging.pageSize is 0; it must be a power of two"},
-    {"pages of twelve rows",
+     "paging.pageSize is 0; it must be at least 1"},
+    {"pages of too many rows",
      [](VkfProblem& p) {
-         p.paging = {12, 100, 100};
+         p.paging = {0x40000000, 100, 100};
          vkf::enable(p, VKF_USE_BLOCK_TABLE);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
+     VKF_ERROR_UNSUPPORTED, "paging.pageSize 1073741824 is over the limit of 1073676288"},
     {"a block table that is too short",
      [](VkfProblem& p) {
          p.paging = {4, 1, 100};

@@ -352,7 +352,7 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
                     fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
         ->type_name("NAME");
     command.add_option("--page-size", options.pageSize,
-                       "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
+                       "store k and v in shuffled pages of this many keys (default: no pages)");
     addScratchOption(command, options.scratch);
 }
 

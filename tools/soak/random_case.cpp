@@ -133,7 +133,7 @@ void chooseScoreTerms(Dice& dice, VkfProblem& p) {
 }
 
 void choosePages(Dice& dice, VkfProblem& p) {
-    p.paging.pageSize = 1U << dice.below(7);
+    p.paging.pageSize = dice.oneIn(2) ? 1U << dice.below(7) : 1 + dice.below(100);
     p.paging.maxPages = (p.keys + p.paging.pageSize - 1) / p.paging.pageSize;
     p.paging.pages = p.batch * p.paging.maxPages;
     enable(p, VKF_USE_BLOCK_TABLE);

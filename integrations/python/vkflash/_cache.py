@@ -27,7 +27,7 @@ class Cache:
     value_dim: columns of v. Default: head_dim.
     type, value_type: "f32", "f16", "bf16", or a block type of GGUF: "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl".
         Dimensions are multiples of 32 then. Default: "f16"; value_type: as type.
-    page_size: rows of a page, a power of two. Sequences take pages as they grow. Default: one dense cache.
+    page_size: rows of a page. Sequences take pages as they grow. Default: one dense cache.
     pages: number of pages. Default: enough for all sequences at full capacity.
     rotary: "halves" (GPT-NeoX and most checkpoints) or "interleaved" = append() rotates k and q by their positions.
     rotary_dim: columns that are rotated. Default: head_dim. rotary_base: base of the angles. Default: 10000.
@@ -150,8 +150,8 @@ class Cache:
     def _make_pages(self, page_size: int | None, pages: int | None) -> Pages | None:
         if page_size is None:
             return None
-        if page_size < 1 or page_size & (page_size - 1):
-            raise Error(f"page_size is {page_size}; it takes a power of two")
+        if page_size < 1:
+            raise Error(f"page_size is {page_size}; it takes a number of at least 1")
         if pages is None:
             pages = self.batch * -(-self.capacity // page_size)
         if pages < 1:

@@ -54,7 +54,7 @@ void makeHostile(Dice& dice, std::vector<int32_t>& numbers) {
 // Pages that the block table names by any number.
 void makePaged(Dice& dice, VkfProblem& p, Data& data) {
     p.k = p.v = vkf::dense(p.k.type);
-    vkf::test::setPages(p, 1U << dice.below(7), dice.below(3));
+    vkf::test::setPages(p, 1 + dice.below(80), dice.below(3));
     vkf::enable(p, VKF_USE_KEY_LENGTHS);
     data.keyLengths.assign(p.batch, static_cast<int32_t>(p.keys));
 }
@@ -275,7 +275,7 @@ VkfAppendProblem hostileAppend(Dice& dice) {
     p.rotary.pairs = VKF_ROTARY_HALVES;
     if (dice.oneIn(2)) {
         vkf::enable(p, VKF_USE_BLOCK_TABLE);
-        p.paging.pageSize = 1U << dice.below(6);
+        p.paging.pageSize = 1 + dice.below(40);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1;
         p.paging.pages = 1 + dice.below(p.batch * p.paging.maxPages);
     }
