@@ -18,7 +18,7 @@ namespace {
 constexpr Text otherBits[] = {
     VKF_TEXT(VKF_USE_CAUSAL),  VKF_TEXT(VKF_USE_WINDOW),      VKF_TEXT(VKF_USE_ALIBI),
     VKF_TEXT(VKF_USE_QUERIES), VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES),
-    VKF_TEXT(VKF_USE_DLSE),    VKF_TEXT(VKF_USE_FUNCTIONS),
+    VKF_TEXT(VKF_USE_DLSE),    VKF_TEXT(VKF_USE_FUNCTIONS),   VKF_TEXT(VKF_USE_TILE_MAP),
 };
 
 VkfUse arrayBits() {
@@ -29,7 +29,9 @@ VkfUse arrayBits() {
     return bits;
 }
 
-VkfUse attentionBits() { return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI | VKF_USE_FUNCTIONS; }
+VkfUse attentionBits() {
+    return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI | VKF_USE_FUNCTIONS | VKF_USE_TILE_MAP;
+}
 
 VkfUse knownBits() {
     VkfUse bits = arrayBits();

@@ -92,7 +92,7 @@ std::vector<Phase> attentionOfClasses(const AttentionPhaseBuilder& builder, cons
 
 } // namespace
 
-void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch) {
+TileMapMemory buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases) {
     const TileMapChoice& map = *builder.decision().map;
     Phase& attention = phases->attention.front();
     attention.variant.constants[VKF_ID_TILE_MAP] = map.byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
@@ -105,8 +105,8 @@ void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases,
             *std::max_element(map.rowClasses.begin(), map.rowClasses.end());
         phases->attention = attentionOfClasses(builder, attention);
     }
-    scratch->reserve(ScratchRange::tileMap, sizes.words * mapWordBytes);
-    scratch->reserve(ScratchRange::tileOrder, sizes.maps * sizes.rowTiles * sizeof(uint32_t));
+    const uint64_t mapBytes = sizes.words * mapWordBytes;
+    return {mapBytes, mapBytes + sizes.maps * sizes.rowTiles * sizeof(uint32_t)};
 }
 
 } // namespace vkf
