@@ -29,13 +29,15 @@ VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, boo
     return problem;
 }
 
-std::vector<Kernel> kernelsOf(const vkf::AttentionPlan& made) {
+std::vector<Kernel> kernelsOf(const std::vector<vkf::Phase>& phases) {
     std::vector<Kernel> kernels;
-    for (const vkf::Phase& phase : made.phases) {
+    for (const vkf::Phase& phase : phases) {
         kernels.push_back(phase.variant.kernel);
     }
     return kernels;
 }
+
+std::vector<Kernel> kernelsOf(const vkf::AttentionPlan& made) { return kernelsOf(made.phases); }
 
 bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
     for (const vkf::Phase& phase : planOf(caps, problem).phases) {
@@ -168,4 +170,30 @@ TEST_CASE("heads need maps of their own if their masks or biases differ", "[plan
     CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
     problem.bias.heads = 1;
     CHECK(mapOf(problem) == VKF_MAP_SHARED);
+}
+
+TEST_CASE("a map of the caller's is made by phases that no call has", "[planning]") {
+    VkfProblem problem = biased(8192, 8192);
+    const vkf::AttentionPlan own = planOf(matrixCaps(), problem);
+    CHECK(own.mapPhases.empty());
+    vkf::enable(problem, VKF_USE_TILE_MAP);
+    const vkf::AttentionPlan kept = planOf(matrixCaps(), problem);
+    CHECK(kernelsOf(kept.mapPhases) == std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles});
+    CHECK(kernelsOf(kept) == std::vector<Kernel>{Kernel::writeTable, Kernel::attentionCoopmat, Kernel::attentionCoopmat,
+                                                 Kernel::attentionCoopmat});
+    CHECK(kept.phases.front().variant == own.phases.front().variant);
+    for (size_t i = 1; i < kept.phases.size(); i++) {
+        CHECK(kept.phases[i].variant == own.phases[i + 2].variant);
+        CHECK(kept.phases[i].barrierBefore == own.phases[i + 2].barrierBefore);
+    }
+    CHECK(kept.mapPhases[1].barrierBefore);
+    CHECK(kept.tileMap.bytes == own.tileMap.bytes);
+    CHECK(kept.tileMap.orderOffset < kept.tileMap.bytes);
+    CHECK(kept.scratch.bytes() + kept.tileMap.bytes <= own.scratch.bytes());
+
+    VkfProblem none = biased(20, 20); // too few pairs for a map
+    vkf::enable(none, VKF_USE_TILE_MAP);
+    const vkf::AttentionPlan without = planOf(matrixCaps(), none);
+    CHECK(without.mapPhases.empty());
+    CHECK(without.tileMap.bytes == 0);
 }

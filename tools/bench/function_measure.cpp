@@ -147,7 +147,7 @@ std::vector<Timing> timeInTurn(const RowRuns& runs, const TimingOptions& options
 struct BackwardExtras {
     BackwardExtras(host::Device& device, const CallExtras& extras) : onHost(extras), onDevice(device, extras) {}
 
-    BackwardInputs inputs(const VkfReferenceFunctions* formulas) const {
+    BackwardCallInputs inputs(const VkfReferenceFunctions* formulas) const {
         return {[this](VkfBindings& bindings) { onDevice.addTo(bindings); },
                 [this](host::HostTensors& tensors) { onHost.addTo(tensors); }, formulas};
     }

@@ -23,7 +23,7 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 } // namespace
 
 void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
-                             const BackwardInputs& inputs) {
+                             const BackwardCallInputs& inputs) {
     VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
@@ -83,7 +83,7 @@ host::HostGradients BackwardMemory::downloadGradients(size_t set) {
 
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun,
-                               const BackwardInputs& inputs) {
+                               const BackwardCallInputs& inputs) {
     BackwardResult result;
     result.problem = forward;
     enable(result.problem, VKF_USE_LSE);

@@ -17,7 +17,7 @@
 namespace vkf::tools {
 
 // The optional inputs of a backward pass. Empty functions add nothing.
-struct BackwardInputs {
+struct BackwardCallInputs {
     std::function<void(VkfBindings& bindings)> bind{};
     std::function<void(host::HostTensors& tensors)> hand{};
     const VkfReferenceFunctions* formulas = nullptr; // of the problem's functions
@@ -31,7 +31,7 @@ public:
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
     void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
-                 const BackwardInputs& inputs = {});
+                 const BackwardCallInputs& inputs = {});
 
     // The plan of the forward pass.
     const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }
@@ -78,7 +78,7 @@ struct BackwardResult : TimedResult {
 // Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun,
-                               const BackwardInputs& inputs = {});
+                               const BackwardCallInputs& inputs = {});
 
 // The gradient that is nearest to its bound, or the furthest above it.
 const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);
