@@ -36,6 +36,9 @@ typedef enum VkfFunctionBits VKF_INT32_ENUM {
     VKF_FUNCTION_SCORE_DERIVATIVE = 1 << 2,
     /* keep looks at at.head or at.kvHead. Without it all heads share one map of tiles. */
     VKF_FUNCTION_KEEP_BY_HEAD = 1 << 3,
+    /* keep looks at at.batch. Without this bit and the one before, sequences share one map of tiles too, if their other
+     * masks are the same, and they have neither lengths nor documents. */
+    VKF_FUNCTION_KEEP_BY_SEQUENCE = 1 << 4,
     VKF_FUNCTION_FORCE_INT32 = 0x7fffffff
 } VkfFunctionBits;
 typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */

@@ -35,6 +35,8 @@ Position pairAt(Position at, const uint key) {
         ds *= user_scoreDerivative(s, pairAt((terms).at, (terms).first_key + (key)));                                  \
     }
 #define TEST_KEEP(unmasked, masks, key) unmasked = unmasked && user_keep(pairAt((masks).at, key));
+// The sequence whose map of tiles an item has (masks/tile_map.glsl).
+#define MAP_SEQUENCE(item) (TILE_MAP == VKF_MAP_OF_ALL ? 0u : (item).batch)
 #define ROW_POSITION_MEMBER Position at;
 #define SKIP_UNLESS_KEPT(item, row, key)                                                                               \
     if (!user_keep(pairAt(rowPosition(item, (item).head, row), key))) {                                                \

@@ -110,8 +110,10 @@ UserFile readUserFile(const Source& source) {
         UserFile file;
         file.name = source.name;
         file.functions = functionsOf(source.name, declarations);
-        if ((file.functions & VKF_FUNCTION_KEEP) != 0 && mentionsHeads(tokens)) {
-            file.functions |= VKF_FUNCTION_KEEP_BY_HEAD;
+        if ((file.functions & VKF_FUNCTION_KEEP) != 0) {
+            const bool byHead = mentions(tokens, "head") || mentions(tokens, "kvHead");
+            file.functions |= byHead ? VKF_FUNCTION_KEEP_BY_HEAD : 0;
+            file.functions |= mentions(tokens, "batch") ? VKF_FUNCTION_KEEP_BY_SEQUENCE : 0;
         }
         for (const Declaration& declaration : declarations) {
             add(file.names, declaration.name);
