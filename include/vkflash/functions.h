@@ -10,6 +10,13 @@
  *     bool keep(Position at)                        whether the row sees the key, besides the other masks
  *     float scoreDerivative(float s, Position at)   the derivative of score by s, for the backward pass
  *
+ * A file may also promise that keep is monotone. Then, for a head, keep changes at most once along the keys of a row,
+ * in the same direction in all rows; and the same along the rows of a key. A causal mask is monotone, a window is not.
+ * Where no other mask asks about single keys, the map of tiles then looks only at the corners of a tile. A promise that
+ * is wrong gives wrong results.
+ *
+ *     const bool keepIsMonotone = true;
+ *
  * Where they stand in the definition of problem.h:
  *
  *     s = scale * dot(q[i], k[j])

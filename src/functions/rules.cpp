@@ -188,6 +188,23 @@ void checkArrays(const Source& source, const std::vector<Declaration>& declarati
     }
 }
 
+bool hasMonotonePromise(const std::string& file, const std::vector<Declaration>& declarations) {
+    constexpr std::string_view name = "keepIsMonotone";
+    for (const Declaration& declaration : declarations) {
+        if (declaration.name != name) {
+            continue;
+        }
+        const std::vector<Token>& first = declaration.first;
+        const bool isConstant = declaration.kind == DeclarationKind::variable && first.size() == 2 &&
+                                first[0].is("const") && first[1].is("bool");
+        if (!isConstant) {
+            failAt(file, declaration.line, "keepIsMonotone must be declared as: const bool keepIsMonotone = true");
+        }
+        return true;
+    }
+    return false;
+}
+
 bool mentions(const std::vector<Token>& tokens, std::string_view member) {
     return std::any_of(tokens.begin(), tokens.end(), [member](const Token& token) {
         if (token.kind != TokenKind::directive) {

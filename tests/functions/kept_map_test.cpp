@@ -221,3 +221,35 @@ TEST_CASE("a plan without a map makes none and reads none", "[kept_map]") {
     kept.makeMap();
     CHECK((kept.run() == own.o));
 }
+
+TEST_CASE("the map of a monotone mask looks at the corners of tiles", "[kept_map]") {
+    // The promise is wrong, so that the result shows who looked at the pairs inside of tiles.
+    const std::string keep = "bool keep(Position at) { return at.key % 64 != 20; }\n";
+    VkfReferenceFunctions formulas{};
+    formulas.keep = [](const VkfPosition* at, void*) -> int32_t { return at->key % 64 != 20; };
+    const CompiledExample honest(keep, formulas);
+    const CompiledExample promised("const bool keepIsMonotone = true;\n" + keep, formulas);
+    for (const uint32_t number : pathsWithMaps) {
+        const Variation& variation = vkf::test::variations[number];
+        VkfProblem plain = problemOf({1, 2, 2, 150, 300, 32, 0, VKF_TYPE_F16});
+        plain = vkf::test::fitted(deviceOf(variation), plain);
+        if (!takes(variation, plain)) {
+            continue;
+        }
+        apply(variation, plain);
+        INFO(variation.name);
+        Data data;
+        data.poisonInvisibleKeys = false;
+        VkfProblem problem = plain;
+        honest.use(problem, data);
+        CHECK(vkf::test::runCall(deviceOf(variation), problem, vkf::test::makeInputs(problem, data)).passed());
+        promised.use(problem, data);
+        const Inputs inputs = vkf::test::makeInputs(problem, data);
+        CHECK_FALSE(vkf::test::runCall(deviceOf(variation), problem, inputs).passed());
+        CHECK(vkf::test::runCall(deviceOf(variation), plain, inputs).passed());
+        vkf::enable(problem, VKF_USE_MASK); // then every pair is looked at
+        problem.mask = vkf::test::broadcast(problem, VKF_TYPE_BOOL8, false, false, true);
+        data.maskDensity = 1.0;
+        CHECK(vkf::test::runCall(deviceOf(variation), problem, vkf::test::makeInputs(problem, data)).passed());
+    }
+}

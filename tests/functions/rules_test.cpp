@@ -63,6 +63,15 @@ TEST_CASE("a mask that looks at sequences is known", "[functions]") {
     CHECK(functionsIn("bool keep(Position at) { int batches = 1; return batches == 1; }") == VKF_FUNCTION_KEEP);
 }
 
+TEST_CASE("a promise that keep is monotone must be a constant", "[functions]") {
+    const std::string keep = "bool keep(Position at) { return at.key <= at.row; }";
+    CHECK(functionsIn("const bool keepIsMonotone = true;\n" + keep) == VKF_FUNCTION_KEEP);
+    const std::string text = "natten.glsl:1: keepIsMonotone must be declared as: const bool keepIsMonotone = true";
+    CHECK(refusal("bool keepIsMonotone = true;\n" + keep) == text);
+    CHECK(refusal("const int keepIsMonotone = 1;\n" + keep) == text);
+    CHECK(refusal("bool keepIsMonotone() { return true; }\n" + keep) == text);
+}
+
 TEST_CASE("a file without a function is refused", "[functions]") {
     const std::string none = "natten.glsl: the file defines none of score, keep and scoreDerivative";
     CHECK(refusal("") == none);
