@@ -351,7 +351,8 @@ public:
     // the lengths of packed sequences).
     void upload(const HostTensors& tensors);
     // Runs every step in a submission of its own, and returns the GPU seconds of all steps. Blocks. Calls progress
-    // after each step with the fraction that is done; the last one is 1. Returns 0 for a plan without steps.
+    // after each step with the fraction that is done; the last one is 1. Returns 0 for a plan without steps. With
+    // VKF_USE_TILE_MAP, the first run after an upload makes the map of tiles, and its time counts.
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});
@@ -364,11 +365,14 @@ public:
     VkfBindings bindings() const noexcept;
 
 private:
+    double makeTileMap();
+
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, scratch_;
+    Buffer q_, k_, v_, o_, scratch_, tileMap_;
     std::vector<Buffer> optional_; // the optional inputs and outputs, in the order of a table of the library
     std::vector<Buffer> functionArrays_;
+    bool hasTileMap_ = false; // tileMap_ holds the map of the uploaded inputs
 };
 
 // What attention() did.

@@ -161,6 +161,10 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with
      * VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
+    /* The map of tiles is memory of the caller: the binding tileMap, VkfPlanInfo::tileMapBytes. vkfCmdMapTiles makes
+     * the map, and calls only read it. Without this bit, each call makes the map in its scratch memory. The results
+     * have the same bits. Backward passes ignore this bit. */
+    VKF_USE_TILE_MAP = 1 << 23,
     /* Rows and keys stand where the call says. Parameter field: VkfProblem::positions. */
     VKF_USE_POSITIONS = 1 << 24,
     /* Input rowOffsets, int32 [batch]: the position of row 0 less the position of key 0, in each sequence. It replaces

@@ -182,13 +182,14 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < (UNLESS_BY_CORNERS(HAS_MASKS) ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
             addRun(i % RUNS, i / RUNS);
         }
         barrier();
-        KEEP_LOOP for (uint tile = thread; tile < (HAS_MASKS ? 32 : 0); tile += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint tile = thread; tile < (UNLESS_BY_CORNERS(HAS_MASKS) ? 32 : 0); tile += WORKGROUP_SIZE) {
             joinTile(tile);
         }
+        FIND_BY_CORNERS(thread)
         barrier();
         if (HAS_BIAS) {
             findBiasTiles(thread);

@@ -175,6 +175,7 @@
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */
 #define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
+#define VKF_MAP_OF_ALL 3  /* all heads of all sequences share a map; only for kernels with functions */
 
 /* A map that looks at the bias divides the tiles of rows into classes. Each class has an attention phase.
  * order_tiles.comp has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
