@@ -25,14 +25,14 @@ bool keep(Position at) {{ // the centre of the window stays {KERNEL // 2} pixels
 
 
 def denoise(picture, noise):
-    """Non-local means: softmax(-|patch - other patch|^2 / (2 h^2)) of patches of 3 x 3 pixels."""
+    """Non-local means: softmax(-|patch - other patch|^2 / (12 noise^2)) of patches of 3 x 3 pixels."""
     padded = np.pad(picture, 1, mode="reflect")
     patches = np.stack([padded[y:y + SIZE, x:x + SIZE].ravel() for y in range(3) for x in range(3)], axis=1)
     squares = np.sum(patches**2, axis=1, keepdims=True) / 2
     q = np.concatenate([patches, np.ones_like(squares)], axis=1)  # q k = patch patch' - |patch'|^2 / 2
     k = np.concatenate([patches, -squares], axis=1)
     v = picture.reshape(-1, 1)
-    o = vkflash.attention(*(x.astype(np.float32) for x in (q, k, v)), scale=1 / (2 * noise**2), functions=NATTEN)
+    o = vkflash.attention(*(x.astype(np.float32) for x in (q, k, v)), scale=1 / (6 * noise**2), functions=NATTEN)
     return o[:, 0].reshape(SIZE, SIZE)
 
 
