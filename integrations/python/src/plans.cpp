@@ -79,7 +79,7 @@ bool setBinding(const Members& members, Bindings& bindings, std::string_view nam
     return false;
 }
 
-// "function_array_3" is the fourth array that the functions of the call declare.
+// With a digit behind it, the name of an array that the functions of the call declare.
 constexpr std::string_view functionArrayPrefix = "function_array_";
 
 bool setAttentionBinding(VkfBindings& bindings, std::string_view name, const VkfBinding& binding) {
