@@ -133,9 +133,8 @@ double runSteps(Device& device, uint32_t stepCount, const Record& record, VkfMes
 class AttentionPlan {
 public:
     AttentionPlan(std::shared_ptr<Device> device, const VkfProblem& problem, std::shared_ptr<Functions> functions)
-        : device_(std::move(device)), functions_(std::move(functions)), plan_(device_->use([&] {
-              return host::Plan(device_->host(), withFunctions(problem, functions_));
-          })) {}
+        : device_(std::move(device)), functions_(std::move(functions)),
+          plan_(device_->use([&] { return host::Plan(device_->host(), withFunctions(problem, functions_)); })) {}
 
     double run(const nb::dict& arrays) {
         auto bindings = make<VkfBindings>();
@@ -206,8 +205,7 @@ public:
         auto bindings = make<VkfBackwardBindings>();
         bindings.forward = &forward;
         bindAll(device_, arrays, [&](const std::string& name, const VkfBinding& binding) {
-            return setAttentionBinding(forward, name, binding) ||
-                   setBinding(backwardMembers, bindings, name, binding);
+            return setAttentionBinding(forward, name, binding) || setBinding(backwardMembers, bindings, name, binding);
         });
         return device_->use([&] {
             const PooledBuffer scratch(*device_, info_.scratchBytes);
