@@ -125,7 +125,7 @@ check_tools() {
 
 check_python() {
     local folder=$root/usr/lib/python3/dist-packages
-    [ -s "$folder/vkflash/py.typed" ] || [ -e "$folder/vkflash/py.typed" ] || fail "the module for Python is not typed"
+    [ -e "$folder/vkflash/py.typed" ] || fail "the module for Python is not typed"
     if ! /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
         say "no NumPy for /usr/bin/python3: the module is not loaded"
         return
@@ -144,7 +144,7 @@ PROGRAM
 }
 
 check_archive() {
-    local top lib
+    local top
     mkdir "$work/archive"
     tar -xzf "$1" -C "$work/archive"
     top=("$work"/archive/*)
@@ -153,7 +153,7 @@ check_archive() {
     if [ -x "${top[0]}/bin/vkflash" ]; then
         [ "$("${top[0]}/bin/vkflash" --version)" = "vkflash $version" ] || fail "bin/vkflash of $1 does not run"
     fi
-    ! grep -rlF "$source" "$work/archive" || fail "$1 names folders of the machine that made it"
+    ! grep -rlF "$source/" "$work/archive" || fail "$1 names folders of the machine that made it"
 }
 
 debs=("$packages"/*.deb)
@@ -172,7 +172,7 @@ for deb in "${debs[@]}"; do
         *) fail "there is no test for $name" ;;
     esac
 done
-! grep -rlF "$source" "$root" || fail "a package names folders of the machine that made it"
+! grep -rlF "$source/" "$root" || fail "a package names folders of the machine that made it"
 for archive in "$packages"/*.tar.gz; do check_archive "$archive"; done
 if command -v lintian >/dev/null; then
     lintian --allow-root --fail-on error --suppress-tags "initial-upload-closes-no-bugs" "${debs[@]}" ||
