@@ -99,8 +99,8 @@ class Cache:
 
     def attend(self, q: Any, *, causal: bool | str = True, window: tuple[int, int] | None = None,
                scale: float | None = None, softcap: float = 0.0, alibi: Any = None, sinks: Any = None,
-               return_lse: bool = False, layout: str = "bhnd", path: str = "auto",
-               precision: str = "default") -> Any:
+               functions: Any = None, function_arrays: dict[str, Any] | None = None, return_lse: bool = False,
+               layout: str = "bhnd", path: str = "auto", precision: str = "default") -> Any:
         """Attention of q over the rows of the cache. The last row of q stands at the last row of its sequence.
 
         q: [batch, heads, rows, head dim]. The other arguments are those of attention().
@@ -113,7 +113,8 @@ class Cache:
                         f"{self.batch} and {self.head_dim} elements")
         inputs = Inputs(source, *self._operands(source.ndim), {
             **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "alibi": alibi,
-            "sinks": sinks, "path": path, "precision": precision})
+            "sinks": sinks, "functions": functions, "function_arrays": function_arrays, "path": path,
+            "precision": precision})
         shape, tensor = output(layout, source.ndim, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
         terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))
@@ -217,7 +218,7 @@ class Cache:
         if self._pages:
             problem.use |= uses["BLOCK_TABLE"]
             problem.paging = Paging(*self._paging())
-        return AttentionPlan(self.device._core, problem)
+        return AttentionPlan(self.device._core, problem, terms.functions)
 
     def _operands(self, ndim: int) -> tuple[Operand, Operand]:
         """k and v as inputs of attention: sequences at full capacity."""
