@@ -10,6 +10,7 @@
 
 #include "problem/problem.hpp"
 #include "support/call.hpp"
+#include "support/masks.hpp"
 
 namespace {
 

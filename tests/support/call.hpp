@@ -148,11 +148,6 @@ bool isOpenBlock(const VkfProblem& problem, const std::vector<uint32_t>& blockMa
 bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>& bytes, uint64_t batch, uint64_t head,
                     uint64_t row, uint64_t key);
 
-// True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
-// masks.
-// rowOffset is the sequence's entry of rowOffsets.
-bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset = 0);
-
 // True if all bytes between the rows of a tensor hold the poison. `bytes` is the tensor's span.
 bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& bytes);
 
