@@ -18,6 +18,7 @@
 #define MULTIPLY_BY_DERIVATIVE(condition, ds, terms, key, s)
 #define TEST_KEEP(unmasked, masks, key)
 #define MAP_SEQUENCE(item) item.batch
+#define DECLARE_BY_CORNERS
 #define UNLESS_BY_CORNERS(condition) condition
 #define FIND_BY_CORNERS(thread)
 #define ROW_POSITION_MEMBER

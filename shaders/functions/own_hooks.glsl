@@ -38,12 +38,18 @@ Position pairAt(Position at, const uint key) {
 // The sequence whose map of tiles an item has (masks/tile_map.glsl).
 #define MAP_SEQUENCE(item) (TILE_MAP == VKF_MAP_OF_ALL ? 0u : (item).batch)
 // The map of a monotone mask, if it is the only mask that asks about single keys (masks/map_tiles.comp). It looks at
-// the corners of each tile of keys.
-#define BY_CORNERS                                                                                                     \
-    (KEEP_IS_MONOTONE && MASK_BITS == 0 && !HAS_DOCUMENTS && !HAS_BLOCK_MASK && FIRST_KEYS == 0 && !MAPS_HEADS)
-#define UNLESS_BY_CORNERS(condition) (condition && !BY_CORNERS)
+// the corners of each tile of keys. A function, because glslang 16 writes wrong specialization constants for one
+// expression of it all.
+#define DECLARE_BY_CORNERS                                                                                             \
+    bool byCorners() {                                                                                                 \
+        if (!KEEP_IS_MONOTONE) {                                                                                       \
+            return false;                                                                                              \
+        }                                                                                                              \
+        return MASK_BITS == 0 && !HAS_DOCUMENTS && !HAS_BLOCK_MASK && FIRST_KEYS == 0 && !MAPS_HEADS;                  \
+    }
+#define UNLESS_BY_CORNERS(condition) (condition && !byCorners())
 #define FIND_BY_CORNERS(thread)                                                                                        \
-    if (BY_CORNERS && thread < 32) {                                                                                   \
+    if (byCorners() && thread < 32) {                                                                                  \
         Position top = rowPosition(item, item.head, first_row);                                                        \
         Position bottom = rowPosition(item, item.head, first_row + rows - 1);                                          \
         uint left = first_key + thread * TILE_KEYS;                                                                    \

@@ -84,6 +84,8 @@ void beginItem() {
 
 #include "masks/map_pairs.glsl"
 
+DECLARE_BY_CORNERS
+
 const uint OF_ALL_ROWS = 0;  // all rows and all keys of the run have one document
 const uint OF_NO_ROW = 1;    // no key of the run has the document of a row
 const uint OF_SOME_ROWS = 2; // neither of these is certain

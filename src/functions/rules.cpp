@@ -195,7 +195,7 @@ bool hasMonotonePromise(const std::string& file, const std::vector<Declaration>&
             continue;
         }
         const std::vector<Token>& first = declaration.first;
-        const bool isConstant = declaration.kind == DeclarationKind::variable && first.size() == 2 &&
+        const bool isConstant = declaration.kind == DeclarationKind::variable && first.size() == 3 &&
                                 first[0].is("const") && first[1].is("bool");
         if (!isConstant) {
             failAt(file, declaration.line, "keepIsMonotone must be declared as: const bool keepIsMonotone = true");

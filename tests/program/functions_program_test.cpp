@@ -21,12 +21,13 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char* causalText = "bool keep(Position at) { return at.key <= at.row && seen(at.key) != 0; }\n"
-                                   "float score(float s, Position at) { return s; }\n"
-                                   "float scoreDerivative(float s, Position at) { return 1.0; }\n";
+constexpr const char* keepText = "bool keep(Position at) { return at.key <= at.row && seen(at.key) != 0; }\n";
+constexpr const char* scoreText = "float score(float s, Position at) { return 2.0 * s; }\n"
+                                  "float scoreDerivative(float s, Position at) { return 2.0; }\n";
 
 void writeCausal(const Workplace& place) {
-    place.write("causal.glsl", causalText);
+    place.write("causal.glsl", keepText);
+    place.write("three.glsl", std::string(keepText) + scoreText);
     place.write("halved.glsl", "float score(float s, Position at) { return 0.5 * s; }\n");
     place.write("seen.npy", npyOf(Tensor{ElementType::u8, {9}, std::vector<std::byte>(9, std::byte{1})}));
 }
@@ -51,12 +52,14 @@ TEST_CASE("backward takes functions", "[functions_program][gpu]") {
     const auto causal = gradients("causal", "--causal");
     CHECK((gradients("own", "--functions causal.glsl" + array) == causal));
     CHECK((gradients("all", "") != causal));
-    checkRefusals(place, {
-                             {inputs + "--dq no.npy --functions causal.glsl --verify" + array,
-                              "--functions causal.glsl|the reference has no formulas"},
-                             {inputs + "--dq no.npy" + array, "needs --functions"},
-                             {inputs + "--dq no.npy --functions halved.glsl", "SCORE_DERIVATIVE"},
-                         });
+    CHECK((gradients("three", "--functions three.glsl" + array) != causal));
+    checkRefusals(place,
+                  {
+                      {inputs + "--dq no.npy --functions causal.glsl --verify" + array,
+                       "--functions causal.glsl|the reference has no formulas"},
+                      {inputs + "--dq no.npy" + array, "needs --functions"},
+                      {inputs + "--dq no.npy --functions halved.glsl", "--functions halved.glsl|scoreDerivative"},
+                  });
 }
 
 TEST_CASE("plan says which functions it has, and whether it has a map", "[functions_program][gpu]") {
@@ -65,22 +68,22 @@ TEST_CASE("plan says which functions it has, and whether it has a map", "[functi
     writeCausal(place);
     place.write("byHead.glsl", "bool keep(Position at) { return at.head != 0 || at.key <= at.row; }\n");
     const std::string flags = "plan --rows 100 --dim 32 --type f32 --explain ";
-    const std::string causal = "--functions causal.glsl --function-array seen=seen.npy ";
-    CHECK_THAT(place.run(flags + causal + "--path scalar").out,
+    const std::string three = "--functions three.glsl --function-array seen=seen.npy ";
+    CHECK_THAT(place.run(flags + three + "--path scalar").out,
                ContainsSubstring("functions  keep, score, scoreDerivative") &&
                    ContainsSubstring("the same for all heads") && ContainsSubstring("\ntile map    "));
     CHECK_THAT(place.run(flags + "--functions byHead.glsl --path scalar").out,
                ContainsSubstring("each head has its own"));
-    CHECK_THAT(place.run(flags + causal + "--path key_outer").out, ContainsSubstring("map        none"));
-    CHECK_THAT(place.run(flags + causal + "--backward").out, ContainsSubstring("functions  keep, score"));
+    CHECK_THAT(place.run(flags + three + "--path key_outer").out, ContainsSubstring("map        none"));
+    CHECK_THAT(place.run(flags + three + "--backward").out, ContainsSubstring("functions  keep, score"));
     CHECK_THAT(place.run(flags + "--path scalar").out, !ContainsSubstring("Functions of"));
 
-    const Json json = Json::parse(place.run(flags + causal + "--path scalar --json").out);
+    const Json json = Json::parse(place.run(flags + three + "--path scalar --json").out);
     CHECK(json["tileMapBytes"].get<uint64_t>() > 0);
     CHECK(json["explanation"]["functions"]["functions"] == Json({"keep", "score", "scoreDerivative"}));
     CHECK(json["explanation"]["functions"]["keepByHead"] == false);
     CHECK_FALSE(Json::parse(place.run(flags + "--json").out)["explanation"].contains("functions"));
-    checkRefusal(place, {flags + "--backward --functions halved.glsl", "--backward|SCORE_DERIVATIVE"});
+    checkRefusal(place, {flags + "--backward --functions halved.glsl", "--backward|scoreDerivative"});
 }
 
 TEST_CASE("verify checks the examples", "[functions_program][gpu]") {

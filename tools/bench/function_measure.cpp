@@ -107,6 +107,12 @@ ClockSample timeOfMap(host::Device& device, GpuClock& clock, const BenchMemory& 
     return chain.run(chain.callsOfSubmission());
 }
 
+// Operations of a forward pass over so many pairs of each head.
+double operationsOf(const VkfProblem& problem, double pairs) {
+    return pairs * 2 * problem.batch * problem.queryHeads *
+           (static_cast<double>(problem.headDim) + vkf::layoutOf(problem, VKF_TENSOR_V).dim);
+}
+
 // Runs the call once more, into outputs that hold NaN, and verifies that run.
 BenchResult checked(CallRuns& runs, BenchMemory& memory, const Timing& timing, double pairs, uint32_t sampleRows,
                     const VkfReferenceFunctions& formulas) {
@@ -116,8 +122,7 @@ BenchResult checked(CallRuns& runs, BenchMemory& memory, const Timing& timing, d
     result.plan = runs.info();
     result.operations = result.plan.operations;
     if (pairs != 0)
-        result.operations = pairs * 2 * problem.batch * problem.queryHeads *
-                            (static_cast<double>(problem.headDim) + vkf::layoutOf(problem, VKF_TENSOR_V).dim);
+        result.operations = operationsOf(problem, pairs);
     result.timing = timing;
     result.oneSubmission = runs.oneSubmission();
     result.sets = memory.sets();
@@ -212,10 +217,12 @@ FunctionResult FunctionMeasure::measure(const BenchFunction& function, const Vkf
     row.builtIn = compared(runs.builtIn);
     row.builtInAuto = compared(runs.builtInAuto);
     row.mask = compared(runs.mask);
-    row.result = checked(*runs.own, memory_, timings.front(), keptPairs(function, numbers, plain), options_.sampleRows,
-                         formulas);
+    const double pairs = keptPairs(function, numbers, plain);
+    row.result = checked(*runs.own, memory_, timings.front(), pairs, options_.sampleRows, formulas);
     if (backward)
         row.backward = measureBackwardOf(function, numbers, plain, compiled.handle(), afterRun);
+    if (row.backward && pairs != 0) // five products of matrices take the place of two
+        row.backward->result.operations = 2.5 * operationsOf(plain, pairs);
     return row;
 }
 

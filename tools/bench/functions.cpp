@@ -71,7 +71,7 @@ void printSubject(const FunctionSubject& subject, VkfPath path) {
 void printBackward(const FunctionBackward& backward) {
     const BackwardResult& result = backward.result;
     const VkfGradientError& worst = worstOf(result.verdict);
-    fmt::print("{:<11}{:<9}{:>7}{:>10}{:>20}{}{}{:>10}{:>9.4g}{:>6}  {:.1g} / {:.1g}{}\n", "  backward",
+    fmt::print("{:<11}{:<9}{:>7}{:>10}{:>20}{}{}{:>10}{:>10.4g}{:>6}  {:.1g} / {:.1g}{}\n", "  backward",
                vkfPathName(result.info.path), "", timeText(result.timing.median), "",
                comparedText(backward.builtIn, result.timing), comparedText(backward.mask, result.timing), "",
                result.teraflops(), result.timing.runs, worst.error, worst.bound, clockText(result.timing));
@@ -80,7 +80,7 @@ void printBackward(const FunctionBackward& backward) {
 void printRow(const FunctionSubject& subject, const FunctionResult& row) {
     const BenchResult& result = row.result;
     printSubject(subject, result.plan.path);
-    fmt::print("{:>10}{:>10}{:>10}{}{}{:>10}{:>9.4g}{:>6}  {:.1g} / {:.1g}{}{}\n", timeText(result.timing.median),
+    fmt::print("{:>10}{:>10}{:>10}{}{}{:>10}{:>10.4g}{:>6}  {:.1g} / {:.1g}{}{}\n", timeText(result.timing.median),
                row.keptMap ? timeText(row.keptMap->median) : "", row.makeMap ? timeText(row.makeMap->value) : "",
                comparedText(row.builtIn, result.timing), comparedText(row.mask, result.timing),
                timeText(row.compileSeconds), result.teraflops(), result.timing.runs, result.verdict.oError,
@@ -159,9 +159,9 @@ private:
         fmt::print("shape   {}, {} sequences, {} heads, D = {}. Ratios: time with functions / other time. "
                    "kept map: with a map made before.\n\n",
                    shape.type, shape.batch, shape.heads, shape.dim);
-        fmt::print("{:<11}{:<9}{:>7}{:>10}{:>10}{:>10}{:>10}{:>7}{:>10}{:>7}{:>10}{:>9}{:>6}  {}\n", "function", "path",
-                   "rows", "median", "kept map", "the map", "built-in", "ratio", "mask", "ratio", "compile", "TFLOP/s",
-                   "runs", "error / bound");
+        fmt::print("{:<11}{:<9}{:>7}{:>10}{:>10}{:>10}{:>10}{:>7}{:>10}{:>7}{:>10}{:>10}{:>6}  {}\n", "function",
+                   "path", "rows", "median", "kept map", "the map", "built-in", "ratio", "mask", "ratio", "compile",
+                   "TFLOP/s", "runs", "error / bound");
     }
 
     void printShape(const VkfProblem& problem) const override { printSubject(subjects_[index()], problem.path); }

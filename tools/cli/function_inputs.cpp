@@ -162,6 +162,10 @@ void addFunctionOptions(CLI::App& command, FunctionFiles& files) {
         ->allow_extra_args(false);
 }
 
+std::string flagText(const FunctionFiles& files) {
+    return files.functions.empty() ? "" : fmt::format(" --functions {}", files.functions);
+}
+
 void requireFormulas(const FunctionFiles& files, bool verify) {
     if (verify && !files.functions.empty())
         failInput("--functions {}: the reference has no formulas of it, so that --verify cannot compare",

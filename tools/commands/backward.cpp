@@ -104,7 +104,7 @@ void requireSupported(const BackwardOptions& options, const Inputs& inputs, Back
     problem.forward.path = VKF_PATH_AUTO;
     VkfMessage message{};
     if (vkfCheckBackward(&problem.gradient, &message) != VKF_SUCCESS)
-        failInput("{}: {}", inputs.source, message.text);
+        failInput("{}{}: {}", inputs.source, flagText(options.functions), message.text);
     problem.forward.path = path;
     if (vkfCheckBackward(&problem.gradient, &message) != VKF_SUCCESS)
         failInput("--path {}: {}", options.math.path, message.text);

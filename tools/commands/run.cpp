@@ -71,7 +71,7 @@ VkfProblem makeProblem(const RunOptions& options, const Inputs& inputs, const Fu
     anyPath.path = VKF_PATH_AUTO;
     VkfMessage message{};
     if (vkfCheckProblem(&anyPath, &message) != VKF_SUCCESS)
-        failInput("{}: {}", inputs.source, message.text);
+        failInput("{}{}: {}", inputs.source, flagText(options.functions), message.text);
     if (vkfCheckProblem(&problem, &message) != VKF_SUCCESS)
         failInput("--path {}: {}", options.math.path, message.text);
     return problem;
