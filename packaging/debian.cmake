@@ -38,15 +38,15 @@ function(vkf_debian_package component name section description)
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}" COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
 
-set(computes "computes exact fused attention, softmax(q k^T) v, in Vulkan compute shaders, on any GPU with a driver
-for Vulkan 1.2.")
+set(computes "computes exact fused attention, softmax(q k^T) v,
+in Vulkan compute shaders, on any GPU with a driver for Vulkan 1.2.")
 vkf_debian_package(runtime ${VKF_RUNTIME_PACKAGE} libs "exact fused attention for Vulkan (shared library)
 The library vkflash ${computes}")
 vkf_debian_package(development ${VKF_DEVELOPMENT_PACKAGE} libdevel "exact fused attention for Vulkan (development files)
 The library vkflash ${computes}
 .
-This package has the headers, the static libraries for programs without Vulkan code and for comparisons with the CPU,
-the documents and the examples." volk vma)
+This package has the headers, the documents, the examples, and static
+libraries for programs without Vulkan code and for comparisons with the CPU." volk vma)
 vkf_debian_package(tools ${VKF_TOOLS_PACKAGE} utils "exact fused attention for Vulkan (program)
 The program vkflash ${computes}
 It reads tensors from files, measures, explains and checks." volk vma fmt cli11 json glslang spirv_tools)

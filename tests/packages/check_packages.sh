@@ -145,15 +145,15 @@ PROGRAM
 
 check_archive() {
     local top
-    mkdir "$work/archive"
-    tar -xzf "$1" -C "$work/archive"
-    top=("$work"/archive/*)
+    mkdir "$work/unpacked"
+    tar -xzf "$1" -C "$work/unpacked"
+    top=("$work"/unpacked/*)
     [ ${#top[@]} -eq 1 ] || fail "$1 has several folders at its top"
     check_consumers "${top[0]}" archive
     if [ -x "${top[0]}/bin/vkflash" ]; then
         [ "$("${top[0]}/bin/vkflash" --version)" = "vkflash $version" ] || fail "bin/vkflash of $1 does not run"
     fi
-    ! grep -rlF "$source/" "$work/archive" || fail "$1 names folders of the machine that made it"
+    ! grep -rlF "$source/" "$work/unpacked" || fail "$1 names folders of the machine that made it"
 }
 
 debs=("$packages"/*.deb)
