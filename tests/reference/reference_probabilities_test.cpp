@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 
 namespace {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "support/masks.hpp"
 #include "support/reference.hpp"
 
 namespace {

@@ -43,7 +43,7 @@ inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batch
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.
 // rowOffset is the sequence's entry of rowOffsets.
-inline bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset) {
+inline bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset = 0) {
     int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
     int64_t position = key;
     if (has(problem, VKF_USE_POSITIONS)) {

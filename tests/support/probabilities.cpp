@@ -6,6 +6,8 @@
 #include <limits>
 #include <sstream>
 
+#include "support/masks.hpp"
+
 namespace vkf::test {
 namespace {
 
