@@ -220,7 +220,7 @@ VkfFunctionSet functionsOf(const std::string& file, const std::vector<Declaratio
     for (const Entry& entry : entries) {
         for (const Declaration& declaration : declarations) {
             if (declaration.isDefined && isEntry(declaration, entry)) {
-                functions |= entry.bit;
+                functions |= static_cast<VkfFunctionSet>(entry.bit);
             }
         }
     }
