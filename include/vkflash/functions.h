@@ -43,13 +43,13 @@ typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */
 /* A pair of a query row and a key, as functions see it. Row and key are positions among the keys of the sequence, as
  * causal masks count them. In GLSL the struct is Position, with the same members. */
 typedef struct VkfPosition {
-    int32_t batch; /* sequence */
-    int32_t head;  /* query head */
-    int32_t kvHead;
-    int32_t row; /* with bottom-right alignment: number of the row + keys - rows; negative before the first key */
-    int32_t key;
-    int32_t rows; /* of the sequence */
-    int32_t keys; /* of the sequence */
+    int32_t batch;  /* sequence */
+    int32_t head;   /* query head */
+    int32_t kvHead; /* of the query head */
+    int32_t row;    /* with bottom-right alignment: number of the row + keys - rows; negative before the first key */
+    int32_t key;    /* number of the key */
+    int32_t rows;   /* of the sequence */
+    int32_t keys;   /* of the sequence */
 } VkfPosition;
 
 /* Type of the elements of an array that functions read. */
@@ -72,8 +72,8 @@ typedef enum VkfElement VKF_INT32_ENUM {
  * int of I32 and U8. The library knows no size: that no index leaves the array is the function's responsibility. */
 typedef struct VkfFunctionArray {
     char name[VKF_FUNCTION_NAME_CAPACITY]; /* an identifier of GLSL */
-    VkfElement element;
-    uint32_t reserved; /* 0, else VKF_ERROR_INVALID_ARGUMENT */
+    VkfElement element;                    /* type of the elements */
+    uint32_t reserved;                     /* 0, else VKF_ERROR_INVALID_ARGUMENT */
 } VkfFunctionArray;
 
 /* Gives the SPIR-V of one kernel with the functions in it. `kernel` is a name of shaders/variants.json, such as

@@ -301,8 +301,8 @@ private:
 
 // An array of any size in host memory.
 struct HostArray {
-    const void* data = nullptr;
-    uint64_t bytes = 0;
+    const void* data = nullptr; // the first element
+    uint64_t bytes = 0;         // of all elements
 };
 
 // Host memory of one call. vkfGetTensorLayout says how many elements q, k, v and o have. Members that the problem does

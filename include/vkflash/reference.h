@@ -90,7 +90,7 @@ typedef struct VkfReferenceFunctions {
     /* The derivative of score by s. NULL = a difference of scores; not for backward passes. */
     double (*scoreDerivative)(double s, const VkfPosition* at, void* user);
     int32_t (*keep)(const VkfPosition* at, void* user); /* with VKF_FUNCTION_KEEP; 0 drops the key */
-    void* user;
+    void* user;                                         /* passed to each function */
 } VkfReferenceFunctions;
 
 /* Host memory of one call. Inputs that the problem does not use may be NULL. An input that it uses and that is NULL is
