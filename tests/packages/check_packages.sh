@@ -87,7 +87,7 @@ check_documents() {
 
 check_consumers() {
     local prefix_of_package=$1 name=$2
-    cmake -D "SOURCE=$source/include/vkflash" -D "PREFIX=$prefix_of_package" -D HAS_FUNCTIONS=0 \
+    cmake -D "SOURCE=$source/include/vkflash" -D "PREFIX=$prefix_of_package" \
         -P "$source/tests/consumers/installed_headers.cmake"
     cmake -S "$source/tests/consumers/cpp17" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix_of_package" \
         -DVKFLASH_VULKAN_INCLUDE_DIR="$vulkan" -DCMAKE_BUILD_TYPE=Release >"$work/$name.log" ||

@@ -4,8 +4,7 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 #include <vkflash/functions.h>
