@@ -152,16 +152,15 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
 constexpr Recording<VkfPlan_T, VkfBindings, Addresses> forwardRecording = {"plan", "plan", resolveCall, recordPhase};
 
 VkfResult recordMap(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* given, VkfMessage* message) {
-    VkfResult result = checkNotNull(commandBuffer, plan, "plan", message);
-    if (result != VKF_SUCCESS) {
-        return result;
+    if (commandBuffer == VK_NULL_HANDLE || plan == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", plan == nullptr ? "plan" : "commandBuffer");
     }
     if (!has(plan->problem.fields, VKF_USE_TILE_MAP)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the problem's use lacks VKF_USE_TILE_MAP");
     }
     VkfBindings bindings{};
     Addresses addresses;
-    result = readVersioned(given, &bindings, "bindings", message);
+    VkfResult result = readVersioned(given, &bindings, "bindings", message);
     if (result != VKF_SUCCESS || plan->mapPhases.empty()) {
         return result;
     }
