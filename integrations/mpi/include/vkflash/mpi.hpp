@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// vkflash/mpi.hpp: attention over the ranks of an MPI program, forward and backward. A sequence that one GPU cannot
+// hold is split: each rank holds a part of the rows of q, and a part of the keys of k and v. C++20.
+//
+//     MPI_Init(&argc, &argv);
+//     vkf::mpi::Ranks ranks(MPI_COMM_WORLD);
+//     vkf::mpi::Attention attention(ranks, problem, {}, {});     // problem: the whole call
+//     attention.upload({q, k, v});                               // the parts of this rank
+//     attention.run();
+//     attention.download({o});
+//
+// - A rank is a process with one Vulkan device.
+// - Every function is collective unless it says otherwise: all ranks call it, in the same order, with equal arguments
+//   but for their own tensors.
+// - Threads: all objects of one Ranks belong to one thread. MPI_THREAD_SINGLE is enough.
+// - Lifetimes: a Ranks must outlive everything that is made of it. MPI must still be initialized then.
+//
+// Errors are exceptions of type vkf::host::Error. Two kinds differ in what the caller can do next:
+// - Wrong arguments, missing features and missing memory are found before anything travels. All ranks throw the same
+//   error, which names the rank that it comes from. The ranks may go on.
+// - A failure while tensors travel, such as a lost device, reaches the other ranks within seconds. They throw an error
+//   that names the rank. Calls of MPI are unfinished then, so that the program must end: MPI_Abort.
+#ifndef VKFLASH_MPI_HPP
+#define VKFLASH_MPI_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include <vkflash/host.hpp>
+
+namespace vkf::mpi {
+
+// Which rows and keys a rank holds. P is the number of ranks. Each sequence is cut into chunks that differ by at most
+// one row.
+// - contiguous: P chunks. Rank r holds chunk r.
+// - zigzag: 2 P chunks. Rank r holds the chunks r and 2 P - 1 - r, so that a causal mask gives all ranks equal work.
+enum class Distribution { contiguous, zigzag };
+
+// How ranks compute rows over keys that other ranks hold.
+// - automatic: see chooseMethod.
+// - ring: the ranks keep their rows. Blocks of k and v go round.
+// - headExchange: an exchange gives each rank some heads of the whole sequence, and another one brings the results
+// back.
+//   kvHeads must be a multiple of the number of ranks.
+enum class Method { automatic, ring, headExchange };
+
+// How a call is split over the ranks.
+struct Split {
+    Distribution distribution = Distribution::contiguous;
+    Method method = Method::automatic;
+};
+
+// Lengths of the sequences, in host memory, the same on all ranks. Read while an object is constructed.
+struct Lengths {
+    const int32_t* keyLengths = nullptr; // [batch], with VKF_USE_KEY_LENGTHS
+    const int32_t* cuSeqlensQ = nullptr; // [batch + 1], with VKF_USE_CU_SEQLENS; vkfCheckSequences must accept it
+    const int32_t* cuSeqlensK = nullptr; // [batch + 1], like cuSeqlensQ
+};
+
+// A range of the rows or keys of one sequence.
+struct SequenceRange {
+    uint32_t first = 0;       // counted from the beginning of the sequence
+    uint32_t count = 0;       // rows or keys
+    uint32_t packedFirst = 0; // counted from the beginning of all packed sequences; `first` without them
+};
+
+// A part of the rows or of the keys of all sequences. With packed sequences it has a range of each sequence, one after
+// the other. Otherwise it has one range, which is the same for all sequences.
+struct Chunk {
+    std::vector<SequenceRange> ranges;
+    uint32_t rows = 0; // of all ranges
+};
+
+// The chunks of a rank, in the order in which its tensors hold them.
+struct Part {
+    std::vector<Chunk> rows; // of q, o, lse and their gradients
+    std::vector<Chunk> keys; // of k, v and their gradients
+};
+
+// What rank `rank` of `ranks` holds. Not collective. `problem` is that of the whole call.
+//
+// Throws Error: VKF_ERROR_INVALID_ARGUMENT (lengths that the problem has are null, or vkfCheckSequences refuses them).
+Part partOf(const VkfProblem& problem, Distribution distribution, const Lengths& lengths, uint32_t ranks,
+            uint32_t rank);
+
+// The method that Method::automatic stands for, and the reason in one sentence.
+struct MethodChoice {
+    Method method = Method::ring;
+    std::string reason;
+};
+
+// Chooses a method. Not collective.
+// - The exchange is chosen where KV heads divide by the ranks, and where it moves fewer bytes than the ring. Masks
+//   that the ring cannot express need it too.
+// - Otherwise the ring is chosen, whose copies hide behind kernels.
+MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks);
+
+class State; // what Ranks, Attention and Backward share
+
+// The ranks of a communicator, each with a device. Copies share it.
+class Ranks {
+public:
+    // Opens a device on each rank. Without DeviceOptions::select, ranks of one node take its devices in turn: local
+    // rank modulo the number of devices of the best kind. The communicator is duplicated.
+    //
+    // Throws Error: those of host::Device; VKF_ERROR_INVALID_ARGUMENT (ranks have different versions of the library).
+    explicit Ranks(MPI_Comm communicator, const host::DeviceOptions& options = {});
+
+    int rank() const noexcept;                                 // not collective
+    int size() const noexcept;                                 // not collective
+    const host::DeviceSummary& deviceSummary() const noexcept; // not collective
+    uint64_t validationMessageCount() const noexcept;          // not collective
+    uint64_t peakBytes() const noexcept;                       // most device memory in use so far; not collective
+    // Calls `work` on each rank, which throws an Error on every rank if it does so on one.
+    void together(const std::function<void()>& work) const;
+    // Seconds that one block of `bytes` bytes takes from each rank to the next, host memory to host memory.
+    double measureLink(uint64_t bytes);
+
+private:
+    friend class Attention;
+    friend class Backward;
+    friend class Decode;
+    std::shared_ptr<State> state_;
+};
+
+// Host memory of the part of one rank. Each tensor holds the rank's chunks one after the other, without gaps. Within a
+// chunk, q is dense [batch, queryHeads, rows, headDim], k is dense [batch, kvHeads, keys, headDim], lse is dense
+// [batch, queryHeads, rows]; with packed sequences without the batch.
+struct PartInputs {
+    const void* q = nullptr;
+    const void* k = nullptr;
+    const void* v = nullptr;
+    const float* alibiSlopes = nullptr; // [queryHeads], with VKF_USE_ALIBI_SLOPES; the same on all ranks
+};
+struct PartOutputs {
+    void* o = nullptr;
+    float* lse = nullptr; // null = not wanted
+};
+
+// What a run did on this rank.
+struct RunReport {
+    double seconds = 0;     // of the run, on this rank
+    double waited = 0;      // of it, seconds in which kernels waited for other ranks or copies
+    uint64_t sentBytes = 0; // to other ranks
+    uint32_t computed = 0;  // pairs of a chunk of rows and a chunk of keys that were computed
+};
+
+// Attention over the ranks.
+//
+// `problem` is the whole call: queryRows and keys count the rows and keys of all ranks. Strides are 0: parts are dense.
+// Types, heads, scale, softcap, causal, window, ALiBi, key lengths and packed sequences work as in VkfProblem.
+// Everything else is refused: bits of `use` without a meaning here, window.firstKeys, dropout, block types.
+class Attention {
+public:
+    // Creates plans and buffers.
+    //
+    // Throws Error: VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED, as above; VKF_ERROR_OUT_OF_DEVICE_MEMORY.
+    Attention(Ranks& ranks, const VkfProblem& problem, const Split& split, const Lengths& lengths);
+    Attention(Attention&&) noexcept;
+    Attention& operator=(Attention&&) noexcept;
+    ~Attention();
+
+    const Part& part() const noexcept; // what this rank holds; not collective
+    const MethodChoice& method() const noexcept;
+    std::string description() const; // of the plan of this rank, in one line; not collective
+    void upload(const PartInputs& inputs);
+    RunReport run();
+    // Not collective.
+    void download(const PartOutputs& outputs);
+
+private:
+    friend class Backward;
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace vkf::mpi
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// What a Ranks holds, and what attention and backward passes of every method are.
+#pragma once
+
+#include <memory>
+
+#include <vkflash/mpi.hpp>
+
+#include "communicator.hpp"
+#include "gpu.hpp"
+
+namespace vkf::mpi {
+
+class State {
+public:
+    // Collective.
+    State(MPI_Comm communicator, const host::DeviceOptions& options);
+
+    Communicator ranks;
+    std::unique_ptr<Gpu> gpu;
+};
+
+// Attention by one method. The functions are those of Attention.
+class Engine {
+public:
+    Engine() = default;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+    virtual ~Engine() = default;
+
+    virtual std::string description() const = 0;
+    virtual void upload(const PartInputs& inputs) = 0;
+    virtual RunReport run() = 0;
+    virtual void download(const PartOutputs& outputs) = 0;
+};
+
+std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, Distribution distribution,
+                                 const Lengths& lengths);
+
+} // namespace vkf::mpi
