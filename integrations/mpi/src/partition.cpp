@@ -66,4 +66,18 @@ Part partOf(const VkfProblem& problem, Distribution distribution, const Lengths&
     return part;
 }
 
+std::vector<RowRun> runsOf(const std::vector<Chunk>& chunks, uint64_t batch, uint64_t heads, uint64_t rows) {
+    std::vector<RowRun> runs;
+    for (const Chunk& chunk : chunks) {
+        for (uint64_t head = 0; head < batch * heads; ++head) {
+            for (const SequenceRange& range : chunk.ranges) {
+                if (range.count > 0) {
+                    runs.push_back({head * rows + range.packedFirst, range.count});
+                }
+            }
+        }
+    }
+    return runs;
+}
+
 } // namespace vkf::mpi

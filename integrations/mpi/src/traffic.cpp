@@ -113,6 +113,21 @@ void Traffic::await(const Moment& moment) {
     await([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); });
 }
 
+double Traffic::awaitIdle(Ticket ticket, const Moment& busy) {
+    using Clock = std::chrono::steady_clock;
+    if (isDone(ticket)) {
+        return 0;
+    }
+    Clock::time_point idleSince = Clock::time_point::max();
+    await([&] {
+        if (idleSince == Clock::time_point::max() && busy.queue->wait(busy.value, 0)) {
+            idleSince = Clock::now();
+        }
+        return isDone(ticket);
+    });
+    return idleSince == Clock::time_point::max() ? 0 : std::chrono::duration<double>(Clock::now() - idleSince).count();
+}
+
 void Traffic::finish() {
     await([&] { return requests_.empty(); });
 }

@@ -37,6 +37,8 @@ public:
     void await(const std::function<bool()>& reached);
     void await(Ticket ticket);
     void await(const Moment& moment);
+    // Waits for a message. Returns the seconds after `busy` had passed, in which the device had nothing to do.
+    double awaitIdle(Ticket ticket, const Moment& busy);
     // Waits for all messages.
     void finish();
 

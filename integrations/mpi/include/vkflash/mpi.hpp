@@ -25,6 +25,7 @@
 #define VKFLASH_MPI_HPP
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -87,6 +88,16 @@ struct Part {
 // Throws Error: VKF_ERROR_INVALID_ARGUMENT (lengths that the problem has are null, or vkfCheckSequences refuses them).
 Part partOf(const VkfProblem& problem, Distribution distribution, const Lengths& lengths, uint32_t ranks,
             uint32_t rank);
+
+// Rows that follow each other both in a part and in a tensor of the whole call.
+struct RowRun {
+    uint64_t first = 0; // number of the first row in the whole dense [batch, heads, rows, dim], counted over all heads
+    uint64_t count = 0;
+};
+
+// The rows of a tensor of a part, in their order: Part::rows or Part::keys, with the sequences, heads and rows of the
+// whole tensor. The batch of packed tensors is 1. Not collective.
+std::vector<RowRun> runsOf(const std::vector<Chunk>& chunks, uint64_t batch, uint64_t heads, uint64_t rows);
 
 // The method that Method::automatic stands for, and the reason in one sentence.
 struct MethodChoice {

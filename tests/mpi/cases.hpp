@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "whole.hpp"
+
+namespace vkf::test {
+
+// The calls that the tests compute on this number of ranks.
+std::vector<Case> forwardCases(uint32_t ranks);
+
+} // namespace vkf::test
