@@ -48,9 +48,8 @@ void verify(const Case& one, const Inputs& inputs, const Whole& o, const Whole& 
     options.threads = 1;
     const VkfReferenceInputs reference = inputs.forReference(one);
     VkfMessage message{};
-    const VkfResult result =
-        vkfReferenceVerify(&one.problem, &reference, &options, o.bytes.data(),
-                           reinterpret_cast<const float*>(lse.bytes.data()), &verdict, &message);
+    const VkfResult result = vkfReferenceVerify(&one.problem, &reference, &options, o.bytes.data(),
+                                                reinterpret_cast<const float*>(lse.bytes.data()), &verdict, &message);
     expect(result == VKF_SUCCESS, one.name, message.text);
     expect(verdict.passed == 1, one.name,
            "o " + std::to_string(verdict.oError) + " of " + std::to_string(verdict.oBound) + ", lse " +

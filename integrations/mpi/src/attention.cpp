@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <cstring>
-
 #include "agreement.hpp"
 #include "pair.hpp"
 #include "schedule.hpp"
 #include "state.hpp"
 
 namespace vkf::mpi {
-namespace {
-
-// The packed sequences of a causal call have as many rows as keys in each sequence.
-void checkPackedCausal(const VkfProblem& whole, const Lengths& lengths) {
-    if (has(whole, VKF_USE_CU_SEQLENS) && has(whole, VKF_USE_CAUSAL) &&
-        std::memcmp(lengths.cuSeqlensQ, lengths.cuSeqlensK, (whole.batch + size_t{1}) * sizeof(int32_t)) != 0) {
-        throw host::Error(VKF_ERROR_UNSUPPORTED,
-                          "causal masks of packed sequences with more keys than rows need head exchange");
-    }
-}
-
-} // namespace
-
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks) {
     if (split.method != Method::automatic) {
         return {split.method, "the caller chose it"};
@@ -55,13 +40,10 @@ public:
             part = partOf(problem, split.distribution, lengths, count, static_cast<uint32_t>(ranks.rank()));
             method = chooseMethod(problem, split, count);
             if (method.method == Method::ring) {
-                if (const std::string refusal = ringRefusal(problem); !refusal.empty()) {
-                    throw host::Error(VKF_ERROR_UNSUPPORTED, refusal);
-                }
-                checkPackedCausal(problem, lengths);
+                checkRing(problem, lengths);
                 engine = makeRing(*state_, problem, split.distribution, lengths);
             } else {
-                throw host::Error(VKF_ERROR_UNSUPPORTED, "head exchange is not there yet");
+                engine = makeExchange(*state_, problem, split.distribution, lengths);
             }
         });
     }

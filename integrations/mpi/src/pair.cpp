@@ -12,16 +12,6 @@ constexpr int64_t unlimited = -1;
 
 [[noreturn]] void refuse(const std::string& text) { throw host::Error(VKF_ERROR_UNSUPPORTED, text); }
 
-void checkTensor(const VkfTensor& tensor, const char* name) {
-    if (vkfTypeBytes(tensor.type) == 0) {
-        refuse(std::string(name) + ".type: " + vkfTypeName(tensor.type) +
-               " does not travel between ranks; f32, f16 and bf16 do");
-    }
-    if (tensor.batchStride != 0 || tensor.headStride != 0 || tensor.rowStride != 0) {
-        refuse(std::string(name) + ": strides must be 0, because the part of a rank is dense");
-    }
-}
-
 // The keys that a row sees, relative to its position, as the masks of the call say.
 struct Reach {
     int64_t left = unlimited;
@@ -109,6 +99,16 @@ uint32_t longest(const Chunk& chunk) {
 
 } // namespace
 
+void checkTensor(const VkfTensor& tensor, const char* name) {
+    if (vkfTypeBytes(tensor.type) == 0) {
+        refuse(std::string(name) + ".type: " + vkfTypeName(tensor.type) +
+               " does not travel between ranks; f32, f16 and bf16 do");
+    }
+    if (tensor.batchStride != 0 || tensor.headStride != 0 || tensor.rowStride != 0) {
+        refuse(std::string(name) + ": strides must be 0, because the part of a rank is dense");
+    }
+}
+
 void checkWhole(const VkfProblem& whole) {
     constexpr VkfUse known = VKF_USE_LSE | VKF_USE_KEY_LENGTHS | VKF_USE_CU_SEQLENS | VKF_USE_CAUSAL | VKF_USE_WINDOW |
                              VKF_USE_ALIBI | VKF_USE_ALIBI_SLOPES;
@@ -148,6 +148,17 @@ std::string ringRefusal(const VkfProblem& whole) {
         return "masks that align with key lengths need head exchange, or VKF_ALIGNMENT_TOP_LEFT";
     }
     return "";
+}
+
+void checkRing(const VkfProblem& whole, const Lengths& lengths) {
+    if (const std::string refusal = ringRefusal(whole); !refusal.empty()) {
+        refuse(refusal);
+    }
+    // The packed sequences of a causal call have as many rows as keys in each sequence.
+    if (has(whole, VKF_USE_CU_SEQLENS) && has(whole, VKF_USE_CAUSAL) &&
+        !std::equal(lengths.cuSeqlensQ, lengths.cuSeqlensQ + whole.batch + 1, lengths.cuSeqlensK)) {
+        refuse("causal masks of packed sequences with more keys than rows need head exchange");
+    }
 }
 
 std::optional<VkfProblem> pairProblem(const VkfProblem& whole, const Chunk& rows, const Chunk& keys) {

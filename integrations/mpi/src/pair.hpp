@@ -4,15 +4,20 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <vkflash/mpi.hpp>
 
 namespace vkf::mpi {
 
+// Throws host::Error if a tensor cannot travel. Messages name it.
+void checkTensor(const VkfTensor& tensor, const char* name);
 // Throws host::Error if no method can compute the whole call.
 void checkWhole(const VkfProblem& whole);
-// Why the ring cannot compute the whole call. Empty if it can.
+// Throws host::Error if the ring cannot compute the whole call.
+void checkRing(const VkfProblem& whole, const Lengths& lengths);
+// Why the ring cannot compute the whole call, as far as it does not depend on lengths. Empty if it can.
 std::string ringRefusal(const VkfProblem& whole);
 
 // The problem of the rows of one chunk over the keys of another. Its tensors are dense. Empty if no row sees a key.

@@ -35,7 +35,27 @@ public:
     virtual void download(const PartOutputs& outputs) = 0;
 };
 
+// The same for Backward.
+class BackwardEngine {
+public:
+    BackwardEngine() = default;
+    BackwardEngine(const BackwardEngine&) = delete;
+    BackwardEngine& operator=(const BackwardEngine&) = delete;
+    virtual ~BackwardEngine() = default;
+
+    virtual std::string description() const = 0;
+    virtual void upload(const PartInputs& inputs, const PartGradientInputs& gradients) = 0;
+    virtual RunReport run() = 0;
+    virtual void download(const PartGradients& outputs) = 0;
+};
+
 std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, Distribution distribution,
                                  const Lengths& lengths);
+std::unique_ptr<Engine> makeExchange(State& state, const VkfProblem& whole, Distribution distribution,
+                                     const Lengths& lengths);
+std::unique_ptr<BackwardEngine> makeRingBackward(State& state, const VkfBackwardProblem& whole,
+                                                 Distribution distribution, const Lengths& lengths);
+std::unique_ptr<BackwardEngine> makeExchangeBackward(State& state, const VkfBackwardProblem& whole,
+                                                     Distribution distribution, const Lengths& lengths);
 
 } // namespace vkf::mpi

@@ -98,6 +98,23 @@ size_t Calls::addPlan(const VkfProblem& problem) {
     return plans_.size() - 1;
 }
 
+size_t Calls::addBackward(const VkfBackwardProblem& problem) {
+    const auto same = std::find_if(backwards_.begin(), backwards_.end(),
+                                   [&](const MadeBackward& made) { return samePlan(made.problem, *problem.forward); });
+    if (same != backwards_.end()) {
+        return static_cast<size_t>(same - backwards_.begin());
+    }
+    MadeBackward made;
+    made.problem = *problem.forward;
+    VkfMessage message{};
+    check(vkfCreateBackward(gpu_.context(), &problem, made.pass.put(), &message), message);
+    made.info = make<VkfBackwardInfo>();
+    check(vkfGetBackwardInfo(made.pass.get(), &made.info, &message), message);
+    needScratch(made.info.scratchBytes);
+    backwards_.push_back(std::move(made));
+    return backwards_.size() - 1;
+}
+
 Merge Calls::makeMerge(const VkfMergeProblem& problem) const {
     Merge merge;
     VkfMessage message{};

@@ -75,6 +75,10 @@ public:
     size_t addPlan(const VkfProblem& problem);
     VkfPlan plan(size_t number) const { return plans_[number].plan.get(); }
     const VkfPlanInfo& info(size_t number) const { return plans_[number].info; }
+    // The same for backward passes. The problem has the gradients that are wanted.
+    size_t addBackward(const VkfBackwardProblem& problem);
+    VkfBackward backward(size_t number) const { return backwards_[number].pass.get(); }
+    const VkfBackwardInfo& backwardInfo(size_t number) const { return backwards_[number].info; }
     Merge makeMerge(const VkfMergeProblem& problem) const;
     void needScratch(uint64_t bytes) { scratchBytes_ = bytes > scratchBytes_ ? bytes : scratchBytes_; }
     // After the last plan.
@@ -88,8 +92,15 @@ private:
         VkfPlanInfo info{};
     };
 
+    struct MadeBackward {
+        VkfProblem problem{}; // of the forward call
+        vkf::Backward pass;
+        VkfBackwardInfo info{};
+    };
+
     Gpu& gpu_;
     std::vector<Made> plans_;
+    std::vector<MadeBackward> backwards_;
     uint64_t scratchBytes_ = 0;
     Memory scratch_;
 };

@@ -190,6 +190,45 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
+// Host memory of the part of one rank in a backward pass, besides the PartInputs of its forward call. Layouts are those
+// of PartInputs.
+struct PartGradientInputs {
+    const void* o = nullptr;    // output of the forward call, in the type of VkfProblem::o
+    const float* lse = nullptr; // output of the forward call
+    const void* dout = nullptr; // gradient of o, in the type of VkfBackwardProblem::dout
+};
+struct PartGradients {
+    void* dq = nullptr;
+    void* dk = nullptr;
+    void* dv = nullptr;
+};
+
+// The backward pass over the ranks. With the ring, k and v go round as in the forward pass, and so do the gradients of
+// k and v in fp32, to which each rank adds its own. They return to the rank that holds the keys. dq stays on its rank.
+//
+// `problem` is the whole call, with the rules of Attention. Gradients are those of q, k and v, all three. Types of
+// dout, dq, dk and dv are F32, F16 or BF16, and their strides are 0. VKF_USE_DLSE is refused.
+class Backward {
+public:
+    // Creates backward passes and buffers. Errors as for Attention.
+    Backward(Ranks& ranks, const VkfBackwardProblem& problem, const Split& split, const Lengths& lengths);
+    Backward(Backward&&) noexcept;
+    Backward& operator=(Backward&&) noexcept;
+    ~Backward();
+
+    const Part& part() const noexcept; // what this rank holds; not collective
+    const MethodChoice& method() const noexcept;
+    std::string description() const; // not collective
+    void upload(const PartInputs& inputs, const PartGradientInputs& gradients);
+    RunReport run();
+    // Not collective.
+    void download(const PartGradients& outputs);
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
 } // namespace vkf::mpi
 
 #endif
