@@ -77,4 +77,11 @@ std::vector<Case> forwardCases(uint32_t ranks) {
     return cases;
 }
 
+std::vector<Case> decodeCases() {
+    VkfProblem row = base(VKF_TYPE_F16);
+    row.queryRows = 1;
+    enable(row, VKF_USE_CAUSAL);
+    return {named("decode", row), keyLengths(row)};
+}
+
 } // namespace vkf::test

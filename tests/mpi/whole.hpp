@@ -39,6 +39,7 @@ struct Whole {
     Bytes bytes{};
 
     uint64_t rowBytes() const { return dim * vkfTypeBytes(type); }
+    const float* numbers() const { return reinterpret_cast<const float*>(bytes.data()); }
     uint64_t size() const { return batch * heads * rows * rowBytes(); }
 };
 

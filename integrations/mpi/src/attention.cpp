@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "agreement.hpp"
-#include "pair.hpp"
-#include "schedule.hpp"
+#include "ranks/agreement.hpp"
+#include "split/pair.hpp"
+#include "split/schedule.hpp"
 #include "state.hpp"
 
 namespace vkf::mpi {

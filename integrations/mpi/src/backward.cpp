@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "agreement.hpp"
-#include "pair.hpp"
+#include "ranks/agreement.hpp"
+#include "split/pair.hpp"
 #include "state.hpp"
 
 namespace vkf::mpi {

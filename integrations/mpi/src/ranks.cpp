@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "agreement.hpp"
+#include "ranks/agreement.hpp"
+#include "ranks/traffic.hpp"
 #include "state.hpp"
-#include "traffic.hpp"
 
 namespace vkf::mpi {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <vkflash/mpi.hpp>
 
-#include "communicator.hpp"
-#include "gpu.hpp"
+#include "ranks/communicator.hpp"
+#include "device/gpu.hpp"
 
 namespace vkf::mpi {
 

@@ -229,6 +229,42 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
+// Which rank holds a key of a cache of `keys` keys over P ranks.
+// - contiguous: rank r holds the keys from r keys / P on, rounded down.
+// - striped: rank r holds the keys r, r + P, r + 2 P, ... so that a growing cache stays even.
+enum class Deal { contiguous, striped };
+
+// How many keys of a cache rank `rank` holds. Not collective.
+uint32_t keysDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
+
+// New rows over a cache that is dealt to the ranks. Every rank gets all rows of q, computes them over its keys, and has
+// the whole o in the end: one gathering of (o, lse) and a merge.
+//
+// `problem` is the whole call; `keys` is the capacity of the whole cache. Rules are those of Attention, besides:
+// - A causal mask is allowed for one row, which sees all keys. More rows need keys that are dealt contiguously, and no
+//   key lengths.
+// - Packed sequences and ALiBi are refused, and windows over striped keys or with key lengths.
+class Decode {
+public:
+    Decode(Ranks& ranks, const VkfProblem& problem, Deal deal);
+    Decode(Decode&&) noexcept;
+    Decode& operator=(Decode&&) noexcept;
+    ~Decode();
+
+    std::string description() const; // not collective
+    // The cache of this rank: dense [batch, kvHeads, keysDealt(...), dim].
+    void uploadCache(const void* k, const void* v);
+    // All rows of q, dense, and the lengths of the whole cache, which are null without VKF_USE_KEY_LENGTHS.
+    void uploadRows(const void* q, const int32_t* keyLengths);
+    RunReport run();
+    // The whole o and lse, dense. Null = not wanted. Not collective.
+    void download(void* o, float* lse);
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
 } // namespace vkf::mpi
 
 #endif

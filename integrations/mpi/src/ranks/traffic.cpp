@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "ranks/traffic.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace vkf::mpi {
+namespace {
+
+constexpr uint64_t pieceBytes = uint64_t{32} << 20;
+// Looks that a wait takes without a pause. Later ones leave the processor to other ranks of the node.
+constexpr int busyLooks = 2000;
+// Looks between two questions after the failure of another rank.
+constexpr int looksAtOthers = 64;
+
+} // namespace
+
+Traffic::~Traffic() {
+    for (MPI_Request& request : requests_) {
+        MPI_Cancel(&request);
+        MPI_Request_free(&request);
+    }
+}
+
+Traffic::Ticket Traffic::begin(Arrived arrived) {
+    messages_.push_back({0, std::move(arrived)});
+    return messages_.size();
+}
+
+Traffic::Ticket Traffic::send(int to, Tag tag, const std::byte* from, uint64_t bytes) {
+    const Ticket ticket = begin({});
+    for (uint64_t offset = 0; offset < bytes; offset += pieceBytes) {
+        const uint64_t size = std::min(pieceBytes, bytes - offset);
+        MPI_Request request = MPI_REQUEST_NULL;
+        checkMpi(MPI_Isend(from + offset, static_cast<int>(size), MPI_BYTE, to, static_cast<int>(tag), ranks_.handle(),
+                           &request),
+                 "MPI_Isend");
+        requests_.push_back(request);
+        pieces_.push_back({ticket, offset, size});
+        messages_.back().open++;
+    }
+    sentBytes_ += bytes;
+    return ticket;
+}
+
+Traffic::Ticket Traffic::receive(int from, Tag tag, std::byte* to, uint64_t bytes, Arrived arrived) {
+    const Ticket ticket = begin(std::move(arrived));
+    for (uint64_t offset = 0; offset < bytes; offset += pieceBytes) {
+        const uint64_t size = std::min(pieceBytes, bytes - offset);
+        MPI_Request request = MPI_REQUEST_NULL;
+        checkMpi(MPI_Irecv(to + offset, static_cast<int>(size), MPI_BYTE, from, static_cast<int>(tag), ranks_.handle(),
+                           &request),
+                 "MPI_Irecv");
+        requests_.push_back(request);
+        pieces_.push_back({ticket, offset, size});
+        messages_.back().open++;
+    }
+    return ticket;
+}
+
+void Traffic::progress() {
+    if (requests_.empty()) {
+        return;
+    }
+    completed_.resize(requests_.size());
+    int count = 0;
+    checkMpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
+                          MPI_STATUSES_IGNORE),
+             "MPI_Testsome");
+    if (count <= 0) {
+        return;
+    }
+    completed_.resize(static_cast<size_t>(count));
+    std::sort(completed_.begin(), completed_.end());
+    std::vector<Piece> arrived;
+    for (auto number = completed_.rbegin(); number != completed_.rend(); ++number) {
+        arrived.push_back(pieces_[static_cast<size_t>(*number)]);
+        requests_.erase(requests_.begin() + *number);
+        pieces_.erase(pieces_.begin() + *number);
+    }
+    for (auto piece = arrived.rbegin(); piece != arrived.rend(); ++piece) {
+        Message& message = messages_[piece->message - 1];
+        message.open--;
+        if (message.arrived) {
+            message.arrived(piece->offset, piece->bytes);
+        }
+    }
+}
+
+void Traffic::await(const std::function<bool()>& reached) {
+    for (int looks = 0;; ++looks) {
+        progress();
+        if (reached()) {
+            return;
+        }
+        if (looks % looksAtOthers == 0) {
+            ranks_.checkOthers();
+        }
+        if (looks > busyLooks) {
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+void Traffic::await(Ticket ticket) {
+    await([&] { return isDone(ticket); });
+}
+
+void Traffic::await(const Moment& moment) {
+    await([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); });
+}
+
+double Traffic::awaitIdle(Ticket ticket, const Moment& busy) {
+    using Clock = std::chrono::steady_clock;
+    if (isDone(ticket)) {
+        return 0;
+    }
+    Clock::time_point idleSince = Clock::time_point::max();
+    await([&] {
+        if (idleSince == Clock::time_point::max() && busy.queue->wait(busy.value, 0)) {
+            idleSince = Clock::now();
+        }
+        return isDone(ticket);
+    });
+    return idleSince == Clock::time_point::max() ? 0 : std::chrono::duration<double>(Clock::now() - idleSince).count();
+}
+
+void Traffic::finish() {
+    await([&] { return requests_.empty(); });
+}
+
+} // namespace vkf::mpi
