@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, libraries, the CMake package (components reference, host and functions) and vkflash.pc.
+# Installs headers, libraries, the CMake package (components reference, host and functions) and vkflash.pc. What only a
+# compiler needs is in the install component "development", the shared library in "runtime".
 include(CMakePackageConfigHelpers)
 
 set(VKF_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vkflash")
@@ -12,12 +13,12 @@ if(VKFLASH_BUILD_HOST)
 endif()
 if(TARGET vkflash_functions)
   list(APPEND VKF_COMPONENTS functions)
-  install(FILES cmake/VkfFindGlslang.cmake DESTINATION ${VKF_CMAKE_DIR})
+  install(FILES cmake/VkfFindGlslang.cmake DESTINATION ${VKF_CMAKE_DIR} COMPONENT development)
 endif()
 
 # Each component has its own export file. A program that uses only the core then depends on nothing else.
 if(TARGET vkflash_strtol)
-  install(TARGETS vkflash_strtol EXPORT functions)
+  install(TARGETS vkflash_strtol EXPORT functions ARCHIVE COMPONENT development)
 endif()
 foreach(component ${VKF_COMPONENTS})
   set(target vkflash)
@@ -25,9 +26,12 @@ foreach(component ${VKF_COMPONENTS})
     set(target vkflash_${component})
   endif()
   install(TARGETS ${target} EXPORT ${component}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    RUNTIME COMPONENT runtime
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+    ARCHIVE COMPONENT development
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
   install(EXPORT ${component} NAMESPACE vkflash:: FILE vkflash-${component}.cmake
-    DESTINATION ${VKF_CMAKE_DIR})
+    DESTINATION ${VKF_CMAKE_DIR} COMPONENT development)
 endforeach()
 
 configure_package_config_file(cmake/vkflashConfig.cmake.in vkflashConfig.cmake
@@ -37,7 +41,7 @@ write_basic_package_version_file(vkflashConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES
   "${PROJECT_BINARY_DIR}/vkflashConfig.cmake"
   "${PROJECT_BINARY_DIR}/vkflashConfigVersion.cmake"
-  DESTINATION ${VKF_CMAKE_DIR})
+  DESTINATION ${VKF_CMAKE_DIR} COMPONENT development)
 
 # A C program that links the static library also needs the C++ runtime.
 set(VKF_PC_CFLAGS "")
@@ -51,5 +55,5 @@ elseif(NOT MSVC)
 endif()
 file(RELATIVE_PATH VKF_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

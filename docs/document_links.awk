@@ -52,8 +52,9 @@ function target(link,    hash) {
     if (link ~ /^https?:/) { return link }
     if (hash == 1) { return "#" document "_" partOf(link) }
     if (hash > 1) { return "#" documentOf(substr(link, 1, hash - 1)) "_" partOf(substr(link, hash)) }
-    # Doxygen takes each link to .md for a page of its own, and the log of designs is none. %2E is a dot.
-    if (link ~ /(^|\/)lab\//) { sub(/^\.\.\//, "", link); sub(/\.md$/, "%2Emd", link); return "../../" link }
+    # Doxygen takes each link to .md for a page of its own. The log of designs is none, nor are the README.md of other
+    # folders. %2E is a dot.
+    if (link ~ /(^|\/)lab\/|\/README\.md$/) { sub(/^\.\.\//, "", link); sub(/\.md$/, "%2Emd", link); return "../../" link }
     if (link ~ /\.md$/) { return link }
     if (link ~ /(^|\/)include\/vkflash\//) { return "@ref " nameOf(link) }
     if (link ~ /(^|\/)figures\//) { return nameOf(link) }

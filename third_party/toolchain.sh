@@ -38,7 +38,8 @@ need_programs() {
 
 # The release file of an archive may have expired. apt refuses it without this option.
 apt_get() {
-    apt-get "$@" || apt-get -o Acquire::Check-Valid-Until=false "$@"
+    local wait=DPkg::Lock::Timeout=300 # another program may be installing packages
+    apt-get -o "$wait" "$@" || apt-get -o "$wait" -o Acquire::Check-Valid-Until=false "$@"
 }
 
 # Prints "URI CODENAME": the archive from which this machine installs Debian packages, and its release.

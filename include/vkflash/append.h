@@ -46,7 +46,7 @@ typedef struct VkfAppendBindings {
     VkfBinding v;
     /* Rows that each sequence's cache holds before the append. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding lengths;
-    /* Output: min(length + rows, keys) of each sequence. int32 [batch]. With VKF_USE_NEW_LENGTHS. Alignment: 4
+    /* Output: min(length + its new rows, keys) of each sequence. int32 [batch]. With VKF_USE_NEW_LENGTHS. Alignment: 4
      * bytes. Must not be at the address of `lengths`. */
     VkfBinding newLengths;
     /* With VKF_USE_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. */
@@ -60,6 +60,8 @@ typedef struct VkfAppendBindings {
     VkfBinding cos;
     /* With VKF_USE_ROTARY_TABLES. Sines, fp32 [rotary.tableRows, rotary.dim / 2]. Alignment: 4 bytes. */
     VkfBinding sin;
+    /* With VKF_USE_CU_SEQLENS. int32 [batch + 1]. Alignment: 4 bytes. */
+    VkfBinding cuSeqlens;
 } VkfAppendBindings;
 
 /* Records an append: one dispatch for k and v, and one for q. The two dispatches have no barrier between them. Rows
@@ -80,7 +82,7 @@ VKF_API VkfResult vkfCmdAppend(VkCommandBuffer commandBuffer, VkfAppend append, 
  * after, before anything reads the new lengths.
  *
  * Errors: VKF_ERROR_INVALID_ARGUMENT (null, or a binding without memory or with a wrong alignment),
- * VKF_ERROR_BINDING_TOO_SMALL. */
+ * VKF_ERROR_BINDING_TOO_SMALL, VKF_ERROR_UNSUPPORTED (packed new rows: copy newLengths to lengths instead). */
 VKF_API VkfResult vkfCmdAdvance(VkCommandBuffer commandBuffer, VkfAppend append, const VkfBinding* lengths,
                                 VkfMessage* message);
 

@@ -5,7 +5,8 @@
  * vkfReferenceAppend (reference.h) runs it on the CPU.
  *
  * Binding lengths, int32 [batch], read on the device, says how many rows the cache of each sequence holds. New row i of
- * sequence b stands at position p = lengths[b] + i. The append does the following:
+ * sequence b stands at position p = lengths[b] + i. With VKF_USE_CU_SEQLENS, each sequence has a number of new rows of
+ * its own: one append serves prompts and single tokens. The append does the following:
  *
  * 1. It rotates the new row of k by its position, if VkfRotary::pairs is not 0. With VKF_USE_QUERIES it rotates a row
  *    of q too. It never rotates v.
@@ -18,6 +19,8 @@
  * - Lengths outside of [0, keys] are clamped into it.
  * - A row at position `keys` or past it is dropped.
  * - A row is dropped if its entry of the block table is not in [0, pages).
+ *
+ * - Entries of cuSeqlens outside of [0, rows] are clamped into it. A packed row of no sequence is dropped, in q too.
  *
  * q is rotated even where rows of k and v are dropped.
  *
@@ -87,7 +90,11 @@ typedef struct VkfAppendProblem {
      * batch * queryHeads * rows are at most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t batch;
     uint32_t kvHeads; /* heads of newK, newV, k and v; 0 is INVALID_ARGUMENT; at most 65535, else UNSUPPORTED */
-    uint32_t rows;    /* new rows of each sequence; 0 is INVALID_ARGUMENT; at most 2^30 - 65536, else UNSUPPORTED */
+    /* New rows of each sequence. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. With
+     * VKF_USE_CU_SEQLENS: the new rows of all sequences, one after the other. Binding cuSeqlens, int32 [batch + 1],
+     * says where each begins: sequence b has rows cuSeqlens[b] to cuSeqlens[b + 1] - 1. newK, newV, q and rotatedQ then
+     * have a batch of 1, and the limits above hold for a batch of 1. */
+    uint32_t rows;
     /* Rows of the cache for each sequence: VkfProblem::keys of the calls that read the cache. With 0, every new row is
      * dropped. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t keys;
@@ -96,8 +103,8 @@ typedef struct VkfAppendProblem {
     /* Heads of q, which is rotated too. Zero without VKF_USE_QUERIES, and only then, else INVALID_ARGUMENT. At most
      * 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
-    /* The arrays that the append has besides newK, newV, k, v and lengths: VKF_USE_BLOCK_TABLE, VKF_USE_QUERIES,
-     * VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES. 0 = none. */
+    /* The arrays that the append has besides newK, newV, k, v and lengths: VKF_USE_BLOCK_TABLE, VKF_USE_CU_SEQLENS,
+     * VKF_USE_QUERIES, VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES. 0 = none. */
     VkfUse use;
     VkfTensor newK;     /* new rows of k: [batch, kvHeads, rows, headDim] */
     VkfTensor newV;     /* new rows of v: [batch, kvHeads, rows, valueDim] */
@@ -140,7 +147,8 @@ typedef enum VkfAppendRole VKF_INT32_ENUM {
 VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,
                                            VkfMessage* message);
 
-/* Returns the bytes of VKF_ARRAY_LENGTHS, VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_COS or VKF_ARRAY_SIN.
+/* Returns the bytes of VKF_ARRAY_LENGTHS, VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_COS, VKF_ARRAY_SIN
+ * or VKF_ARRAY_CU_SEQLENS.
  * 0 = not used: the append does not have the array, or vkfCheckAppend refuses it. */
 VKF_API uint64_t vkfGetAppendArrayBytes(const VkfAppendProblem* problem, VkfArray array);
 

@@ -104,6 +104,10 @@ typedef struct VkfPlanInfo {
     uint32_t tuned;
     /* 0 */
     uint32_t reserved;
+    /* Bytes of the map of tiles, from which kernels know empty and full tiles; 0 = the plan has no map. Maps need a
+     * boolean mask, a block mask, documents, a long bias, or functions with VKF_FUNCTION_KEEP, and path scalar or
+     * coopmat. With VKF_USE_TILE_MAP they are the bytes of the binding tileMap, else a part of scratchBytes. */
+    VkDeviceSize tileMapBytes;
 } VkfPlanInfo;
 
 /* Fills *info. The caller sets structSize. Allocates nothing and does not block. Thread-safe.
@@ -181,6 +185,11 @@ typedef struct VkfBindings {
      * must end at a multiple of 4 bytes. If a size is given, it is the size of the array: the functions must not read
      * past it. Entries past the declared arrays are not read. */
     VkfBinding functionArrays[VKF_MAX_FUNCTION_ARRAYS];
+    /* With VKF_USE_ROW_OFFSETS. int32 [batch]. Alignment: 4 bytes. */
+    VkfBinding rowOffsets;
+    /* With VKF_USE_TILE_MAP: VkfPlanInfo::tileMapBytes, which vkfCmdMapTiles wrote. Not read if that is 0. Alignment:
+     * VkfPlanInfo::scratchAlignment. Calls that run at the same time may share it. */
+    VkfBinding tileMap;
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates
@@ -211,6 +220,25 @@ VKF_API VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, c
  * VkfPlanInfo::stepCount. */
 VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                        uint32_t firstStep, uint32_t stepCount, VkfMessage* message);
+
+/* Records the kernels that make the map of tiles of a problem with VKF_USE_TILE_MAP. `bindings` are those of the call.
+ * They are checked as in vkfCmdAttention, but only masks, lengths, the bias and arrays of functions are read, and only
+ * tileMap and scratch are written. Records nothing if VkfPlanInfo::tileMapBytes is 0.
+ *
+ * A map is valid for any number of calls of any plan of an equal problem in the same context, as long as nothing that
+ * the map was made from changes:
+ * - the contents of mask, blockMask, documentIds, bias, biasFactors, keyLengths, rowOffsets, and of arrays that
+ * functions read
+ * - the functions
+ * Other tensors may differ, so all layers of a model can share one map. The library cannot see that a map is no longer
+ * valid: the results are then unspecified, but no kernel reads or writes outside of the bindings.
+ *
+ * Barriers are those of vkfCmdAttention. The application also places a barrier between this call and the calls that
+ * read the map or use the scratch memory, as before a read of o.
+ *
+ * Errors: those of vkfCmdAttention, and VKF_ERROR_INVALID_ARGUMENT if the problem lacks VKF_USE_TILE_MAP. */
+VKF_API VkfResult vkfCmdMapTiles(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                                 VkfMessage* message);
 
 #ifdef __cplusplus
 }

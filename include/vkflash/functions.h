@@ -10,6 +10,13 @@
  *     bool keep(Position at)                        whether the row sees the key, besides the other masks
  *     float scoreDerivative(float s, Position at)   the derivative of score by s, for the backward pass
  *
+ * A file may also promise that keep is monotone. Then, for a head, keep changes at most once along the keys of a row,
+ * in the same direction in all rows; and the same along the rows of a key. A causal mask is monotone, a window is not.
+ * Where no other mask asks about single keys, the map of tiles then looks only at the corners of a tile. A promise that
+ * is wrong gives wrong results.
+ *
+ *     const bool keepIsMonotone = true;
+ *
  * Where they stand in the definition of problem.h:
  *
  *     s = scale * dot(q[i], k[j])
@@ -36,6 +43,9 @@ typedef enum VkfFunctionBits VKF_INT32_ENUM {
     VKF_FUNCTION_SCORE_DERIVATIVE = 1 << 2,
     /* keep looks at at.head or at.kvHead. Without it all heads share one map of tiles. */
     VKF_FUNCTION_KEEP_BY_HEAD = 1 << 3,
+    /* keep looks at at.batch. Without this bit and the one before, sequences share one map of tiles too, if their other
+     * masks are the same, and they have neither lengths nor documents. */
+    VKF_FUNCTION_KEEP_BY_SEQUENCE = 1 << 4,
     VKF_FUNCTION_FORCE_INT32 = 0x7fffffff
 } VkfFunctionBits;
 typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */
@@ -43,13 +53,13 @@ typedef uint32_t VkfFunctionSet; /* bits of VkfFunctionBits */
 /* A pair of a query row and a key, as functions see it. Row and key are positions among the keys of the sequence, as
  * causal masks count them. In GLSL the struct is Position, with the same members. */
 typedef struct VkfPosition {
-    int32_t batch; /* sequence */
-    int32_t head;  /* query head */
-    int32_t kvHead;
-    int32_t row; /* with bottom-right alignment: number of the row + keys - rows; negative before the first key */
-    int32_t key;
-    int32_t rows; /* of the sequence */
-    int32_t keys; /* of the sequence */
+    int32_t batch;  /* sequence */
+    int32_t head;   /* query head */
+    int32_t kvHead; /* of the query head */
+    int32_t row;    /* with bottom-right alignment: number of the row + keys - rows; negative before the first key */
+    int32_t key;    /* number of the key */
+    int32_t rows;   /* of the sequence */
+    int32_t keys;   /* of the sequence */
 } VkfPosition;
 
 /* Type of the elements of an array that functions read. */
@@ -72,8 +82,8 @@ typedef enum VkfElement VKF_INT32_ENUM {
  * int of I32 and U8. The library knows no size: that no index leaves the array is the function's responsibility. */
 typedef struct VkfFunctionArray {
     char name[VKF_FUNCTION_NAME_CAPACITY]; /* an identifier of GLSL */
-    VkfElement element;
-    uint32_t reserved; /* 0, else VKF_ERROR_INVALID_ARGUMENT */
+    VkfElement element;                    /* type of the elements */
+    uint32_t reserved;                     /* 0, else VKF_ERROR_INVALID_ARGUMENT */
 } VkfFunctionArray;
 
 /* Gives the SPIR-V of one kernel with the functions in it. `kernel` is a name of shaders/variants.json, such as

@@ -301,8 +301,8 @@ private:
 
 // An array of any size in host memory.
 struct HostArray {
-    const void* data = nullptr;
-    uint64_t bytes = 0;
+    const void* data = nullptr; // the first element
+    uint64_t bytes = 0;         // of all elements
 };
 
 // Host memory of one call. vkfGetTensorLayout says how many elements q, k, v and o have. Members that the problem does
@@ -330,6 +330,7 @@ struct HostTensors {
     const float* biasFactors = nullptr;       // [queryHeads]
     // The arrays that the functions of the problem declare, in their order.
     std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
+    const int32_t* rowOffsets = nullptr; // [batch]
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.
@@ -350,7 +351,8 @@ public:
     // the lengths of packed sequences).
     void upload(const HostTensors& tensors);
     // Runs every step in a submission of its own, and returns the GPU seconds of all steps. Blocks. Calls progress
-    // after each step with the fraction that is done; the last one is 1. Returns 0 for a plan without steps.
+    // after each step with the fraction that is done; the last one is 1. Returns 0 for a plan without steps. With
+    // VKF_USE_TILE_MAP, the first run after an upload makes the map of tiles, and its time counts.
     //
     // Throws Error: VKF_ERROR_DEVICE_LOST.
     double run(const std::function<void(double)>& progress = {});
@@ -363,11 +365,14 @@ public:
     VkfBindings bindings() const noexcept;
 
 private:
+    double makeTileMap();
+
     Device device_;
     Plan plan_;
-    Buffer q_, k_, v_, o_, scratch_;
+    Buffer q_, k_, v_, o_, scratch_, tileMap_;
     std::vector<Buffer> optional_; // the optional inputs and outputs, in the order of a table of the library
     std::vector<Buffer> functionArrays_;
+    bool hasTileMap_ = false; // tileMap_ holds the map of the uploaded inputs
 };
 
 // What attention() did.

@@ -9,8 +9,8 @@
  *
  *     lse = ln sum exp(lse_k)        o = sum exp(lse_k - lse) o_k
  *
- * lse is the natural logarithm. Two uses: many requests share a long prompt, which is attended to once; or the keys lie
- * on several devices.
+ * lse is the natural logarithm; with VKF_USE_BASE_2_LSE each lse_k is log2. Two uses: many requests share a long
+ * prompt, which is attended to once; or the keys lie on several devices.
  *
  * - A partial result with lse_k = -infinity is empty. It adds nothing, whatever its o_k holds, NaN included.
  * - An lse_k of +infinity counts as -infinity. Some libraries give it to an empty row.
@@ -54,7 +54,8 @@ typedef struct VkfMergeProblem {
     /* Columns of o and of the partial results: VkfProblem::valueDim. 0 is INVALID_ARGUMENT. At most 65536, else
      * UNSUPPORTED. */
     uint32_t dim;
-    VkfUse use; /* VKF_USE_LSE = lse is an output too; 0 = it is not */
+    /* VKF_USE_LSE = lse is an output too. VKF_USE_BASE_2_LSE = each lse_k is a logarithm to base 2. */
+    VkfUse use;
     /* Each o_k: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. */
     VkfTensor partial;
     /* The merged o: [batch, heads, rows, dim], of type F32, F16 or BF16, else UNSUPPORTED. The type may differ from

@@ -13,7 +13,7 @@
  *     s = scale * dot(q[i], k[j])
  *     s = softcap * tanh(s / softcap)             if softcap > 0
  *     s = score(s, at)                            if functions have it
- *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi
+ *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi; with positions, between these
  *     s = s + factor[h] * bias[b, h, i, j]        if bias; the factor is 1 without biasFactors
  *     key j is dropped                            if causal, window, lengths, a mask or keep say so
  *     p = softmax over the keys that are left     a sink logit joins the denominator once
@@ -74,6 +74,7 @@
  *     path, headDim, valueDim, types of q, k, v and o
  *     every bit of `use`
  *     whether there is a softcap
+ *     positions.rowStride, positions.keyStride
  *     types of bias, mask and dropoutMask
  *     window.firstKeys, alignment
  *     blockMask.blockSize, blockMask.batchStride, blockMask.headStride
@@ -82,8 +83,8 @@
  *     kvSplits
  *     queryHeads / kvHeads, on paths coopmat and decode without a blockMask
  *     batch, on path key_outer
- *     window.left and window.right, with dropout, or with one of these arrays: blockMask, cuSeqlensQ, blockTable,
- *         alibiSlopes, sinks, bias, mask, documentIds
+ *     window.left and window.right, with dropout, with positions, or with one of these arrays: blockMask, cuSeqlensQ,
+ *         blockTable, alibiSlopes, sinks, bias, mask, documentIds
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
  *     whether a bias is large enough to look for tiles that it masks out
@@ -95,6 +96,7 @@
  *     batch, queryHeads and kvHeads with the same quotient, queryRows, keys, other strides of q, k, v and o
  *     scale, softcap over 0, window.left and window.right of other problems than above
  *     other strides of bias, mask and dropoutMask
+ *     positions.firstRow, positions.firstKey
  *     dropout.seed, paging.pages, longestRows, longestKeys, probabilityRowCount, maxStepOperations
  *     maxScratchBytes, if it does not change whether block types are converted
  *
@@ -234,6 +236,8 @@ typedef struct VkfProblem {
     /* Masks and scores of the caller's own. Must outlive every plan and every backward pass that is made of the
      * problem. Null without VKF_USE_FUNCTIONS, and only then, else INVALID_ARGUMENT. */
     VkfFunctions functions;
+    /* Where rows and keys stand. Zero without VKF_USE_POSITIONS. */
+    VkfPositions positions;
 } VkfProblem;
 
 /* Default limit of VkfProblem::maxScratchBytes: 512 MiB, room for 131,072 keys of 8 KV heads with headDim 128. */

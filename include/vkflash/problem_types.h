@@ -116,7 +116,9 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * keyLengths shortens sequences: min(length, keyLengths[b]). With pages only q and o are packed: `keys` is the most
      * that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities. */
+     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities.
+     *
+     * In appends: new rows are packed (VkfAppendProblem::rows). */
     VKF_USE_CU_SEQLENS = 1 << 11,
     /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Parameter field:
      * VkfProblem::dropoutMask. */
@@ -159,6 +161,19 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with
      * VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
+    /* The map of tiles is memory of the caller: the binding tileMap, VkfPlanInfo::tileMapBytes. vkfCmdMapTiles makes
+     * the map, and calls only read it. Without this bit, each call makes the map in its scratch memory. The results
+     * have the same bits. Backward passes ignore this bit. */
+    VKF_USE_TILE_MAP = 1 << 23,
+    /* Rows and keys stand where the call says. Parameter field: VkfProblem::positions. */
+    VKF_USE_POSITIONS = 1 << 24,
+    /* Input rowOffsets, int32 [batch]: the position of row 0 less the position of key 0, in each sequence. It replaces
+     * positions.firstRow - positions.firstKey, which must both be 0, else INVALID_ARGUMENT. Numbers are clamped to
+     * (-2^29, 2^29 - queryRows * rowStride). INVALID_ARGUMENT without VKF_USE_POSITIONS. */
+    VKF_USE_ROW_OFFSETS = 1 << 25,
+    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as some libraries return it. The
+     * merged lse is natural all the same. */
+    VKF_USE_BASE_2_LSE = 1 << 26,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
@@ -183,11 +198,13 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_DROPOUT_MASK = 13,
     VKF_ARRAY_DROPOUT_SEED = 14,
     VKF_ARRAY_BIAS_FACTORS = 15,
+    VKF_ARRAY_ROW_OFFSETS = 16,
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
     VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
     VKF_ARRAY_COS = 66,         /* with VKF_USE_ROTARY_TABLES */
     VKF_ARRAY_SIN = 67,         /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_CU_SEQLENS = 68,  /* with VKF_USE_CU_SEQLENS */
     /* Merges. */
     VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
     /* Backward passes. */
@@ -214,7 +231,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
     F(CU_SEQLENS_K, cuSeqlensK)                                                                                        \
     F(DROPOUT_MASK, dropoutMask)                                                                                       \
     F(DROPOUT_SEED, dropoutSeed)                                                                                       \
-    F(BIAS_FACTORS, biasFactors)
+    F(BIAS_FACTORS, biasFactors)                                                                                       \
+    F(ROW_OFFSETS, rowOffsets)
 
 /* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
 #define VKF_FOR_EACH_OPTIONAL_OUTPUT(F) F(LSE, lse) F(PROBABILITIES, probabilities)
@@ -374,6 +392,29 @@ typedef struct VkfWindow {
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
 
+/* Where rows and keys stand, for causal masks, windows and ALiBi. Row i stands at firstRow + i rowStride, key j at
+ * firstKey + j keyStride. Without VKF_USE_POSITIONS, VkfAlignment says where they stand.
+ *
+ * A call over a part of a longer sequence then has the masks of the whole: over one of several chunks of rows or keys,
+ * or over every n-th of them. Results over disjoint parts of the keys merge into the whole one (merge_problem.h). With
+ * two rows at 5 and 6, keys at 1, 4, 7 and 10 (firstKey 1, keyStride 3), and a causal mask:
+ *
+ *     1 1 0 0
+ *     1 1 0 0
+ *
+ * - VkfProblem::alignment must be 0, else INVALID_ARGUMENT.
+ * - Positions do not depend on keyLengths, which drops keys by their numbers.
+ * - Masks, biases, block masks and dropout count rows and keys by their numbers.
+ * - Packed sequences all have these positions, unless the call has rowOffsets.
+ * - UNSUPPORTED on path wgmma, and with documents, functions and window.firstKeys. */
+typedef struct VkfPositions {
+    uint32_t firstRow;     /* of row 0. firstRow + queryRows * rowStride is at most 2^29, else UNSUPPORTED. */
+    uint32_t rowStride;    /* from row to row; 0 = 1. At most 8192, else UNSUPPORTED. */
+    uint32_t firstKey;     /* of key 0. firstKey + keys * keyStride is at most 2^29, else UNSUPPORTED. */
+    uint32_t keyStride;    /* from key to key; 0 = 1. At most 8192, else UNSUPPORTED. */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
+} VkfPositions;
+
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which dimensions may repeat: an additive bias, or a
  * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,
  * longestRows, longestKeys].
@@ -433,7 +474,7 @@ typedef struct VkfBlockMask {
  *
  * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {
-    uint32_t pageSize;     /* rows of a page: a power of two, else INVALID_ARGUMENT */
+    uint32_t pageSize;     /* rows of a page. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
                               else INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */

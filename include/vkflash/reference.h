@@ -90,7 +90,7 @@ typedef struct VkfReferenceFunctions {
     /* The derivative of score by s. NULL = a difference of scores; not for backward passes. */
     double (*scoreDerivative)(double s, const VkfPosition* at, void* user);
     int32_t (*keep)(const VkfPosition* at, void* user); /* with VKF_FUNCTION_KEEP; 0 drops the key */
-    void* user;
+    void* user;                                         /* passed to each function */
 } VkfReferenceFunctions;
 
 /* Host memory of one call. Inputs that the problem does not use may be NULL. An input that it uses and that is NULL is
@@ -116,6 +116,7 @@ typedef struct VkfReferenceInputs {
     const int32_t* probabilityRows;         /* [probabilityRowCount] */
     const float* biasFactors;               /* [queryHeads] */
     const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
+    const int32_t* rowOffsets;              /* [batch] */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */
@@ -306,6 +307,7 @@ typedef struct VkfAppendBuffers {
     void* rotatedQ;            /* output: rotated queries, as VkfAppendProblem::rotatedQ says; with VKF_USE_QUERIES */
     const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
     const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
+    const int32_t* cuSeqlens;  /* [batch + 1]; with VKF_USE_CU_SEQLENS */
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "benches/call_extras.hpp"
+#include "measure/call_extras.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {

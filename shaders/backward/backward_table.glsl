@@ -58,7 +58,7 @@ Item itemOfSequence(const uint sequence) {
         item.first_key = 0;
         item.keys = keysOf(sequence);
     }
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(item.rows);
+    item.offset = offsetOf(item);
     return item;
 }
 

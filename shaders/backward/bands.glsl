@@ -29,6 +29,11 @@ Band bandOf(const uint number, const uint items, const uint tiles) {
     return Band(pass % bands, pass / bands * BAND_HEADS, number - pass * items);
 }
 
+// The first query row at or after a position, less item.offset.
+int firstRowFrom(const int position) {
+    return VKF_FIRST_FROM(position, ROW_STRIDE);
+}
+
 // Rows [x, y) that may see keys [begin, end): the inverse of visibleKeys.
 uvec2 rowsThatSee(const Item item, const uint begin, const uint end) {
     int rows = int(SEQUENCE_ROWS(item));
@@ -36,8 +41,8 @@ uvec2 rowsThatSee(const Item item, const uint begin, const uint end) {
     int first = int(begin);
     int last = int(min(end, item.keys));
     if (HAS_WINDOW) {
-        seeing = ivec2(max(VKF_SEEING_BEGIN(first, item.offset, WINDOW_RIGHT), 0),
-                       min(VKF_SEEING_END(last, item.offset, WINDOW_LEFT), rows));
+        seeing = ivec2(max(firstRowFrom(VKF_SEEING_BEGIN(keyPosition(begin), item.offset, WINDOW_RIGHT)), 0),
+                       min(firstRowFrom(VKF_SEEING_END(keyPosition(last - 1) + 1, item.offset, WINDOW_LEFT)), rows));
         if (first < int(min(FIRST_KEYS, item.keys))) {
             seeing = ivec2(FIRST_KEYS_CAUSAL ? seeing.x : 0, rows);
         }

@@ -25,8 +25,8 @@ uvec2 fullRows() {
     int rows = int(SEQUENCE_ROWS(item));
     ivec2 full = ivec2(0, VKF_END_OF_KEYS <= item.keys ? rows : 0);
     if (HAS_WINDOW) {
-        full.x = VKF_SEEING_BEGIN(int(VKF_END_OF_KEYS) - 1, item.offset, WINDOW_RIGHT);
-        full.y = min(VKF_SEEING_END(int(key_begin), item.offset, WINDOW_LEFT) + 1, full.y);
+        full.x = firstRowFrom(VKF_SEEING_BEGIN(keyPosition(VKF_END_OF_KEYS - 1), item.offset, WINDOW_RIGHT));
+        full.y = min(firstRowFrom(VKF_SEEING_END(keyPosition(key_begin) + 1, item.offset, WINDOW_LEFT)), full.y);
     }
     bool to_the_end = full.y == rows;
     uvec2 tiles = (uvec2(max(full, ivec2(0))) + uvec2(TILE_ROWS - 1, to_the_end ? TILE_ROWS - 1 : 0)) / TILE_ROWS;

@@ -24,6 +24,7 @@ layout(constant_id = VKF_APPEND_ID_KEYS) const uint KEYS = 1;
 layout(constant_id = VKF_APPEND_ID_PAGE_SIZE) const uint PAGE_SIZE = 0;
 layout(constant_id = VKF_APPEND_ID_MAX_PAGES) const uint MAX_PAGES = 1;
 layout(constant_id = VKF_APPEND_ID_PAGES) const uint PAGES = 1;
+layout(constant_id = VKF_APPEND_ID_PACKED) const bool PACKED = false;
 layout(constant_id = VKF_APPEND_ID_PAIRS) const uint PAIRS = 0;
 layout(constant_id = VKF_APPEND_ID_ROTARY_DIM) const uint ROTARY_DIM = 64;
 layout(constant_id = VKF_APPEND_ID_RATIO_LOW) const uint RATIO_LOW = 0;
@@ -159,6 +160,35 @@ uvec2 targetRow(const uint tensor, const uvec3 coordinates) {
                         uvec2(CACHE_STRIDE_10, CACHE_STRIDE_11), coordinates);
 }
 
+// Packed rows: the first row of a sequence.
+uint firstRowOf(const uint sequence) {
+    uvec2 address = add64(params.stride[VKF_APPEND_CU_SEQLENS], multiply64(sequence, 4));
+    return uint(clamp(int(Word(address).value), 0, int(params.rows)));
+}
+
+// Packed rows: the last sequence that begins at a row or before it.
+uint sequenceOfRow(const uint row) {
+    uint first = 0;
+    uint end = params.stride[VKF_APPEND_SEQUENCES].x;
+    while (end - first > 1) {
+        uint middle = (first + end) / 2;
+        if (firstRowOf(middle) <= row) {
+            first = middle;
+        } else {
+            end = middle;
+        }
+    }
+    return first;
+}
+
+uint lengthOf(const uint sequence) {
+    return uint(clamp(int(Word(add64(params.lengths, multiply64(sequence, 4))).value), 0, int(KEYS)));
+}
+
+void storeNewLength(const uint sequence, const uint new_length) {
+    Word(add64(params.new_lengths, multiply64(sequence, 4))).value = min(new_length, KEYS);
+}
+
 // Where a position lies in the cache; false if nowhere.
 bool findCacheRow(const uint position, inout uvec3 coordinates) {
     if (position >= KEYS) {
@@ -238,10 +268,16 @@ void main() {
     uvec3 coordinates = uvec3(head / HEADS, head % HEADS, number % params.rows);
     uint dim = tensor == 0 ? DIM_0 : DIM_1;
     uint begin = group * STAGED;
+    uint sequence = coordinates.x;
+    uint index = coordinates.z; // of the row in its sequence
+    if (PACKED && exists) {
+        sequence = sequenceOfRow(coordinates.z);
+        exists = coordinates.z >= firstRowOf(sequence) && coordinates.z < firstRowOf(sequence + 1);
+        index -= firstRowOf(sequence);
+    }
     uint position = 0;
     if (exists) {
-        int length = int(Word(add64(params.lengths, multiply64(coordinates.x, 4))).value);
-        position = uint(clamp(length, 0, int(KEYS))) + coordinates.z;
+        position = lengthOf(sequence) + index;
         uint type = tensor == 0 ? SOURCE_TYPE_0 : SOURCE_TYPE_1;
         uvec2 row = sourceRow(tensor, coordinates);
         bool aligned4 = isAligned4(row, 0, type);
@@ -259,13 +295,18 @@ void main() {
         rotateRow(begin, lane, position);
     }
     barrier();
+    bool writes_lengths = CACHE && tensor == 0 && lane == 0 && params.new_lengths != uvec2(0);
+    if (PACKED && writes_lengths && number < params.stride[VKF_APPEND_SEQUENCES].x) { // sequences without rows too
+        uint first = firstRowOf(number);
+        storeNewLength(number, lengthOf(number) + max(firstRowOf(number + 1), first) - first);
+    }
     if (!exists) {
         return;
     }
-    if (CACHE && tensor == 0 && coordinates.y == 0 && coordinates.z == 0 && lane == 0 &&
-        params.new_lengths != uvec2(0)) {
-        Word(add64(params.new_lengths, multiply64(coordinates.x, 4))).value = min(position + params.rows, KEYS);
+    if (!PACKED && writes_lengths && coordinates.y == 0 && coordinates.z == 0) {
+        storeNewLength(sequence, position + params.rows);
     }
+    coordinates.x = CACHE ? sequence : coordinates.x;
     if (!CACHE || findCacheRow(position, coordinates)) {
         storeStaged(targetRow(tensor, coordinates), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane);
     }

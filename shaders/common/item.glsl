@@ -100,6 +100,32 @@ void setSequence(inout Item item) {
     }
 }
 
+// Where row 0 of the item's sequence stands, if key 0 stands at 0.
+int offsetOf(const Item item) {
+    if (POSITIONS != VKF_POSITIONS_NONE) {
+        uvec2 offset = CallTableAt(optionalInputs()).table.row_offset;
+        if (POSITIONS == VKF_POSITIONS_BY_SEQUENCE) {
+            offset = uvec2(Word(add64(offset, multiply64(item.batch, 4))).value, 0);
+        }
+        return clamp(int(offset.x), -VKF_MAX_POSITION, VKF_MAX_POSITION - int(params.query_rows) * ROW_STRIDE);
+    }
+    return TOP_LEFT ? 0 : int(item.keys) - int(SEQUENCE_ROWS(item));
+}
+
+// Where a query row and a key stand. Without positions of the call's own a key stands at its number.
+int rowPosition(const Item item, const uint row) {
+    return (POSITIONS == VKF_POSITIONS_NONE ? int(row) : int(row) * ROW_STRIDE) + item.offset;
+}
+
+int keyPosition(const uint key) {
+    return POSITIONS == VKF_POSITIONS_NONE ? int(key) : int(key) * KEY_STRIDE;
+}
+
+// The first key at or after a position.
+int firstKeyFrom(const int position) {
+    return VKF_FIRST_FROM(position, KEY_STRIDE);
+}
+
 // Number of heads whose tiles take turns: work items count these heads fastest.
 layout(constant_id = VKF_ID_INTERLEAVED_HEADS) const uint INTERLEAVED_HEADS = 1;
 
@@ -143,7 +169,7 @@ Item itemOf(const uint number) {
         item.keys = keysOf(item.batch);
     }
     item.row_begin = VKF_ROW_BEGIN(HAS_WINDOW, row_tiles, tile, TILE_ROWS);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(SEQUENCE_ROWS(item));
+    item.offset = offsetOf(item);
     return item;
 }
 

@@ -34,6 +34,9 @@ layout(constant_id = VKF_ID_TYPE_V) const uint TYPE_V = VKF_STORED_F32;
 layout(constant_id = VKF_ID_TYPE_O) const uint TYPE_O = VKF_STORED_F32;
 layout(constant_id = VKF_ID_WINDOW) const bool HAS_WINDOW = false;
 layout(constant_id = VKF_ID_TOP_LEFT) const bool TOP_LEFT = false;
+layout(constant_id = VKF_ID_POSITIONS) const uint POSITIONS = VKF_POSITIONS_NONE;
+layout(constant_id = VKF_ID_ROW_STRIDE) const int ROW_STRIDE = 1; // from the position of a row to that of the next one
+layout(constant_id = VKF_ID_KEY_STRIDE) const int KEY_STRIDE = 1;
 layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
 layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
 layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
@@ -72,7 +75,7 @@ struct Item {
     uint partial_result;
     uint row_begin; // first packed row of the tile
     uint keys;      // keys of this sequence
-    int offset;     // the position of query row i is key i + offset
+    int offset;     // query row i stands at i ROW_STRIDE + offset, where key j stands at j KEY_STRIDE
     uint rows;      // query rows of this sequence; code reads it only with packed sequences (SEQUENCE_ROWS)
     uint first_row; // first row of this sequence in the tensors, with packed sequences; else 0
     uint first_key; // first key of this sequence in the tensors, with packed sequences; else 0, and 0 with pages

@@ -16,7 +16,7 @@ layout(push_constant, std430) uniform PushConstants {
 
 void main() {
     uint index = gl_LocalInvocationIndex;
-    if (index < piece.count) {
+    if (index < VKF_TABLE_BATCH_WORDS) {
         Word(add64(piece.to, uvec2(index * 4, 0))).value = piece.word[index];
     }
 }

@@ -44,7 +44,8 @@ float exponent(const float s, const float m, const uint row, const uint key) {
             uint first = first_row + lanePosition(lane).x;
             rows = queryRow(first + rows) - queryRow(first);
         }
-        rest = fma(float(key), step, fma(-float(rows), step, step * float(lane_distance)) - m);
+        rows *= uint(ROW_STRIDE);
+        rest = fma(float(keyPosition(key)), step, fma(-float(rows), step, step * float(lane_distance)) - m);
     }
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);

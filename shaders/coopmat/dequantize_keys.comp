@@ -55,7 +55,7 @@ void beginItem() {
     item.row_begin = 0;
     item.first_key = 0;
     item.keys = keysOf(item.batch);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    item.offset = offsetOf(item);
 }
 
 // Whether some query row may see a key of the workgroup.

@@ -54,7 +54,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
         } else if (SPREADS_ROWS && seesTile(1)) {
             accumulateOutput(1);
         }
-        COUNT_ON(lane_distance, int(tile * TILE_KEYS - tile_begin));
+        COUNT_ON(lane_distance, keyPosition(tile * TILE_KEYS - tile_begin));
         barrier(); // the readers of tile j are done
         if (FETCHES_AHEAD && !more) {
             break;

@@ -145,7 +145,8 @@ struct Walk {
 // The range of keys [x, y) at which the rows of the workgroup stand.
 ivec2 positions() {
     uint last_row = LAST_ROW(item);
-    return ivec2(-distanceTo(item, 0, queryRow(item.row_begin)), 1 - distanceTo(item, 0, queryRow(last_row)));
+    return ivec2(firstKeyFrom(1 - distanceTo(item, 0, queryRow(item.row_begin))) - 1,
+                 firstKeyFrom(-distanceTo(item, 0, queryRow(last_row))) + 1);
 }
 
 // The walk of the workgroup, before it is divided among key splits.

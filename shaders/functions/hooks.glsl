@@ -17,6 +17,9 @@
 #define APPLY_SCORE
 #define MULTIPLY_BY_DERIVATIVE(condition, ds, terms, key, s)
 #define TEST_KEEP(unmasked, masks, key)
+#define MAP_SEQUENCE(item) item.batch
+#define UNLESS_BY_CORNERS(condition) condition
+#define FIND_BY_CORNERS(thread)
 #define ROW_POSITION_MEMBER
 #define OWN_ROW_POSITION
 #define SKIP_UNLESS_KEPT(item, row, key)

@@ -35,6 +35,24 @@ Position pairAt(Position at, const uint key) {
         ds *= user_scoreDerivative(s, pairAt((terms).at, (terms).first_key + (key)));                                  \
     }
 #define TEST_KEEP(unmasked, masks, key) unmasked = unmasked && user_keep(pairAt((masks).at, key));
+// The sequence whose map of tiles an item has (masks/tile_map.glsl).
+#define MAP_SEQUENCE(item) (TILE_MAP == VKF_MAP_OF_ALL ? 0u : (item).batch)
+// The map of a monotone mask, if it is the only mask that asks about single keys (masks/map_tiles.comp). It looks at
+// the corners of each tile of keys.
+#define BY_CORNERS                                                                                                     \
+    (KEEP_IS_MONOTONE && MASK_BITS == 0 && !HAS_DOCUMENTS && !HAS_BLOCK_MASK && FIRST_KEYS == 0 && !MAPS_HEADS)
+#define UNLESS_BY_CORNERS(condition) (condition && !BY_CORNERS)
+#define FIND_BY_CORNERS(thread)                                                                                        \
+    if (BY_CORNERS && thread < 32) {                                                                                   \
+        Position top = rowPosition(item, item.head, first_row);                                                        \
+        Position bottom = rowPosition(item, item.head, first_row + rows - 1);                                          \
+        uint left = first_key + thread * TILE_KEYS;                                                                    \
+        uint right = left + TILE_KEYS - 1;                                                                             \
+        bvec4 kept = bvec4(user_keep(pairAt(top, left)), user_keep(pairAt(top, right)),                                \
+                           user_keep(pairAt(bottom, left)), user_keep(pairAt(bottom, right)));                         \
+        atomicOr(seen_tiles, any(kept) ? 1u << thread : 0, OF_WORKGROUP);                                              \
+        atomicOr(unmasked_tiles, all(kept) ? 1u << thread : 0, OF_WORKGROUP);                                          \
+    }
 #define ROW_POSITION_MEMBER Position at;
 #define SKIP_UNLESS_KEPT(item, row, key)                                                                               \
     if (!user_keep(pairAt(rowPosition(item, (item).head, row), key))) {                                                \

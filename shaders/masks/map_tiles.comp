@@ -73,7 +73,7 @@ void beginItem() {
     item.head = number % mapHeads() * PACKED_HEADS;
     item.batch = number / mapHeads();
     item.keys = keysOf(item.batch);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    item.offset = offsetOf(item);
     uint end = min(item.row_begin + TILE_ROWS, packedRows(item));
     first_row = MAPS_HEADS ? item.row_begin : queryRow(item.row_begin);
     rows = (MAPS_HEADS ? end : queryRow(end - 1) + 1) - first_row;
@@ -182,13 +182,14 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        KEEP_LOOP for (uint i = thread; i < (HAS_MASKS ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < (UNLESS_BY_CORNERS(HAS_MASKS) ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
             addRun(i % RUNS, i / RUNS);
         }
         barrier();
-        KEEP_LOOP for (uint tile = thread; tile < (HAS_MASKS ? 32 : 0); tile += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint tile = thread; tile < (UNLESS_BY_CORNERS(HAS_MASKS) ? 32 : 0); tile += WORKGROUP_SIZE) {
             joinTile(tile);
         }
+        FIND_BY_CORNERS(thread)
         barrier();
         if (HAS_BIAS) {
             findBiasTiles(thread);

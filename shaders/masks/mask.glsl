@@ -25,15 +25,16 @@ ivec2 windowKeys(const Item item, const uint row) {
     if (!HAS_WINDOW) {
         return ivec2(0, keys);
     }
-    int diagonal = int(row) + item.offset;
+    int diagonal = rowPosition(item, row);
     int left = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_LEFT : params.extra_slot_low;
     int right = EXTRA_SLOT != VKF_EXTRA_SLOT_HAS_WINDOW ? WINDOW_RIGHT : params.extra_slot_high;
-    return ivec2(max(VKF_WINDOW_BEGIN(diagonal, left), 0), min(VKF_WINDOW_END(diagonal, right), keys));
+    return ivec2(max(firstKeyFrom(VKF_WINDOW_BEGIN(diagonal, left)), 0),
+                 min(firstKeyFrom(VKF_WINDOW_END(diagonal, right)), keys));
 }
 
 // Number of first keys that a row sees in addition to its window.
 int firstKeysOf(const Item item, const uint row) {
-    int most = FIRST_KEYS_CAUSAL ? int(row) + item.offset + 1 : int(item.keys);
+    int most = FIRST_KEYS_CAUSAL ? firstKeyFrom(rowPosition(item, row) + 1) : int(item.keys);
     return clamp(min(most, int(item.keys)), 0, int(FIRST_KEYS));
 }
 

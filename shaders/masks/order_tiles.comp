@@ -71,7 +71,7 @@ void main() {
     item.head = number % mapHeads() * PACKED_HEADS;
     item.batch = number / mapHeads();
     item.keys = keysOf(item.batch);
-    item.offset = TOP_LEFT ? 0 : int(item.keys) - int(params.query_rows);
+    item.offset = offsetOf(item);
     uint tiles = mapRowTiles();
     KEEP_LOOP for (uint first = 0; first < tiles; first += WORKGROUP_SIZE) {
         uint tile = first + thread;

@@ -49,7 +49,8 @@ uint mapRowTiles() {
     return VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), MAP_ROWS);
 }
 
-// Number of maps of a sequence: one for each head or group of packed heads, or 1 if all heads share a map.
+// Number of maps of a sequence: one for each head or group of packed heads, or 1 if all heads share a map. With
+// VKF_MAP_OF_ALL it is the number for all sequences.
 uint mapHeads() {
     return TILE_MAP == VKF_MAP_BY_HEAD ? QUERY_HEADS / PACKED_HEADS : 1;
 }
@@ -61,14 +62,14 @@ uint mapWords() {
 // The words of a tile of rows are neighbours in memory. The array is [sequences, heads, row tiles, words].
 uvec2 mapWordAddress(const Item item, const uint word) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
-    uint row = VKF_MAP_ROW(item.batch, mapHeads(), head, mapRowTiles(), item.row_begin / MAP_ROWS);
+    uint row = VKF_MAP_ROW(MAP_SEQUENCE(item), mapHeads(), head, mapRowTiles(), item.row_begin / MAP_ROWS);
     return add64(VKF_TABLE_ADDRESS(tile_map), multiply64(VKF_MAP_WORD(row, mapWords(), word), 16));
 }
 
 // Address of the uint32 word of the sorted tiles of rows at this index: the number of a row tile, and its class.
 uvec2 orderAddress(const Item item, const uint index) {
     uint head = TILE_MAP == VKF_MAP_BY_HEAD ? item.head / PACKED_HEADS : 0;
-    uint first = VKF_MAP_FIRST_ROW(item.batch, mapHeads(), head, mapRowTiles());
+    uint first = VKF_MAP_FIRST_ROW(MAP_SEQUENCE(item), mapHeads(), head, mapRowTiles());
     return add64(VKF_TABLE_ADDRESS(tile_order), multiply64(first + index, 4));
 }
 

@@ -28,7 +28,7 @@ layout(push_constant, std430) uniform PushConstants {
 #include "common/address64.glsl"
 #include "common/element.glsl"
 #define VKF_UNIT_IS_GIVEN
-const bool BASE_E_SCORES = true;
+layout(constant_id = VKF_MERGE_ID_BASE_E) const bool BASE_E_SCORES = true;
 #include "scores/units.glsl"
 
 #define INFINITY uintBitsToFloat(0x7f800000u)

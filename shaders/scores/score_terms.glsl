@@ -68,9 +68,11 @@ float biasFactorOf(const uint head) {
     return uintBitsToFloat(Word(numberOfHead(factors, head)).value);
 }
 
-// Distance in keys from the position of a query row to a key. The position of the last row is the last key.
+// Distance from the position of a query row to that of a key. Without positions of the call's own the last row stands
+// at the last key, whatever the alignment is.
 int distanceTo(const Item item, const uint key, const uint row) {
-    return int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
+    return POSITIONS != VKF_POSITIONS_NONE ? keyPosition(key) - rowPosition(item, row)
+                                           : int(key + SEQUENCE_ROWS(item)) - int(row + item.keys);
 }
 
 // The terms of a query row, for keys from first_key on.
@@ -128,7 +130,8 @@ float biasOf(const RowTerms terms, const uint key) {
 // enough: NVIDIA's compiler joins the difference with the product of the score and its scale, and rounds slope times
 // distance alone.
 float withSlope(const RowTerms terms, const uint key, const float s) {
-    return HAS_ALIBI ? fma(-terms.slope, abs(terms.distance - float(key)), SCORED(terms, terms.first_key + key, s))
+    return HAS_ALIBI ? fma(-terms.slope, abs(terms.distance - float(keyPosition(key))),
+                           SCORED(terms, terms.first_key + key, s))
                      : SCORED(terms, terms.first_key + key, s);
 }
 

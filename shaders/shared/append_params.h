@@ -21,7 +21,7 @@ struct AppendParams {
     Address cos_table;
     Address sin_table;
     Address stride[6]; /* batch, head and row stride of a tensor, from index VKF_APPEND_*_STRIDES on */
-    Uint rows;         /* new rows of each sequence */
+    Uint rows;         /* new rows of each sequence; of all sequences, if they are packed */
     Uint row_count;    /* new rows of all heads of all sequences */
 };
 
@@ -29,6 +29,9 @@ struct AppendParams {
  * source and of its target. */
 #define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor)*3)
 #define VKF_APPEND_QUERY_TARGET_STRIDES 3
+/* Packed rows have no batch strides. In their places are the address of cuSeqlens, and the number of sequences. */
+#define VKF_APPEND_CU_SEQLENS 0
+#define VKF_APPEND_SEQUENCES 3
 
 /* Push constants of advance_lengths.comp. */
 struct AdvanceParams {
@@ -63,7 +66,8 @@ struct AdvanceParams {
 #define VKF_APPEND_ID_TABLE_ROWS 18
 /* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */
 #define VKF_APPEND_ID_CACHE_STRIDE 19
-#define VKF_APPEND_ID_COUNT 31
+#define VKF_APPEND_ID_PACKED 31 /* bool: new rows of all sequences are packed */
+#define VKF_APPEND_ID_COUNT 32
 
 #ifdef __cplusplus
 static_assert(sizeof(AppendParams) == 128);

@@ -45,6 +45,9 @@ struct CallTable {
     Uint bias_repeats[2]; /* batch, head */
     Uint mask_repeats[2];
     Uint dropout_repeats[2];
+    /* From the position of key 0 to that of row 0. VKF_POSITIONS_BY_SEQUENCE: address of an int32 of each sequence.
+     * VKF_POSITIONS_FIXED: the number in the low word, for all sequences. */
+    Address row_offset;
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the
@@ -60,12 +63,11 @@ struct FunctionArrays {
     Address arrays[VKF_FUNCTION_ARRAYS];
 };
 
-#define VKF_TABLE_BATCH_WORDS 29
+#define VKF_TABLE_BATCH_WORDS 30
 
-/* Push constants of write_table.comp. */
+/* Push constants of write_table.comp: some uint32 words of a table. */
 struct TableBatch {
     Address to;
-    Uint count; /* number of uint32 words */
     Uint word[VKF_TABLE_BATCH_WORDS];
 };
 
@@ -82,6 +84,7 @@ struct SequenceList {
 
 #ifdef __cplusplus
 static_assert(sizeof(CallTable) % sizeof(Address) == 0);
+static_assert(sizeof(CallTable) >= VKF_TABLE_BATCH_WORDS * sizeof(Uint));
 static_assert(sizeof(Bf16x3Table) == sizeof(CallTable) + 2 * sizeof(Uint));
 static_assert(sizeof(TableBatch) == 128);
 } // namespace vkf::shared

@@ -35,6 +35,9 @@
 /* All kernels of attention: masks. */
 #define VKF_ID_WINDOW 17            /* bool: a window or a causal mask */
 #define VKF_ID_TOP_LEFT 18          /* bool: the position of row 0 is key 0 */
+#define VKF_ID_POSITIONS 112        /* VKF_POSITIONS_*: whether the call says where rows and keys stand */
+#define VKF_ID_ROW_STRIDE 113       /* from the position of a row to that of the next one; 1 without positions */
+#define VKF_ID_KEY_STRIDE 114       /* from the position of a key to that of the next one; 1 without positions */
 #define VKF_ID_FIRST_KEYS 19        /* first keys that rows see in addition to the window */
 #define VKF_ID_FIRST_KEYS_CAUSAL 20 /* bool: a row sees no first key after its own position */
 #define VKF_ID_KEY_LENGTHS 21       /* bool */
@@ -48,7 +51,7 @@
 
 /* All kernels of attention: packed sequences and pages. */
 #define VKF_ID_PACKED_SEQUENCES 28 /* bool */
-#define VKF_ID_PAGE_ROWS 29        /* rows of a page, a power of two; 0 = no pages */
+#define VKF_ID_PAGE_ROWS 29        /* rows of a page; 0 = no pages */
 #define VKF_ID_MAX_PAGES 30        /* entries of the block table for a sequence */
 #define VKF_ID_PAGES 31            /* pages that k and v have */
 
@@ -159,7 +162,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 112
+#define VKF_ID_COUNT 115
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0
@@ -172,6 +175,7 @@
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */
 #define VKF_MAP_BY_HEAD 2 /* each head, or each group of packed heads, has its own map */
+#define VKF_MAP_OF_ALL 3  /* all heads of all sequences share a map; only for kernels with functions */
 
 /* A map that looks at the bias divides the tiles of rows into classes. Each class has an attention phase.
  * order_tiles.comp has the largest class of the schedule as its VKF_ID_ROW_CLASS. */
@@ -179,6 +183,11 @@
 #define VKF_ROWS_BIASED 1    /* each tile of keys adds the bias */
 #define VKF_ROWS_BIAS_MASK 2 /* the bias is a mask, of 0 and -infinity, and most tiles of keys have a bias of 0 */
 #define VKF_ROWS_DENSE 3     /* each tile of keys adds the bias, and nearly none is empty. The kernel skips none. */
+
+/* Where the offset of rows stands, in a call with positions of its own (call_table.h). */
+#define VKF_POSITIONS_NONE 0
+#define VKF_POSITIONS_FIXED 1
+#define VKF_POSITIONS_BY_SEQUENCE 2
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_STANDARD 1

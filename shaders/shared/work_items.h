@@ -37,6 +37,10 @@ using Float = float;
 #define VKF_MAX_COUNT 0xffff0000u
 /* Rows of a tile that has all packed rows of a sequence (coopmat/dequantize_keys.comp). */
 #define VKF_ALL_ROWS VKF_MAX_COUNT
+/* Positions of the call's own are below 2^29, and rows or keys next to each other stand at most this far apart. The
+ * position of a row past the last one of a tile then fits an int too, with a reach of the window. */
+#define VKF_MAX_POSITION 0x20000000
+#define VKF_MAX_POSITION_STRIDE 8192
 /* The reach of a window that is unlimited. */
 #define VKF_UNLIMITED_LEFT 0x40000000
 #define VKF_UNLIMITED_RIGHT 0x3fffffff
@@ -90,11 +94,14 @@ using Float = float;
 /* The backward pass in bands: number of a tile of keys of its sequence. Tiles of the last band may not exist. */
 #define VKF_TILE_OF_BANDS(band, band_tiles, tile) ((band) * (band_tiles) + (tile))
 
-/* Signed. Window: the keys [VKF_WINDOW_BEGIN, VKF_WINDOW_END) around the position `diagonal` of a row, before they are
- * clamped to the keys that exist. */
+/* Signed. The first row or key, of those that stand at 0, stride, 2 stride and so on, at or after a position. */
+#define VKF_FIRST_FROM(position, stride)                                                                               \
+    ((stride) == 1 ? (position) : (position) > 0 ? ((position)-1) / (stride) + 1 : -(-(position) / (stride)))
+
+/* Signed. Window: the positions [VKF_WINDOW_BEGIN, VKF_WINDOW_END) around the position `diagonal` of a row. */
 #define VKF_WINDOW_BEGIN(diagonal, left) ((diagonal) - (left))
 #define VKF_WINDOW_END(diagonal, right) ((diagonal) + (right) + 1)
-/* The rows [VKF_SEEING_BEGIN, VKF_SEEING_END) that see some of the keys [first, end), before they are clamped. */
+/* Where rows stand that see some of the positions [first, end): [VKF_SEEING_BEGIN, VKF_SEEING_END), less offset. */
 #define VKF_SEEING_BEGIN(first, offset, right) ((first) - (offset) - (right))
 #define VKF_SEEING_END(end, offset, left) ((end) - (offset) + (left))
 

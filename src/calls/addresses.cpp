@@ -7,6 +7,7 @@
 #include "planning/call_table.hpp"
 #include "planning/kernel_parameters.hpp"
 #include "problem/arrays.hpp"
+#include "problem/masks/positions.hpp"
 
 namespace vkf {
 namespace {
@@ -91,6 +92,9 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
         return result;
     }
     addStrides(p, &addresses->table);
+    if (has(p, VKF_USE_POSITIONS) && !hasOffsetOnDevice(p)) {
+        addresses->table.row_offset = static_cast<uint64_t>(rowOffsetOf(p, p.queryRows, p.keys));
+    }
     addresses->table.sequences = p.batch;
     addresses->table.longest_rows = longestRowsOf(p);
     addresses->table.longest_keys = longestKeysOf(p);

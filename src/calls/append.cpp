@@ -106,8 +106,14 @@ VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bo
     constants[VKF_APPEND_ID_KEYS] = p.keys;
     setRotary(p.rotary, constants);
     to->params.rows = p.rows;
-    to->params.row_count = p.batch * first.heads * p.rows;
-    to->workgroups = (to->params.row_count + rowsOfWorkgroup - 1) / rowsOfWorkgroup;
+    to->params.row_count = first.batch * first.heads * p.rows;
+    uint32_t count = to->params.row_count;
+    if (has(p, VKF_USE_CU_SEQLENS)) {
+        constants[VKF_APPEND_ID_PACKED] = 1;
+        to->params.stride[VKF_APPEND_SEQUENCES] = p.batch;
+        count = std::max(count, p.batch); // each sequence has a new length
+    }
+    to->workgroups = (count + rowsOfWorkgroup - 1) / rowsOfWorkgroup;
     to->tensors = static_cast<uint32_t>(moves.size());
     return append.context->pipelines.get(variant, &to->pipeline, message);
 }
@@ -152,6 +158,7 @@ VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindi
         {"blockTable", bindings.blockTable, VKF_USE_BLOCK_TABLE},
         {"q", bindings.q, VKF_USE_QUERIES},
         {"rotatedQ", bindings.rotatedQ, VKF_USE_QUERIES},
+        {"cuSeqlens", bindings.cuSeqlens, VKF_USE_CU_SEQLENS},
         {"cos", bindings.cos, VKF_USE_ROTARY_TABLES},
         {"sin", bindings.sin, VKF_USE_ROTARY_TABLES},
     };
@@ -190,6 +197,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
                            Access access = Access::read) {
         return RequiredBinding{name, &binding, address, arrayBytes(p, which), 4, access};
     };
+    VkDeviceAddress cuSeqlens = 0;
     std::array requirements = {
         tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0], Access::read),
         tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1], Access::read),
@@ -200,6 +208,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
         array("lengths", bindings.lengths, VKF_ARRAY_LENGTHS, &cache->lengths),
         array("newLengths", bindings.newLengths, VKF_ARRAY_NEW_LENGTHS, &cache->new_lengths, Access::write),
         array("blockTable", bindings.blockTable, VKF_ARRAY_BLOCK_TABLE, &cache->block_table),
+        array("cuSeqlens", bindings.cuSeqlens, VKF_ARRAY_CU_SEQLENS, &cuSeqlens),
         array("cos", bindings.cos, VKF_ARRAY_COS, &cache->cos_table),
         array("sin", bindings.sin, VKF_ARRAY_SIN, &cache->sin_table),
     };
@@ -218,6 +227,9 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     }
     if (const VkfResult result = resolver.checkOutputs(); result != VKF_SUCCESS) {
         return result;
+    }
+    if (has(p, VKF_USE_CU_SEQLENS)) {
+        cache->stride[VKF_APPEND_CU_SEQLENS] = query->stride[VKF_APPEND_CU_SEQLENS] = cuSeqlens;
     }
     query->lengths = cache->lengths;
     query->cos_table = cache->cos_table;
@@ -259,6 +271,11 @@ VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append,
 
 VkfResult recordAdvance(VkCommandBuffer commandBuffer, const VkfAppend_T& append, const VkfBinding* lengths,
                         VkfMessage* message) {
+    if (has(append.problem, VKF_USE_CU_SEQLENS)) {
+        return fail(
+            message, VKF_ERROR_UNSUPPORTED,
+            "vkfCmdAdvance adds the same number to all lengths; of packed new rows, copy newLengths to lengths");
+    }
     shared::AdvanceParams params{};
     params.rows = append.problem.rows;
     params.sequences = append.problem.batch;

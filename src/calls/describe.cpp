@@ -3,6 +3,7 @@
 
 #include "calls/binding.hpp"
 #include "problem/arrays.hpp"
+#include "problem/masks/positions.hpp"
 
 namespace vkf {
 namespace {
@@ -20,6 +21,11 @@ void describeMasks(const CheckedProblem& problem, Line* line) {
     }
     if (problem.windowed() && p.alignment != VKF_ALIGNMENT_BOTTOM_RIGHT) {
         line->add(" %s", vkfAlignmentString(p.alignment));
+    }
+    if (has(p, VKF_USE_POSITIONS)) {
+        line->add(", rows at %u + %lld i%s, keys at %u + %lld j", p.positions.firstRow,
+                  static_cast<long long>(rowStrideOf(p)), has(p, VKF_USE_ROW_OFFSETS) ? " + rowOffsets" : "",
+                  p.positions.firstKey, static_cast<long long>(keyStrideOf(p)));
     }
     const struct {
         VkfUseBits bit;

@@ -44,7 +44,8 @@ VkfResult checkMerge(const VkfMergeProblem* given, VkfMergeProblem* problem, Mer
                     : p.batch == 0  ? "batch"
                                     : "dim");
     }
-    if (const VkfResult result = checkUseBits(p.use, VKF_USE_LSE, "a merge", message); result != VKF_SUCCESS) {
+    if (const VkfResult result = checkUseBits(p.use, VKF_USE_LSE | VKF_USE_BASE_2_LSE, "a merge", message);
+        result != VKF_SUCCESS) {
         return result;
     }
     const struct {
@@ -141,6 +142,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
     variant->constants[VKF_MERGE_ID_TYPE_PARTIAL] = static_cast<uint32_t>(merge.layout.partial.type);
     variant->constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(merge.layout.o.type);
     variant->constants[VKF_MERGE_ID_LSE] = merge.lse ? 1 : 0;
+    variant->constants[VKF_MERGE_ID_BASE_E] = merge.base2 ? 0 : 1;
     return VKF_SUCCESS;
 }
 
@@ -154,6 +156,7 @@ VkfResult createMerge(VkfContext context, const VkfMergeProblem* given, VkfMerge
     VkfResult result = checkMerge(given, &problem, &created->layout, message);
     if (result == VKF_SUCCESS) {
         created->lse = has(problem, VKF_USE_LSE);
+        created->base2 = has(problem, VKF_USE_BASE_2_LSE);
         created->params = baseParams(problem, created->layout);
         result = makeVariant(context->caps, *created, &variant, message);
     }

@@ -23,6 +23,7 @@ struct VkfMerge_T {
     vkf::ObjectContext context;
     vkf::MergeLayouts layout;
     bool lse;                        // lse is an output too
+    bool base2;                      // each lse_k is a logarithm to base 2
     vkf::shared::MergeParams params; // without addresses
     uint32_t rowsOfWorkgroup;        // rows that one workgroup merges
     uint32_t columnsOfWorkgroup;     // columns that one workgroup merges

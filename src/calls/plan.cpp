@@ -29,10 +29,13 @@ VkfResult planFor(const TunedDevice& device, const VkfProblem* problem, CheckedP
 // Plans and compiles.
 VkfResult makePlanObject(VkfContext context, const VkfProblem* problem, std::unique_ptr<VkfPlan_T>* plan,
                          VkfMessage* message) {
-    std::unique_ptr<VkfPlan_T> made(new VkfPlan_T{{}, context, {}, {}});
+    std::unique_ptr<VkfPlan_T> made(new VkfPlan_T{{}, context, {}, {}, {}});
     VkfResult result = planFor(context->tunedDevice(), problem, &made->problem, made.get(), message);
     if (result == VKF_SUCCESS) {
         result = getExecutables(context, made->phases, &made->executables, message);
+    }
+    if (result == VKF_SUCCESS) {
+        result = getExecutables(context, made->mapPhases, &made->mapExecutables, message);
     }
     *plan = std::move(made);
     return result;
@@ -119,6 +122,7 @@ VkfPlanInfo planInfo(const VkfPlan_T& plan) {
     info.kvSplits = plan.splits;
     std::snprintf(info.tile, sizeof info.tile, "%s", plan.tileText.c_str());
     info.tuned = plan.tuned ? 1 : 0;
+    info.tileMapBytes = plan.tileMap.bytes;
     info.productType = plan.productType;
     info.operations = callOperations(plan.problem);
     info.minimumBytes = minimumBytes(plan.problem);

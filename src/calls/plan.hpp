@@ -14,5 +14,6 @@
 struct VkfPlan_T : vkf::AttentionPlan {
     vkf::ObjectContext context;
     vkf::CheckedProblem problem;
-    std::vector<vkf::Executable> executables; // one for each phase
+    std::vector<vkf::Executable> executables;    // one for each phase
+    std::vector<vkf::Executable> mapExecutables; // one for each of mapPhases
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "base/message.hpp"
 #include "calls/addresses.hpp"
@@ -64,13 +65,27 @@ VkfResult resolveScratch(const VkfPlan_T& plan, const VkfBindings& bindings, Res
     addresses->at(Operand::dequantizedV) = at(ScratchRange::dequantizedV);
     addresses->tableAddress = at(ScratchRange::table);
     addresses->table.tile_map = at(ScratchRange::tileMap);
-    addresses->table.tile_order = at(ScratchRange::tileOrder);
     addresses->table.tile_sequences = at(ScratchRange::rowSequences);
     addresses->table.tile_count = plan.tileSequences.count;
     return VKF_SUCCESS;
 }
 
-VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
+// A map in scratch memory has its address already.
+VkfResult resolveTileMap(const VkfPlan_T& plan, const VkfBindings& bindings, Access access, Resolver* resolver,
+                         Addresses* addresses, VkfMessage* message) {
+    if (!has(plan.problem.fields, VKF_USE_TILE_MAP)) {
+        addresses->table.tile_order = addresses->table.tile_map + plan.tileMap.orderOffset;
+        return refuseStray("tileMap", bindings.tileMap, VKF_USE_TILE_MAP, message);
+    }
+    const RequiredBinding required{"tileMap",          &bindings.tileMap, &addresses->table.tile_map,
+                                   plan.tileMap.bytes, scratchAlignment,  access};
+    const VkfResult result = resolver->resolve(required);
+    addresses->table.tile_order = addresses->table.tile_map + plan.tileMap.orderOffset;
+    return result;
+}
+
+VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Access mapAccess, Addresses* addresses,
+                     VkfMessage* message) {
     Resolver resolver(*plan.context, message);
     VkfResult result = resolveTensors(plan, bindings, &resolver, addresses);
     if (result == VKF_SUCCESS) {
@@ -79,7 +94,14 @@ VkfResult resolveAll(const VkfPlan_T& plan, const VkfBindings& bindings, Address
     if (result == VKF_SUCCESS) {
         result = resolveScratch(plan, bindings, &resolver, addresses, message);
     }
+    if (result == VKF_SUCCESS) {
+        result = resolveTileMap(plan, bindings, mapAccess, &resolver, addresses, message);
+    }
     return result == VKF_SUCCESS ? resolver.checkOutputs() : result;
+}
+
+VkfResult resolveCall(const VkfPlan_T& plan, const VkfBindings& bindings, Addresses* addresses, VkfMessage* message) {
+    return resolveAll(plan, bindings, Access::read, addresses, message);
 }
 
 shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase, const Addresses& addresses) {
@@ -94,9 +116,9 @@ shared::SplitMergeParams mergeParamsOf(const VkfPlan_T& plan, const Phase& phase
 }
 
 // The phases that write the table or list sequences have a single step.
-void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
-                 uint32_t first, uint32_t last) {
-    const Phase& phase = plan.phases[index];
+void recordPhaseOf(const std::vector<Phase>& phases, const VkfPlan_T& plan, const Recorder& recorder, size_t index,
+                   const Addresses& addresses, uint32_t first, uint32_t last) {
+    const Phase& phase = phases[index];
     const auto* const arrays = functionArrayCount(plan.problem.fields) != 0 ? &addresses.functionArrays : nullptr;
     switch (phase.variant.kernel) {
     case Kernel::writeTable:
@@ -122,7 +144,38 @@ void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, 
     }
 }
 
-constexpr Recording<VkfPlan_T, VkfBindings, Addresses> forwardRecording = {"plan", "plan", resolveAll, recordPhase};
+void recordPhase(const VkfPlan_T& plan, const Recorder& recorder, size_t index, const Addresses& addresses,
+                 uint32_t first, uint32_t last) {
+    recordPhaseOf(plan.phases, plan, recorder, index, addresses, first, last);
+}
+
+constexpr Recording<VkfPlan_T, VkfBindings, Addresses> forwardRecording = {"plan", "plan", resolveCall, recordPhase};
+
+VkfResult recordMap(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* given, VkfMessage* message) {
+    VkfResult result = checkNotNull(commandBuffer, plan, "plan", message);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    if (!has(plan->problem.fields, VKF_USE_TILE_MAP)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "the problem's use lacks VKF_USE_TILE_MAP");
+    }
+    VkfBindings bindings{};
+    Addresses addresses;
+    result = readVersioned(given, &bindings, "bindings", message);
+    if (result != VKF_SUCCESS || plan->mapPhases.empty()) {
+        return result;
+    }
+    result = resolveAll(*plan, bindings, Access::write, &addresses, message);
+    if (result != VKF_SUCCESS) {
+        return result;
+    }
+    const CallBarriers barriers(*plan->context, commandBuffer);
+    const Recorder recorder(*plan->context, plan->mapPhases, plan->mapExecutables, commandBuffer);
+    recorder.forEachPhase(0, stepsOf(plan->mapPhases), [&](size_t index, uint32_t first, uint32_t last) {
+        recordPhaseOf(plan->mapPhases, *plan, recorder, index, addresses, first, last);
+    });
+    return VKF_SUCCESS;
+}
 
 } // namespace
 } // namespace vkf
@@ -135,4 +188,9 @@ VkfResult vkfCmdAttention(VkCommandBuffer commandBuffer, VkfPlan plan, const Vkf
 VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
                                uint32_t firstStep, uint32_t stepCount, VkfMessage* message) {
     return vkf::recordSteps(vkf::forwardRecording, commandBuffer, plan, bindings, firstStep, stepCount, message);
+}
+
+VkfResult vkfCmdMapTiles(VkCommandBuffer commandBuffer, VkfPlan plan, const VkfBindings* bindings,
+                         VkfMessage* message) {
+    return vkf::recordMap(commandBuffer, plan, bindings, message);
 }

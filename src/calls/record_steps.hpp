@@ -21,13 +21,20 @@ template <typename Object, typename Bindings, typename Addresses> struct Recordi
                         uint32_t first, uint32_t last);
 };
 
+inline VkfResult checkNotNull(VkCommandBuffer commandBuffer, const void* object, const char* name,
+                              VkfMessage* message) {
+    if (commandBuffer == VK_NULL_HANDLE || object == nullptr) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null", object == nullptr ? name : "commandBuffer");
+    }
+    return VKF_SUCCESS;
+}
+
 template <typename Object, typename Bindings, typename Addresses>
 VkfResult recordSteps(const Recording<Object, Bindings, Addresses>& recording, VkCommandBuffer commandBuffer,
                       const Object* object, const Bindings* given, uint32_t firstStep, uint32_t stepCount,
                       VkfMessage* message) {
-    if (commandBuffer == VK_NULL_HANDLE || object == nullptr) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is null",
-                    object == nullptr ? recording.name : "commandBuffer");
+    if (const VkfResult result = checkNotNull(commandBuffer, object, recording.name, message); result != VKF_SUCCESS) {
+        return result;
     }
     const uint32_t steps = object->steps();
     if (uint64_t{firstStep} + stepCount > steps) {

@@ -188,14 +188,30 @@ void checkArrays(const Source& source, const std::vector<Declaration>& declarati
     }
 }
 
-bool mentionsHeads(const std::vector<Token>& tokens) {
-    const auto isHead = [](std::string_view word) { return word == "head" || word == "kvHead"; };
-    return std::any_of(tokens.begin(), tokens.end(), [&isHead](const Token& token) {
+bool hasMonotonePromise(const std::string& file, const std::vector<Declaration>& declarations) {
+    constexpr std::string_view name = "keepIsMonotone";
+    for (const Declaration& declaration : declarations) {
+        if (declaration.name != name) {
+            continue;
+        }
+        const std::vector<Token>& first = declaration.first;
+        const bool isConstant = declaration.kind == DeclarationKind::variable && first.size() == 2 &&
+                                first[0].is("const") && first[1].is("bool");
+        if (!isConstant) {
+            failAt(file, declaration.line, "keepIsMonotone must be declared as: const bool keepIsMonotone = true");
+        }
+        return true;
+    }
+    return false;
+}
+
+bool mentions(const std::vector<Token>& tokens, std::string_view member) {
+    return std::any_of(tokens.begin(), tokens.end(), [member](const Token& token) {
         if (token.kind != TokenKind::directive) {
-            return isHead(token.text);
+            return token.text == member;
         }
         const std::vector<std::string_view> words = wordsOfDirective(token.text);
-        return std::any_of(words.begin(), words.end(), isHead);
+        return std::find(words.begin(), words.end(), member) != words.end();
     });
 }
 

@@ -29,7 +29,10 @@ void checkArrays(const Source& source, const std::vector<Declaration>& declarati
 // without score.
 VkfFunctionSet functionsOf(const std::string& file, const std::vector<Declaration>& declarations);
 
-// Whether the code may look at the head of a position, anywhere.
-bool mentionsHeads(const std::vector<Token>& tokens);
+// Whether the file declares the constant keepIsMonotone (functions.h). Refuses another declaration of that name.
+bool hasMonotonePromise(const std::string& file, const std::vector<Declaration>& declarations);
+
+// Whether the code may look at this member of a position, anywhere.
+bool mentions(const std::vector<Token>& tokens, std::string_view member);
 
 } // namespace vkf::functions

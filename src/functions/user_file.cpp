@@ -70,8 +70,8 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
     return text;
 }
 
-// Which functions the file has, and functions that change nothing in place of those that it lacks.
-std::string completion(VkfFunctionSet functions) {
+// Which functions and promises the file has, and functions that change nothing in place of those that it lacks.
+std::string completion(VkfFunctionSet functions, bool isMonotone) {
     struct Function {
         VkfFunctionBits bit;
         const char* constant; // of shaders/functions/hooks.glsl, or null
@@ -91,7 +91,8 @@ std::string completion(VkfFunctionSet functions) {
         }
         text += has ? "" : identity;
     }
-    return text;
+    const std::string promise = isMonotone ? std::string(namePrefix) + "keepIsMonotone" : "false";
+    return text + "const bool KEEP_IS_MONOTONE = " + promise + ";\n";
 }
 
 } // namespace
@@ -110,13 +111,16 @@ UserFile readUserFile(const Source& source) {
         UserFile file;
         file.name = source.name;
         file.functions = functionsOf(source.name, declarations);
-        if ((file.functions & VKF_FUNCTION_KEEP) != 0 && mentionsHeads(tokens)) {
-            file.functions |= VKF_FUNCTION_KEEP_BY_HEAD;
+        if ((file.functions & VKF_FUNCTION_KEEP) != 0) {
+            const bool byHead = mentions(tokens, "head") || mentions(tokens, "kvHead");
+            file.functions |= byHead ? VKF_FUNCTION_KEEP_BY_HEAD : 0;
+            file.functions |= mentions(tokens, "batch") ? VKF_FUNCTION_KEEP_BY_SEQUENCE : 0;
         }
         for (const Declaration& declaration : declarations) {
             add(file.names, declaration.name);
         }
-        file.included = includedText(source, file.names, macrosOf(tokens)) + completion(file.functions);
+        file.included = includedText(source, file.names, macrosOf(tokens)) +
+                        completion(file.functions, hasMonotonePromise(source.name, declarations));
         return file;
     } catch (const TokenError& error) {
         failAt(source.name, error.line, error.what());

@@ -55,6 +55,9 @@ Attention::Attention(Device& device, const VkfProblem& problem) : device_(device
     if (plan_.info().scratchBytes > 0) {
         scratch_ = device.createBuffer(plan_.info().scratchBytes);
     }
+    if (has(problem, VKF_USE_TILE_MAP) && plan_.info().tileMapBytes > 0) {
+        tileMap_ = device.createBuffer(plan_.info().tileMapBytes);
+    }
 }
 
 void Attention::upload(const HostTensors& tensors) {
@@ -69,12 +72,26 @@ void Attention::upload(const HostTensors& tensors) {
         }
     }
     uploadFunctionArrays(device_, plan_.problem(), tensors, &functionArrays_);
+    hasTileMap_ = false;
+}
+
+double Attention::makeTileMap() {
+    if (tileMap_.size() == 0 || hasTileMap_) {
+        return 0;
+    }
+    const VkfBindings all = bindings();
+    const double seconds = device_.submit([&](VkCommandBuffer commandBuffer) {
+        VkfMessage message{};
+        check(vkfCmdMapTiles(commandBuffer, plan_.handle(), &all, &message), message);
+    });
+    hasTileMap_ = true;
+    return seconds;
 }
 
 double Attention::run(const std::function<void(double)>& progress) {
     const uint32_t stepCount = plan_.info().stepCount;
     const VkfBindings all = bindings();
-    double seconds = 0;
+    double seconds = makeTileMap();
     for (uint32_t step = 0; step < stepCount; ++step) {
         seconds += device_.submit([&](VkCommandBuffer commandBuffer) {
             VkfMessage message{};
@@ -109,6 +126,7 @@ VkfBindings Attention::bindings() const noexcept {
     }
     bindFunctionArrays(functionArrays_, &bindings);
     bindings.scratch = scratch_.binding();
+    bindings.tileMap = tileMap_.binding();
     return bindings;
 }
 

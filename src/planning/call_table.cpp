@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "problem/arrays.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 
 namespace vkf {
 
@@ -54,11 +54,11 @@ uint32_t tableBatches(std::span<const uint32_t> words) {
 }
 
 shared::TableBatch tableBatch(std::span<const uint32_t> words, uint64_t tableAddress, uint32_t batch) {
-    const size_t first = size_t{batch} * VKF_TABLE_BATCH_WORDS;
+    // The last batch ends with the table: it writes again what the one before it has written.
+    const size_t first = std::min(size_t{batch} * VKF_TABLE_BATCH_WORDS, words.size() - VKF_TABLE_BATCH_WORDS);
     shared::TableBatch params{};
     params.to = tableAddress + first * sizeof(uint32_t);
-    params.count = static_cast<uint32_t>(std::min<size_t>(words.size() - first, VKF_TABLE_BATCH_WORDS));
-    std::memcpy(params.word, words.subspan(first).data(), params.count * sizeof(uint32_t));
+    std::memcpy(params.word, words.subspan(first).data(), sizeof params.word);
     return params;
 }
 

@@ -33,6 +33,7 @@ struct TileShape {
 struct TileMapChoice {
     bool readsBias = false;
     bool byHead = false; // each KV head has its own map
+    bool ofAll = false;  // all sequences share one map
     uint32_t rows = 0;   // of a tile of the map
     uint32_t keys = 0;
     std::vector<uint32_t> rowClasses; // VKF_ROWS_*, each with an attention phase; none = one phase for all rows

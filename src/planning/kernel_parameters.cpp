@@ -7,7 +7,8 @@
 
 #include "problem/arrays.hpp"
 #include "problem/dropout.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
+#include "problem/masks/positions.hpp"
 #include "problem/score_limits.hpp"
 #include "shared/attention_params.h"
 
@@ -267,6 +268,11 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
     c[VKF_ID_WINDOW] = problem.windowed() ? 1 : 0;
     c[VKF_ID_TOP_LEFT] = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 1 : 0;
+    c[VKF_ID_POSITIONS] = !has(p, VKF_USE_POSITIONS) ? VKF_POSITIONS_NONE
+                          : hasOffsetOnDevice(p)     ? VKF_POSITIONS_BY_SEQUENCE
+                                                     : VKF_POSITIONS_FIXED;
+    c[VKF_ID_ROW_STRIDE] = static_cast<uint32_t>(rowStrideOf(p));
+    c[VKF_ID_KEY_STRIDE] = static_cast<uint32_t>(keyStrideOf(p));
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
     for (const ArrayRow& row : arrayTable) {
         if (row.constant != noConstant) {

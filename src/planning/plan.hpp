@@ -16,10 +16,18 @@
 
 namespace vkf {
 
+// The memory of a map of tiles: the map, then its tiles of rows in order.
+struct TileMapMemory {
+    uint64_t orderOffset = 0;
+    uint64_t bytes = 0; // 0 = there is no map
+};
+
 struct AttentionPlan : Decision {
     TileSequences tileSequences; // packed sequences: an entry for each tile of rows
     Scratch scratch;
-    std::vector<Phase> phases; // in the order in which they are recorded; none if the output is empty
+    TileMapMemory tileMap;        // in scratch memory, or with VKF_USE_TILE_MAP memory of the caller
+    std::vector<Phase> phases;    // in the order in which they are recorded; none if the output is empty
+    std::vector<Phase> mapPhases; // of vkfCmdMapTiles; none without VKF_USE_TILE_MAP
 
     uint32_t steps() const { return stepsOf(phases); }
 };

@@ -16,8 +16,7 @@ enum class ScratchRange : uint32_t {
     partialOutputs, // o of each key split; on path standard S, then P; on path key_outer o
     rowState,       // (m, l) of each row and key split; in a backward pass (lse, delta) of each row
     lse,            // of each row, for the probabilities of a caller who wants no lse
-    tileMap,
-    tileOrder, // of the tiles of the map
+    tileMap,        // TileMapMemory
     dequantizedK,
     dequantizedV,
     rowSequences,     // of packed sequences: the sequence of each tile of rows
@@ -27,7 +26,7 @@ enum class ScratchRange : uint32_t {
     storedP,          // of a band of keys
     partialSums,      // of dq
 };
-inline constexpr size_t scratchRangeCount = 13;
+inline constexpr size_t scratchRangeCount = 12;
 
 class Scratch {
 public:

@@ -9,7 +9,7 @@ TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& ma
     constexpr uint32_t wordTiles = 32;
     const VkfProblem& p = problem.fields;
     TileMapSizes sizes;
-    sizes.maps = p.batch * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
+    sizes.maps = uint64_t{map.ofAll ? 1 : p.batch} * (map.byHead ? uint64_t{p.queryHeads / packedHeads} : 1);
     sizes.rowTiles = tilesOfRows(problem, packedHeads, map.rows);
     sizes.wordKeys = uint64_t{wordTiles} * map.keys;
     sizes.words = sizes.maps * sizes.rowTiles * VKF_TILES(p.keys, sizes.wordKeys);

@@ -37,6 +37,9 @@ VkfResult checkRotary(const VkfAppendProblem& p, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+// Batch of the tensors of new rows. All packed rows together count as one sequence.
+uint64_t newRowSequences(const VkfAppendProblem& p) { return has(p, VKF_USE_CU_SEQLENS) ? 1 : p.batch; }
+
 VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
     const struct {
         uint64_t value;
@@ -51,8 +54,8 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
         {p.headDim, 1, VKF_MAX_APPEND_DIM, "headDim"},
         {p.valueDim, 1, VKF_MAX_APPEND_DIM, "valueDim"},
         {p.batch, 1, 65535, "batch"},
-        {uint64_t{p.batch} * std::max(p.kvHeads, p.queryHeads), 0, VKF_MAX_ROWS, "batch * heads"},
-        {uint64_t{p.batch} * std::max(p.kvHeads, p.queryHeads) * p.rows, 0, VKF_MAX_ROWS, "batch * heads * rows"},
+        {newRowSequences(p) * std::max(p.kvHeads, p.queryHeads), 0, VKF_MAX_ROWS, "batch * heads"},
+        {newRowSequences(p) * std::max(p.kvHeads, p.queryHeads) * p.rows, 0, VKF_MAX_ROWS, "batch * heads * rows"},
     };
     for (const auto& range : ranges) {
         if (range.value < range.least || range.value > range.most) {
@@ -65,7 +68,8 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
-    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES;
+    constexpr VkfUse allowed =
+        VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES;
     if (const VkfResult result = checkUseBits(p.use, allowed, "an append", message); result != VKF_SUCCESS) {
         return result;
     }
@@ -115,18 +119,19 @@ VkfResult layOutAll(const VkfAppendProblem& p, AppendLayouts* layouts, VkfMessag
     const bool paged = has(p, VKF_USE_BLOCK_TABLE);
     const uint32_t cacheBatch = paged ? (p.keys == 0 ? 0 : p.paging.pages) : p.batch;
     const uint32_t cacheRows = paged ? p.paging.pageSize : p.keys;
+    const auto batch = static_cast<uint32_t>(newRowSequences(p));
     const struct {
         const char* name;
         const VkfTensor* tensor;
         TensorUse use;
         VkfTensorLayout shape;
     } tensors[] = {
-        {"newK", &p.newK, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.headDim)},
-        {"newV", &p.newV, TensorUse::input, shapeOf(p.batch, p.kvHeads, p.rows, p.valueDim)},
+        {"newK", &p.newK, TensorUse::input, shapeOf(batch, p.kvHeads, p.rows, p.headDim)},
+        {"newV", &p.newV, TensorUse::input, shapeOf(batch, p.kvHeads, p.rows, p.valueDim)},
         {"k", &p.k, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.headDim)},
         {"v", &p.v, TensorUse::cache, shapeOf(cacheBatch, p.kvHeads, cacheRows, p.valueDim)},
-        {"q", &p.q, TensorUse::input, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim)},
-        {"rotatedQ", &p.rotatedQ, TensorUse::output, shapeOf(p.batch, p.queryHeads, p.rows, p.headDim)},
+        {"q", &p.q, TensorUse::input, shapeOf(batch, p.queryHeads, p.rows, p.headDim)},
+        {"rotatedQ", &p.rotatedQ, TensorUse::output, shapeOf(batch, p.queryHeads, p.rows, p.headDim)},
     };
     for (size_t i = 0; i < layouts->size(); i++) {
         VkfTensorLayout& layout = (*layouts)[i];
@@ -174,6 +179,8 @@ uint64_t arrayBytes(const VkfAppendProblem& p, VkfArray array) {
         return has(p, VKF_USE_NEW_LENGTHS) ? lengths : 0;
     case VKF_ARRAY_BLOCK_TABLE:
         return has(p, VKF_USE_BLOCK_TABLE) && p.keys != 0 ? lengths * p.paging.maxPages : 0;
+    case VKF_ARRAY_CU_SEQLENS:
+        return has(p, VKF_USE_CU_SEQLENS) ? lengths + sizeof(int32_t) : 0;
     case VKF_ARRAY_COS:
     case VKF_ARRAY_SIN:
         return uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) * sizeof(float);

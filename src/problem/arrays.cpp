@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "problem/dropout.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "problem/problem.hpp"
 #include "shared/constant_ids.h"
 
@@ -72,6 +72,7 @@ constexpr std::array<ArrayRow, arrayCount> table = {{
     {VKF_ARRAY_DROPOUT_MASK,     VKF_BIT(VKF_USE_DROPOUT_MASK),     "dropoutMask",     nullptr,   noConstant,              words, isOn<VKF_USE_DROPOUT_MASK>,     broadcast<VKF_USE_DROPOUT_MASK>, PassedIn::callTable,    &T::dropout,      &P::dropoutMask, &T::dropout_stride, &T::dropout_repeats, input,  inBackward},
     {VKF_ARRAY_DROPOUT_SEED,     VKF_BIT(VKF_USE_DROPOUT_SEED),     "dropoutSeed",     nullptr,   noConstant,              8,     hasSeed,                        seed,                            PassedIn::callTable,    &T::dropout,      nullptr,         nullptr,            nullptr,             input,  inBackward},
     {VKF_ARRAY_BIAS_FACTORS,     VKF_BIT(VKF_USE_BIAS_FACTORS),     "biasFactors",     nullptr,   VKF_ID_BIAS_FACTORS,     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_ROW_OFFSETS,      VKF_BIT(VKF_USE_ROW_OFFSETS),      "rowOffsets",      nullptr,   noConstant,              words, isOn<VKF_USE_ROW_OFFSETS>,      perSequence,                     PassedIn::callTable,    &T::row_offset,   nullptr,         nullptr,            nullptr,             input,  inBackward},
 }};
 // clang-format on
 static_assert(areInOrder(table));
@@ -83,8 +84,9 @@ static_assert(areInOrder(table));
 const std::array<ArrayRow, arrayCount> arrayTable = table;
 
 uint32_t extraSlot(const VkfProblem& problem) {
-    if (functionArrayCount(problem) != 0) {
-        return VKF_EXTRA_SLOT_HAS_TABLE; // their addresses stand before it
+    // The addresses of functions' arrays stand before the table, and the offset of positions in it.
+    if (functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS)) {
+        return VKF_EXTRA_SLOT_HAS_TABLE;
     }
     uint32_t inExtraSlot = 0;
     for (const ArrayRow& row : arrayTable) {
@@ -107,8 +109,8 @@ bool hasOnlySharedBias(const VkfProblem& problem) {
     const bool ofHeads = repeatedCount(bias.heads, problem.queryHeads) > 1 && bias.headStride != 0;
     const bool ofSequences = repeatedCount(bias.sequences, problem.batch) > 1 && bias.batchStride != 0;
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
-    return has(problem, VKF_USE_BIAS) && functionArrayCount(problem) == 0 && !others && !ofHeads && !ofSequences &&
-           inTurn;
+    const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
+    return has(problem, VKF_USE_BIAS) && !inTable && !others && !ofHeads && !ofSequences && inTurn;
 }
 
 } // namespace vkf

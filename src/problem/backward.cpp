@@ -8,7 +8,7 @@
 #include "problem/cache_tensor.hpp"
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 
 namespace vkf {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 
 namespace vkf {
 namespace {

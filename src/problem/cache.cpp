@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/cache.hpp"
 
-#include <bit>
-
 #include "base/message.hpp"
 #include "shared/attention_params.h"
 #include "shared/stored_types.h"
@@ -10,9 +8,12 @@
 namespace vkf {
 
 VkfResult checkPaging(const VkfPaging& paging, uint32_t keys, VkfMessage* message) {
-    if (!std::has_single_bit(paging.pageSize)) {
-        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is %u; it must be a power of two",
-                    paging.pageSize);
+    if (paging.pageSize == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 0; it must be at least 1");
+    }
+    if (paging.pageSize > VKF_MAX_ROWS) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "paging.pageSize %u is over the limit of %u", paging.pageSize,
+                    VKF_MAX_ROWS);
     }
     if (paging.maxPages > VKF_MAX_ROWS) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "paging.maxPages %u is over the limit of %u", paging.maxPages,

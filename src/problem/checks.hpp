@@ -51,6 +51,9 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message);
 // Checks types and strides of bias, mask and dropoutMask.
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 
+// Checks where rows and keys stand.
+VkfResult checkPositions(const VkfProblem& p, VkfMessage* message);
+
 // Checks the block size and the strides of a block mask. A zeroed VkfBlockMask passes.
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 

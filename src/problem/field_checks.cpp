@@ -80,6 +80,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
         {p.blockMask.reserved == 0 && isZero(p.blockMask.reserved2), "blockMask"},
         {p.paging.reserved == 0 && isZero(p.paging.reserved2), "paging"},
         {p.dropout.reserved == 0 && isZero(p.dropout.reserved2), "dropout"},
+        {isZero(p.positions.reserved2), "positions"},
     };
     for (const auto& member : structs) {
         if (!member.zero) {
@@ -175,6 +176,11 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
         {has(p, VKF_USE_WINDOW) && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
          "window.firstKeys on path standard"},
+        {has(p, VKF_USE_POSITIONS) && p.path == VKF_PATH_WGMMA, "positions on path wgmma"},
+        {has(p, VKF_USE_POSITIONS) && has(p, VKF_USE_DOCUMENT_IDS), "positions with documents"},
+        {has(p, VKF_USE_POSITIONS) && has(p, VKF_USE_FUNCTIONS), "positions with functions"},
+        {has(p, VKF_USE_POSITIONS) && has(p, VKF_USE_WINDOW) && p.window.firstKeys != 0,
+         "positions with window.firstKeys"},
     };
     for (const auto& feature : features) {
         if (feature.asked) {

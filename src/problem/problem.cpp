@@ -8,7 +8,7 @@
 #include "problem/cache.hpp"
 #include "problem/checks.hpp"
 #include "problem/first_sizes.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "problem/score_limits.hpp"
 
 namespace vkf {
@@ -36,8 +36,9 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
     if (const VkfResult result = readVersioned(problem, &p, "problem", message); result != VKF_SUCCESS) {
         return result;
     }
-    for (const auto check : {checkUse, checkReservedFields, checkEnumerations, checkNumbers, checkDims, checkShape,
-                             checkSequences, checkNotBuiltYet, checkBlockMask, checkBroadcast, checkPages}) {
+    for (const auto check :
+         {checkUse, checkReservedFields, checkEnumerations, checkNumbers, checkDims, checkShape, checkSequences,
+          checkNotBuiltYet, checkPositions, checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }

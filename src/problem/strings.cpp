@@ -50,9 +50,11 @@ const char* vkfPathName(VkfPath path) {
 
 const char* vkfArrayString(VkfArray array) {
     static constexpr Text ofOtherCalls[] = {
-        {VKF_ARRAY_LENGTHS, "lengths"}, {VKF_ARRAY_NEW_LENGTHS, "newLengths"}, {VKF_ARRAY_COS, "cos"},
-        {VKF_ARRAY_SIN, "sin"},         {VKF_ARRAY_PARTIAL_LSE, "partialLse"}, {VKF_ARRAY_DLSE, "dlse"},
-        {VKF_ARRAY_DBIAS, "dbias"},     {VKF_ARRAY_DSINKS, "dsinks"},
+        {VKF_ARRAY_LENGTHS, "lengths"}, {VKF_ARRAY_NEW_LENGTHS, "newLengths"},
+        {VKF_ARRAY_COS, "cos"},         {VKF_ARRAY_CU_SEQLENS, "cuSeqlens"},
+        {VKF_ARRAY_SIN, "sin"},         {VKF_ARRAY_PARTIAL_LSE, "partialLse"},
+        {VKF_ARRAY_DLSE, "dlse"},       {VKF_ARRAY_DBIAS, "dbias"},
+        {VKF_ARRAY_DSINKS, "dsinks"},
     };
     const auto row = static_cast<size_t>(array);
     return row < vkf::arrayCount ? vkf::arrayTable[row].name : find(ofOtherCalls, array, "unknown array");

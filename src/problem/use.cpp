@@ -16,9 +16,10 @@ namespace {
 
 // Bits that do not belong to an array of attention. The table of arrays has the others.
 constexpr Text otherBits[] = {
-    VKF_TEXT(VKF_USE_CAUSAL),  VKF_TEXT(VKF_USE_WINDOW),      VKF_TEXT(VKF_USE_ALIBI),
-    VKF_TEXT(VKF_USE_QUERIES), VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES),
-    VKF_TEXT(VKF_USE_DLSE),    VKF_TEXT(VKF_USE_FUNCTIONS),
+    VKF_TEXT(VKF_USE_CAUSAL),     VKF_TEXT(VKF_USE_WINDOW),      VKF_TEXT(VKF_USE_ALIBI),
+    VKF_TEXT(VKF_USE_QUERIES),    VKF_TEXT(VKF_USE_NEW_LENGTHS), VKF_TEXT(VKF_USE_ROTARY_TABLES),
+    VKF_TEXT(VKF_USE_DLSE),       VKF_TEXT(VKF_USE_FUNCTIONS),   VKF_TEXT(VKF_USE_POSITIONS),
+    VKF_TEXT(VKF_USE_BASE_2_LSE), VKF_TEXT(VKF_USE_TILE_MAP),
 };
 
 VkfUse arrayBits() {
@@ -29,7 +30,10 @@ VkfUse arrayBits() {
     return bits;
 }
 
-VkfUse attentionBits() { return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI | VKF_USE_FUNCTIONS; }
+VkfUse attentionBits() {
+    return arrayBits() | VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_ALIBI | VKF_USE_FUNCTIONS | VKF_USE_POSITIONS |
+           VKF_USE_TILE_MAP;
+}
 
 VkfUse knownBits() {
     VkfUse bits = arrayBits();
@@ -54,6 +58,7 @@ VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
         {VKF_USE_BLOCK_TABLE, !isZero(p.paging), "paging"},
         {VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
         {VKF_USE_FUNCTIONS, p.functions != nullptr, "functions"},
+        {VKF_USE_POSITIONS, !isZero(p.positions), "positions"},
         {VKF_USE_WINDOW, p.window.left != 0 || p.window.right != 0 || p.window.firstKeys != 0, "window"},
     };
     for (const ParameterField& parameterField : parameterFields) {
@@ -84,6 +89,7 @@ VkfResult checkCompanions(const VkfProblem& p, VkfMessage* message) {
         {VKF_USE_ALIBI_SLOPES, VKF_USE_ALIBI},
         {VKF_USE_BIAS_FACTORS, VKF_USE_BIAS},
         {VKF_USE_PROBABILITY_ROWS, VKF_USE_PROBABILITIES},
+        {VKF_USE_ROW_OFFSETS, VKF_USE_POSITIONS},
     };
     for (const auto& [bit, companion] : companions) {
         if (has(p, bit) && !has(p, companion)) {

@@ -41,31 +41,39 @@ public:
     void run() const {
         for (uint32_t b = 0; b < p_.batch; b++) {
             const auto length = static_cast<uint32_t>(std::clamp<int64_t>(buffers_.lengths[b], 0, p_.keys));
-            for (uint32_t i = 0; i < p_.rows; i++) {
+            const uint32_t first = packed() ? firstRowOf(b) : 0;
+            const uint32_t rows = packed() ? std::max(firstRowOf(b + 1), first) - first : p_.rows;
+            for (uint32_t i = 0; i < rows; i++) {
+                const RowIndex from{packed() ? 0 : b, 0, first + i};
                 for (uint32_t h = 0; h < p_.kvHeads; h++) {
-                    appendRow({b, h, i}, uint64_t{length} + i);
+                    appendRow({from.batch, h, from.row}, b, uint64_t{length} + i);
                 }
                 for (uint32_t h = 0; h < p_.queryHeads; h++) {
-                    const RowIndex index{b, h, i};
+                    const RowIndex index{from.batch, h, from.row};
                     std::vector<double> q = load(buffers_.q, layout_.q, index);
                     rotate(q, uint64_t{length} + i);
                     store(buffers_.rotatedQ, layout_.rotatedQ, index, q);
                 }
             }
             if (has(p_, VKF_USE_NEW_LENGTHS)) {
-                buffers_.newLengths[b] = static_cast<int32_t>(std::min<uint64_t>(uint64_t{length} + p_.rows, p_.keys));
+                buffers_.newLengths[b] = static_cast<int32_t>(std::min<uint64_t>(uint64_t{length} + rows, p_.keys));
             }
         }
     }
 
 private:
-    void appendRow(const RowIndex& from, uint64_t position) const {
-        RowIndex to{from.batch, from.head, position};
+    bool packed() const { return has(p_, VKF_USE_CU_SEQLENS); }
+    uint32_t firstRowOf(uint32_t sequence) const {
+        return static_cast<uint32_t>(std::clamp<int64_t>(buffers_.cuSeqlens[sequence], 0, p_.rows));
+    }
+
+    void appendRow(const RowIndex& from, uint32_t sequence, uint64_t position) const {
+        RowIndex to{sequence, from.head, position};
         if (position >= p_.keys) {
             return;
         }
         if (has(p_, VKF_USE_BLOCK_TABLE)) {
-            const uint64_t entry = from.batch * p_.paging.maxPages + position / p_.paging.pageSize;
+            const uint64_t entry = uint64_t{sequence} * p_.paging.maxPages + position / p_.paging.pageSize;
             const int32_t page = buffers_.blockTable[entry];
             if (page < 0 || static_cast<uint32_t>(page) >= p_.paging.pages) {
                 return;
@@ -172,6 +180,7 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
         {given.rotatedQ, queries, "rotatedQ"},
         {given.newLengths, some && has(p, VKF_USE_NEW_LENGTHS), "newLengths"},
         {given.blockTable, cached && has(p, VKF_USE_BLOCK_TABLE), "blockTable"},
+        {given.cuSeqlens, some && has(p, VKF_USE_CU_SEQLENS), "cuSeqlens"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
     };

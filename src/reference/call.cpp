@@ -82,7 +82,7 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
         return VKF_SUCCESS;
     }
     for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
-        const int64_t keys = maskOf(call.problem, 0, call.keyLength(batch)).keys;
+        const int64_t keys = maskOf(call.problem, 0, call.keyLength(batch), 0).keys;
         const int64_t used = (keys + paging.pageSize - 1) / paging.pageSize;
         for (uint64_t i = 0; i < static_cast<uint64_t>(used); i++) {
             const uint64_t entry = batch * uint64_t{paging.maxPages} + i;

@@ -124,6 +124,8 @@ struct Call {
         const int64_t keys = keysOf(batch).size();
         return has(problem, VKF_USE_KEY_LENGTHS) ? std::min<int64_t>(inputs.keyLengths[batch], keys) : keys;
     }
+    // The position of row 0 less that of key 0, as the caller gave it; 0 without rowOffsets.
+    int64_t rowOffset(uint32_t batch) const { return has(problem, VKF_USE_ROW_OFFSETS) ? inputs.rowOffsets[batch] : 0; }
 
 private:
     Span spanOf(const int32_t* starts, uint32_t batch, uint32_t all) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include <vkflash/problem.hpp>
@@ -17,13 +18,15 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Returns lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial result.
+// Returns the natural lse_k of one row. An infinity of either sign becomes -infinity, the lse of an empty partial
+// result.
 std::vector<double> lseOfPartials(const VkfMergeProblem& p, const VkfMergeLayout& layout, const float* lse,
                                   uint64_t row) {
+    const double unit = has(p, VKF_USE_BASE_2_LSE) ? std::numbers::ln2 : 1.0;
     std::vector<double> of(p.partials);
     for (uint32_t k = 0; k < p.partials; k++) {
         const double x = lse[k * layout.lsePartialStride + row];
-        of[k] = std::isinf(x) ? -infinity : x;
+        of[k] = std::isinf(x) ? -infinity : x * unit;
     }
     return of;
 }

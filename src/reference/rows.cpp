@@ -89,7 +89,7 @@ public:
         if (first == end) {
             return;
         }
-        const Mask mask = maskOf(call_.problem, rows.size(), call_.keyLength(batch));
+        const Mask mask = maskOf(call_.problem, rows.size(), call_.keyLength(batch), call_.rowOffset(batch));
         const VkfTensorLayout& v = call_.layout(VKF_TENSOR_V);
         const double elements = static_cast<double>(mask.keys) * (call_.problem.headDim + v.dim);
         parallelFor(

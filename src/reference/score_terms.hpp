@@ -136,7 +136,8 @@ public:
     RowTerms(const Call& call, double unit) : call_(&call), function_(call), unit_(unit) {}
 
     void load(uint32_t batch, uint32_t queryHead, int64_t row, const Mask& mask) {
-        position_ = row + mask.keys - mask.rows;
+        position_ = has(call_->problem, VKF_USE_POSITIONS) ? mask.rowPosition(row) : row + mask.keys - mask.rows;
+        keyStride_ = mask.keyStride;
         function_.load(batch, queryHead, row, mask);
         slope_ = static_cast<Real>(slopeOf(queryHead) * unit_);
         biasUnit_ = has(call_->problem, VKF_USE_BIAS_FACTORS)
@@ -154,7 +155,7 @@ public:
     Real add(Real s, int64_t key) const {
         s = static_cast<Real>(function_.score(static_cast<double>(s) / unit_, key) * unit_);
         if (slope_ != 0) {
-            const auto distance = static_cast<float>(std::abs(position_ - key));
+            const auto distance = static_cast<float>(std::abs(position_ - key * keyStride_));
             s = multiplyAdd<Real, twoRoundings>(-static_cast<double>(slope_), distance, s);
         }
         if (has(call_->problem, VKF_USE_BIAS)) {
@@ -185,6 +186,7 @@ private:
     double unit_;
     Real slope_ = 0;
     int64_t position_ = 0;
+    int64_t keyStride_ = 1;
     Real biasUnit_ = 0;    // the row's factor of the bias times unit_
     uint64_t biasRow_ = 0; // element of key 0
 };

@@ -11,6 +11,8 @@
 #include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
+#include "problem/masks/positions.hpp"
+
 namespace vkf::reference {
 
 struct KeyRange {
@@ -74,12 +76,14 @@ struct OwnMask {
     }
 };
 
-// All masks of one sequence and head. Row i stands at key i + offset. Its window reaches from `left` keys before that
-// key to `right` keys after it.
+// All masks of one sequence and head. Row i stands at i rowStride + offset, key j at j keyStride. The row's window
+// reaches from `left` before its position to `right` after it.
 struct Mask {
     int64_t rows; // of the sequence
     int64_t keys; // of the sequence
     int64_t offset;
+    int64_t rowStride;
+    int64_t keyStride;
     int64_t left;
     int64_t right;
     BlockMask blocks;
@@ -89,9 +93,13 @@ struct Mask {
     int64_t firstKeys; // seen in addition to the window
     bool causal;       // a row sees no key after its own, not even first keys
 
+    int64_t rowPosition(int64_t row) const { return row * rowStride + offset; }
+    int64_t keyPosition(int64_t key) const { return key * keyStride; }
+    // The first key at or after a position.
+    int64_t firstKeyFrom(int64_t position) const { return VKF_FIRST_FROM(position, keyStride); }
     // How many first keys the row sees in addition to its window.
     int64_t firstKeysOf(int64_t row) const {
-        const int64_t most = causal ? std::clamp<int64_t>(row + offset + 1, 0, keys) : keys;
+        const int64_t most = causal ? std::clamp<int64_t>(firstKeyFrom(rowPosition(row) + 1), 0, keys) : keys;
         return std::min(most, firstKeys);
     }
     // Whether the row sees a key that is in its range (visibleKeys).
@@ -100,7 +108,8 @@ struct Mask {
                (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
                (documents.ids == nullptr || documents.keeps(row, key)) &&
                (own.functions == nullptr || own.keeps(row, key)) &&
-               (key < firstKeysOf(row) || (key >= row + offset - left && key <= row + offset + right));
+               (key < firstKeysOf(row) ||
+                (keyPosition(key) >= rowPosition(row) - left && keyPosition(key) <= rowPosition(row) + right));
     }
     bool hasPerKeyMask() const {
         return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0;
@@ -114,12 +123,15 @@ struct Mask {
 inline constexpr int64_t unlimited = int64_t{1} << 40;
 
 // Returns the masks of a sequence of `rows` rows. keyLength is its entry in keyLengths, or its number of keys.
-inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
+// rowOffset is its entry in rowOffsets, if there are any.
+inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength, int64_t rowOffset) {
     const auto reach = [](int64_t limit) { return limit < 0 ? unlimited : std::min(limit, unlimited); };
     Mask mask{};
     mask.rows = rows;
     mask.keys = std::clamp<int64_t>(keyLength, 0, problem.keys);
-    mask.offset = problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : mask.keys - rows;
+    mask.offset = rowOffsetOf(problem, rows, mask.keys, rowOffset);
+    mask.rowStride = rowStrideOf(problem);
+    mask.keyStride = keyStrideOf(problem);
     mask.left = has(problem, VKF_USE_WINDOW) ? reach(problem.window.left) : unlimited;
     mask.right = has(problem, VKF_USE_WINDOW) ? reach(problem.window.right) : unlimited;
     if (has(problem, VKF_USE_CAUSAL)) {
@@ -131,8 +143,9 @@ inline Mask maskOf(const VkfProblem& problem, int64_t rows, int64_t keyLength) {
 }
 
 inline KeyRange visibleKeys(const Mask& mask, int64_t row) {
-    const int64_t diagonal = row + mask.offset;
-    const KeyRange window = intersection({diagonal - mask.left, diagonal + mask.right + 1}, {0, mask.keys});
+    const int64_t diagonal = mask.rowPosition(row);
+    const KeyRange window = intersection(
+        {mask.firstKeyFrom(diagonal - mask.left), mask.firstKeyFrom(diagonal + mask.right + 1)}, {0, mask.keys});
     const int64_t first = mask.firstKeysOf(row);
     return first > 0 ? KeyRange{0, std::max(first, window.end)} : window; // with the keys between, which are not open
 }

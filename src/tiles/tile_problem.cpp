@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "device/matrix_support.hpp"
+#include "problem/masks/positions.hpp"
 #include "problem/strides.hpp"
 
 namespace vkf {
@@ -51,8 +52,9 @@ double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows) {
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
     }
-    return std::min(keys, static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
-                              tileRows + problem.firstKeys());
+    const double positions = static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
+                             static_cast<double>(tileRows) * static_cast<double>(rowStrideOf(problem.fields));
+    return std::min(keys, positions / static_cast<double>(keyStrideOf(problem.fields)) + problem.firstKeys());
 }
 
 double callOperations(const CheckedProblem& problem) {

@@ -129,6 +129,43 @@ TEST_CASE("outputs and scratch must not overlap either", "[record]") {
     CHECK_THAT(std::string(call.message.text), ContainsSubstring("of scratch at"));
 }
 
+TEST_CASE("a map of tiles of the caller's needs its bit, its memory and a call that makes it", "[record]") {
+    AttentionCall call;
+    call.problem.mask = {VKF_TYPE_BOOL8, 0, 0, 0, rows};
+    vkf::enable(call.problem, VKF_USE_MASK);
+    call.bindings.mask.address = fakeAddress(9);
+    call.bindings.scratch = {fakeAddress(10), VK_NULL_HANDLE, 0, 1U << 20};
+    const auto makeMap = [&call] {
+        call.message = {};
+        return vkfCmdMapTiles(FakeContext::commandBuffer(), call.plan.get(), &call.bindings, &call.message);
+    };
+    CHECK(call.record() == VKF_SUCCESS);
+    const uint64_t dispatches = FakeContext::takeRecord().dispatches;
+    CHECK(makeMap() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(call.message.text), ContainsSubstring("lacks VKF_USE_TILE_MAP"));
+    call.bindings.tileMap.address = fakeAddress(11);
+    CHECK(call.record() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(call.message.text), ContainsSubstring("tileMap is bound, but the problem's use lacks"));
+
+    vkf::enable(call.problem, VKF_USE_TILE_MAP);
+    CHECK(call.record() == VKF_SUCCESS);
+    CHECK(FakeContext::takeRecord().dispatches == dispatches - 2); // without the map and its order
+    CHECK(makeMap() == VKF_SUCCESS);
+    CHECK(FakeContext::takeRecord().dispatches > 2);
+    call.bindings.tileMap.address = call.bindings.o.address;
+    CHECK(makeMap() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(call.message.text), ContainsSubstring("of tileMap at"));
+    call.bindings.tileMap.address = fakeAddress(11) + 4;
+    CHECK(makeMap() == VKF_ERROR_INVALID_ARGUMENT);
+    call.bindings.tileMap.address = 0;
+    CHECK(makeMap() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK_THAT(std::string(call.message.text), ContainsSubstring("tileMap has neither address nor buffer"));
+    CHECK(call.record() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfCmdMapTiles(FakeContext::commandBuffer(), nullptr, &call.bindings, &call.message) ==
+          VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(call.message.text) == "plan is null");
+}
+
 TEST_CASE("rotated queries may replace the queries, if both lie alike", "[record]") {
     FakeContext context(capsOf(32, 49152, 1024));
     VkfAppendProblem problem = appendProblem();

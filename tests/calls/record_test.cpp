@@ -441,7 +441,7 @@ TEST_CASE("several optional inputs go into a table, which is written before the 
     const std::span<const uint32_t> words = vkf::wordsOf(from);
     for (uint32_t i = 0; i < vkf::tableBatches(words); i++) {
         const vkf::shared::TableBatch piece = vkf::tableBatch(words, 0x1000, i);
-        std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, piece.count * sizeof(uint32_t));
+        std::memcpy(reinterpret_cast<char*>(&to) + (piece.to - 0x1000), piece.word, sizeof piece.word);
     }
     CHECK(std::memcmp(&from, &to, sizeof from) == 0);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "functions/gallery.hpp"
+#include "functions/compiled_example.hpp"
 #include "kernels/backward/backward_runs.hpp"
 #include "support/device.hpp"
 #include "support/lacking.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "functions/gallery.hpp"
+#include "functions/compiled_example.hpp"
 #include "functions/situations.hpp"
 #include "support/call.hpp"
 #include "support/device.hpp"

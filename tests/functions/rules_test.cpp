@@ -55,6 +55,23 @@ TEST_CASE("a mask that looks at heads is known", "[functions]") {
     CHECK(functionsIn("float score(float s, Position at) { return s * float(at.head); }") == VKF_FUNCTION_SCORE);
 }
 
+TEST_CASE("a mask that looks at sequences is known", "[functions]") {
+    constexpr VkfFunctionSet bySequence = VKF_FUNCTION_KEEP | VKF_FUNCTION_KEEP_BY_SEQUENCE;
+    CHECK(functionsIn("bool keep(Position at) { return at.batch == 0; }") == bySequence);
+    CHECK(functionsIn("bool keep(Position at) { return at.head == at.batch; }") ==
+          (bySequence | VKF_FUNCTION_KEEP_BY_HEAD));
+    CHECK(functionsIn("bool keep(Position at) { int batches = 1; return batches == 1; }") == VKF_FUNCTION_KEEP);
+}
+
+TEST_CASE("a promise that keep is monotone must be a constant", "[functions]") {
+    const std::string keep = "bool keep(Position at) { return at.key <= at.row; }";
+    CHECK(functionsIn("const bool keepIsMonotone = true;\n" + keep) == VKF_FUNCTION_KEEP);
+    const std::string text = "natten.glsl:1: keepIsMonotone must be declared as: const bool keepIsMonotone = true";
+    CHECK(refusal("bool keepIsMonotone = true;\n" + keep) == text);
+    CHECK(refusal("const int keepIsMonotone = 1;\n" + keep) == text);
+    CHECK(refusal("bool keepIsMonotone() { return true; }\n" + keep) == text);
+}
+
 TEST_CASE("a file without a function is refused", "[functions]") {
     const std::string none = "natten.glsl: the file defines none of score, keep and scoreDerivative";
     CHECK(refusal("") == none);

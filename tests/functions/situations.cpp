@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "functions/situations.hpp"
 
-#include "functions/gallery.hpp"
+#include "functions/compiled_example.hpp"
 #include "support/masks.hpp"
 
 namespace vkf::test {

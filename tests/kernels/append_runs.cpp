@@ -140,6 +140,7 @@ AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& 
     buffers.rotatedQ = results.rotatedQ.data();
     buffers.cos = inputs.cos.data();
     buffers.sin = inputs.sin.data();
+    buffers.cuSeqlens = inputs.cuSeqlens.data();
     VkfMessage message{};
     const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
     INFO(message.text);
@@ -150,7 +151,8 @@ AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& 
 AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inputs, QueryPlace place) {
     const AppendLayouts layout = layoutsOf(problem);
     const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
-        blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin));
+        blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin)),
+        cuSeqlens(bytesOf(inputs.cuSeqlens));
     const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
         newLengths(inputs.lengths.size() * sizeof(int32_t));
 
@@ -171,6 +173,7 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
     bindings.rotatedQ = place == QueryPlace::inPlace ? q.binding() : rotatedQ.binding();
     bindings.cos = cos.binding();
     bindings.sin = sin.binding();
+    bindings.cuSeqlens = cuSeqlens.binding();
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
         INFO(message.text);

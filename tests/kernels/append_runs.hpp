@@ -21,7 +21,7 @@ using Bytes = std::vector<std::byte>;
 
 struct AppendInputs {
     Bytes newK, newV, q;
-    std::vector<int32_t> lengths, blockTable;
+    std::vector<int32_t> lengths, blockTable, cuSeqlens;
     std::vector<float> cos, sin;
 };
 

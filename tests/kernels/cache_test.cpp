@@ -24,7 +24,7 @@ using vkf::test::Variation;
 
 constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
                                    VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
-constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 256};
+constexpr std::array<uint32_t, 4> pageSizes = {1, 6, 16, 176};
 constexpr std::array<uint32_t, 3> splits = {0, 1, 3};
 constexpr std::array<uint32_t, 6> headDims = {32, 64, 96, 128, 160, 256};
 constexpr std::array<uint32_t, 6> sizes = {1, 7, 31, 64, 65, 113};

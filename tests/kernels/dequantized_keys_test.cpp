@@ -223,7 +223,7 @@ TEST_CASE("calls with each feature convert k and v once", "[dequantized_keys]") 
 }
 
 TEST_CASE("calls with each feature convert pages once", "[dequantized_keys]") {
-    constexpr std::array<uint32_t, 4> pageSizes = {16, 1, 256, 2};
+    constexpr std::array<uint32_t, 4> pageSizes = {16, 1, 176, 3};
     size_t turn = 0;
     for (const std::vector<Feature>& together : vkf::test::eachNth(featuresOfCalls(), 2, 1)) {
         Data data;

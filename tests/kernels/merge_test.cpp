@@ -221,6 +221,7 @@ TEST_CASE("merges of random partial results agree with the reference and repeat 
         p.partial.type = storedTypes[below(3) % types];
         p.o.type = storedTypes[below(3) % types];
         vkf::enable(p, VKF_USE_LSE, below(4) != 0);
+        vkf::enable(p, VKF_USE_BASE_2_LSE, seed % 4 >= 2);
         if (below(2) != 0) { // [batch, rows, heads, dim], rows a little apart
             p.partial = vkf::rowsFirst(p.partial.type, p.rows, p.heads, p.dim + below(4));
             p.partialStride = vkf::layoutOf(p, VKF_MERGE_PARTIAL).elements + below(5);

@@ -85,6 +85,18 @@ void setKeyLengths(PairedCall& call) {
     }
 }
 
+// One sequence before all keys, one far behind them.
+void setRowOffsets(PairedCall& call) {
+    setWindow(call.problem, 90, 60);
+    call.problem.use |= VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS;
+    call.problem.positions = {0, 3, 0, 2};
+    Dice dice(call.problem.batch);
+    for (uint32_t b = 0; b < call.problem.batch; b++) {
+        const int32_t near = static_cast<int32_t>(dice.below(2 * call.problem.keys)) - 40;
+        call.data.rowOffsets.push_back(b == 1 ? -200 : b == 4 ? 100000 : near);
+    }
+}
+
 void setFirstKeys(PairedCall& call) {
     if (!vkf::has(call.problem, VKF_USE_WINDOW)) {
         setWindow(call.problem, 20, -1);
@@ -173,7 +185,7 @@ const std::vector<Feature> table = {
       {"q5_0 and q5_1", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1); }},
       {"q5_1 and iq4_nl", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL); }},
       {"iq4_nl and q8_0", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0); }}}},
-    {"pages", {{"none", nothing}, {"of 16 rows", [](PairedCall& c) { setPages(c.problem, 16, 3); }}}},
+    {"pages", {{"none", nothing}, {"of 20 rows", [](PairedCall& c) { setPages(c.problem, 20, 3); }}}},
     {"sequences", {{"of one length", nothing}, {"packed", packSequences}}},
     {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},
     {"range of keys",
@@ -189,7 +201,13 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            setWindow(c.problem, 17, -1);
            c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-       }}}},
+       }},
+      {"causal, each third key",
+       [](PairedCall& c) {
+           c.problem.use |= VKF_USE_CAUSAL | VKF_USE_POSITIONS;
+           c.problem.positions = {37, 2, 5, 3};
+       }},
+      {"a window, offsets on the device", setRowOffsets}}},
     {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
     {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
     {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_USE_DOCUMENT_IDS); }}}},

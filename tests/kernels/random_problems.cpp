@@ -107,6 +107,26 @@ void chooseDropout(Dice& dice, VkfProblem& p) {
     }
 }
 
+void choosePositions(VkfProblem& p, Data& data) {
+    Dice dice(data.seed ^ 0x505053U);
+    if (!dice.oneIn(4) || has(p, VKF_USE_DOCUMENT_IDS) || p.window.firstKeys != 0) {
+        return;
+    }
+    enable(p, VKF_USE_POSITIONS);
+    p.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+    p.positions.rowStride = dice.below(5);
+    p.positions.keyStride = dice.below(5);
+    if (dice.oneIn(3)) {
+        enable(p, VKF_USE_ROW_OFFSETS);
+        for (uint32_t b = 0; b < p.batch; b++) {
+            data.rowOffsets.push_back(static_cast<int32_t>(dice.below(500)) - 150);
+        }
+    } else {
+        p.positions.firstRow = dice.below(300);
+        p.positions.firstKey = dice.below(200);
+    }
+}
+
 Shape randomShape(Dice& dice) {
     Shape shape;
     shape.B = 1 + dice.below(3);

@@ -40,4 +40,8 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p);
 // The generator with its seed on the host or on the device, or a dropout mask.
 void chooseDropout(Dice& dice, VkfProblem& p);
 
+// Positions of the call's own, for a quarter of the problems that can have them, with offsets on the device or without.
+// The last choice: it has dice of its own.
+void choosePositions(VkfProblem& p, Data& data);
+
 } // namespace vkf::test

@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include <vkflash/functions.h>
+
 #include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
@@ -29,13 +31,36 @@ VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, boo
     return problem;
 }
 
-std::vector<Kernel> kernelsOf(const vkf::AttentionPlan& made) {
+std::vector<Kernel> kernelsOf(const std::vector<vkf::Phase>& phases) {
     std::vector<Kernel> kernels;
-    for (const vkf::Phase& phase : made.phases) {
+    for (const vkf::Phase& phase : phases) {
         kernels.push_back(phase.variant.kernel);
     }
     return kernels;
 }
+
+std::vector<Kernel> kernelsOf(const vkf::AttentionPlan& made) { return kernelsOf(made.phases); }
+
+// Functions without kernels, which no plan without a device asks for.
+struct Functions {
+    VkfFunctions handle = nullptr;
+
+    explicit Functions(VkfFunctionSet functions) {
+        VkfFunctionsCreateInfo info{};
+        info.structSize = sizeof info;
+        info.functions = functions;
+        info.key = functions;
+        info.getKernel = [](void*, const char*, const uint32_t**, size_t*, VkfMessage*) {
+            return VKF_ERROR_UNSUPPORTED;
+        };
+        REQUIRE(vkfCreateFunctions(&info, &handle, nullptr) == VKF_SUCCESS);
+    }
+    Functions(const Functions&) = delete;
+    Functions(Functions&&) = delete;
+    Functions& operator=(const Functions&) = delete;
+    Functions& operator=(Functions&&) = delete;
+    ~Functions() { vkfDestroyFunctions(handle); }
+};
 
 bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
     for (const vkf::Phase& phase : planOf(caps, problem).phases) {
@@ -168,4 +193,65 @@ TEST_CASE("heads need maps of their own if their masks or biases differ", "[plan
     CHECK(mapOf(problem) == VKF_MAP_BY_HEAD);
     problem.bias.heads = 1;
     CHECK(mapOf(problem) == VKF_MAP_SHARED);
+}
+
+TEST_CASE("a map of the caller's is made by phases that no call has", "[planning]") {
+    VkfProblem problem = biased(8192, 8192);
+    const vkf::AttentionPlan own = planOf(matrixCaps(), problem);
+    CHECK(own.mapPhases.empty());
+    vkf::enable(problem, VKF_USE_TILE_MAP);
+    const vkf::AttentionPlan kept = planOf(matrixCaps(), problem);
+    CHECK(kernelsOf(kept.mapPhases) == std::vector<Kernel>{Kernel::writeTable, Kernel::mapTiles, Kernel::orderTiles});
+    CHECK(kernelsOf(kept) == std::vector<Kernel>{Kernel::writeTable, Kernel::attentionCoopmat, Kernel::attentionCoopmat,
+                                                 Kernel::attentionCoopmat});
+    CHECK(kept.phases.front().variant == own.phases.front().variant);
+    for (size_t i = 1; i < kept.phases.size(); i++) {
+        CHECK(kept.phases[i].variant == own.phases[i + 2].variant);
+        CHECK(kept.phases[i].barrierBefore == own.phases[i + 2].barrierBefore);
+    }
+    CHECK(kept.mapPhases[1].barrierBefore);
+    CHECK(kept.tileMap.bytes == own.tileMap.bytes);
+    CHECK(kept.tileMap.orderOffset < kept.tileMap.bytes);
+    CHECK(kept.scratch.bytes() + kept.tileMap.bytes <= own.scratch.bytes());
+
+    VkfProblem none = biased(20, 20); // too few pairs for a map
+    vkf::enable(none, VKF_USE_TILE_MAP);
+    const vkf::AttentionPlan without = planOf(matrixCaps(), none);
+    CHECK(without.mapPhases.empty());
+    CHECK(without.tileMap.bytes == 0);
+}
+
+TEST_CASE("sequences share the map of a function that does not tell them apart", "[planning]") {
+    VkfProblem problem = problemOf({4, 8, 8, 512, 512, 64, 0, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    vkf::enable(problem, VKF_USE_FUNCTIONS);
+    const auto planWith = [&problem](VkfFunctionSet functions) {
+        const Functions made(functions);
+        problem.functions = made.handle;
+        return planOf(matrixCaps(), problem);
+    };
+    const auto mapOf = [](const vkf::AttentionPlan& made) {
+        return made.phases.back().variant.constants[VKF_ID_TILE_MAP];
+    };
+    const vkf::AttentionPlan ofAll = planWith(VKF_FUNCTION_KEEP);
+    CHECK(mapOf(ofAll) == VKF_MAP_OF_ALL);
+    const vkf::AttentionPlan ofEach = planWith(VKF_FUNCTION_KEEP | VKF_FUNCTION_KEEP_BY_SEQUENCE);
+    CHECK(mapOf(ofEach) == VKF_MAP_SHARED);
+    CHECK(ofEach.tileMap.bytes == 4 * ofAll.tileMap.bytes);
+    CHECK(ofEach.phases[1].items == 4 * ofAll.phases[1].items);
+    const vkf::AttentionPlan ofHeads = planWith(VKF_FUNCTION_KEEP | VKF_FUNCTION_KEEP_BY_HEAD);
+    CHECK(mapOf(ofHeads) == VKF_MAP_BY_HEAD);
+    CHECK(ofHeads.tileMap.bytes == 8 * ofEach.tileMap.bytes);
+
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+    CHECK(mapOf(planWith(VKF_FUNCTION_KEEP)) == VKF_MAP_SHARED);
+    vkf::enable(problem, VKF_USE_KEY_LENGTHS, false);
+    problem.mask = broadcast(problem, VKF_TYPE_BOOL8, true, false, true);
+    vkf::enable(problem, VKF_USE_MASK);
+    CHECK(mapOf(planWith(VKF_FUNCTION_KEEP)) == VKF_MAP_SHARED);
+    problem.mask.batchStride = 0;
+    CHECK(mapOf(planWith(VKF_FUNCTION_KEEP)) == VKF_MAP_OF_ALL);
+    vkf::enable(problem, VKF_USE_FUNCTIONS, false); // the kernels of a mask alone have no such map
+    problem.functions = nullptr;
+    CHECK(mapOf(planOf(matrixCaps(), problem)) == VKF_MAP_SHARED);
 }

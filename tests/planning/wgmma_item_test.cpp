@@ -44,7 +44,7 @@ struct Case {
         const int64_t rows = packed() ? data.cuSeqlensQ[sequence + 1] - firstRow(sequence) : int64_t{problem.queryRows};
         const int64_t keys = packed() ? data.cuSeqlensK[sequence + 1] - firstKey(sequence) : int64_t{problem.keys};
         const bool lengths = vkf::has(problem, VKF_USE_KEY_LENGTHS);
-        return reference::maskOf(problem, rows, lengths ? std::min<int64_t>(data.keyLengths[sequence], keys) : keys);
+        return reference::maskOf(problem, rows, lengths ? std::min<int64_t>(data.keyLengths[sequence], keys) : keys, 0);
     }
 };
 

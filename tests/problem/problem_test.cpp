@@ -237,13 +237,13 @@ const Refusal refusals[] = {
     {"an array that a later version may have", [](VkfProblem& p) { vkf::enable(p, 1U << 30); }, VKF_ERROR_UNSUPPORTED,
      "use has bits 0x40000000, which this version does not know"},
     {"pages without rows", [](VkfProblem& p) { vkf::enable(p, VKF_USE_BLOCK_TABLE); }, VKF_ERROR_INVALID_ARGUMENT,
-     "paging.pageSize is 0; it must be a power of two"},
-    {"pages of twelve rows",
+     "paging.pageSize is 0; it must be at least 1"},
+    {"pages of too many rows",
      [](VkfProblem& p) {
-         p.paging = {12, 100, 100};
+         p.paging = {0x40000000, 100, 100};
          vkf::enable(p, VKF_USE_BLOCK_TABLE);
      },
-     VKF_ERROR_INVALID_ARGUMENT, "paging.pageSize is 12"},
+     VKF_ERROR_UNSUPPORTED, "paging.pageSize 1073741824 is over the limit of 1073676288"},
     {"a block table that is too short",
      [](VkfProblem& p) {
          p.paging = {4, 1, 100};
@@ -316,6 +316,54 @@ const Refusal refusals[] = {
          p.kvSplits = 1025;
      },
      VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
+    {"positions without their bit", [](VkfProblem& p) { p.positions.keyStride = 2; }, VKF_ERROR_INVALID_ARGUMENT,
+     "positions is not zero, but use lacks VKF_USE_POSITIONS"},
+    {"offsets of rows without positions", [](VkfProblem& p) { vkf::enable(p, VKF_USE_ROW_OFFSETS); },
+     VKF_ERROR_INVALID_ARGUMENT, "use has VKF_USE_ROW_OFFSETS without VKF_USE_POSITIONS"},
+    {"positions with an alignment",
+     [](VkfProblem& p) {
+         p.alignment = VKF_ALIGNMENT_TOP_LEFT;
+         vkf::enable(p, VKF_USE_POSITIONS);
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "alignment is top-left; with VKF_USE_POSITIONS it must be 0"},
+    {"a position beside offsets",
+     [](VkfProblem& p) {
+         p.positions.firstKey = 3;
+         vkf::enable(p, VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS);
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "positions.firstKey is 3; with VKF_USE_ROW_OFFSETS it must be 0"},
+    {"rows too far apart",
+     [](VkfProblem& p) {
+         p.positions.rowStride = 8193;
+         vkf::enable(p, VKF_USE_POSITIONS);
+     },
+     VKF_ERROR_UNSUPPORTED, "positions.rowStride 8193 is over the limit of 8192"},
+    {"keys too far away",
+     [](VkfProblem& p) {
+         p.positions.firstKey = 0x1ffffff9;
+         vkf::enable(p, VKF_USE_POSITIONS);
+     },
+     VKF_ERROR_UNSUPPORTED, "positions.firstKey + keys * positions.keyStride is 536870913, over the limit of 2^29"},
+    {"positions with documents", [](VkfProblem& p) { vkf::enable(p, VKF_USE_POSITIONS | VKF_USE_DOCUMENT_IDS); },
+     VKF_ERROR_UNSUPPORTED, "positions with documents is not in this version"},
+    {"positions with first keys",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_POSITIONS | VKF_USE_WINDOW);
+         p.window.firstKeys = 2;
+     },
+     VKF_ERROR_UNSUPPORTED, "positions with window.firstKeys is not in this version"},
+    {"positions on path wgmma",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_POSITIONS);
+         p.path = VKF_PATH_WGMMA;
+     },
+     VKF_ERROR_UNSUPPORTED, "positions on path wgmma is not in this version"},
+    {"a reserved field of positions",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_POSITIONS);
+         p.positions.reserved2[1] = 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "a reserved field of positions is not zero"},
     {"several key splits with keys outside",
      [](VkfProblem& p) {
          p.path = VKF_PATH_KEY_OUTER;
@@ -441,6 +489,30 @@ TEST_CASE("the count of visible pairs is that of the contract", "[problem]") {
                     }
                 }
             }
+        }
+    }
+}
+
+// The closed form takes fractions of keys, so it is only near the count.
+TEST_CASE("the count of visible pairs is near that of the contract for positions", "[problem]") {
+    for (const VkfPositions& at :
+         {VkfPositions{0, 1, 40, 1}, {90, 1, 0, 1}, {3, 4, 1, 4}, {50, 1, 0, 3}, {0, 5, 7, 1}}) {
+        for (const int64_t left : {-1, 30}) {
+            VkfProblem problem = problemOf({1, 1, 1, 60, 80, 8});
+            problem.use |= VKF_USE_WINDOW | VKF_USE_POSITIONS;
+            problem.window.left = left;
+            problem.window.right = 0;
+            problem.positions = at;
+            double expected = 0;
+            for (uint32_t i = 0; i < problem.queryRows; i++) {
+                for (uint32_t j = 0; j < problem.keys; j++) {
+                    expected += vkf::test::isVisible(problem, problem.keys, i, j) ? 1 : 0;
+                }
+            }
+            vkf::CheckedProblem checked{};
+            REQUIRE(vkf::checkProblem(&problem, &checked, nullptr) == VKF_SUCCESS);
+            INFO(vkf::test::describe(problem));
+            CHECK(std::abs(vkf::visiblePairs(checked) - expected) <= problem.queryRows);
         }
     }
 }

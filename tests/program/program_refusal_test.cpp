@@ -171,7 +171,7 @@ TEST_CASE("flags that make no sense are refused by name", "[program]") {
                 {usual + " --precision half", "--precision half|fp32"},
                 {usual + " --kv-type q6", "--kv-type q6|f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl"},
                 {usual + " --v-type q8_0", "dim of v is 24|multiple of 32"},
-                {usual + " --page-size 3", "paging.pageSize is 3|power of two"},
+                {usual + " --page-size 1073741824", "paging.pageSize 1073741824|1073676288"},
                 {usual + " --page-size 4 --path standard", "--path standard|paging"},
                 {usual + " --output-type f64", "--output-type f64|f32, f16, bf16"},
                 {"plan --rows -1", "--rows"},

@@ -86,7 +86,7 @@ def test_refuses_rows_that_do_not_fit(rng):
 
 @pytest.mark.parametrize(("options", "sentence"), [
     ({"type": "q9"}, "type is 'q9'; it takes one of f32"),
-    ({"page_size": 12}, "page_size is 12; it takes a power of two"),
+    ({"page_size": 0}, "page_size is 0; it takes a number of at least 1"),
     ({"pages": 3}, "pages needs page_size"),
     ({"rotary": True}, "rotary is True"),
     ({"type": "q8_0", "value_dim": 48}, "blocks of 32 elements"),

@@ -226,6 +226,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     const uint64_t firstId =
         has(all, VKF_USE_CU_SEQLENS) && !has(all, VKF_USE_BLOCK_TABLE) ? sequence.firstKey : batch * uint64_t{all.keys};
     const int64_t keys = keysOf(problem, inputs.keyLengths, batch);
+    const int64_t rowOffset = has(all, VKF_USE_ROW_OFFSETS) ? inputs.rowOffsets[batch] : 0;
     const bool differ =
         has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) || has(problem, VKF_USE_FUNCTIONS);
     const uint64_t heads = problem.queryHeads / problem.kvHeads;
@@ -233,7 +234,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
     for (uint64_t h = kvHead * heads; h < kvHead * heads + (differ ? heads : 1); h++) {
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
-                seen[j] = seen[j] || (isVisible(problem, keys, i, j) &&
+                seen[j] = seen[j] || (isVisible(problem, keys, i, j, rowOffset) &&
                                       isUnmaskedTile(problem.mask, inputs.mask, batch, h, i, j) &&
                                       isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
                                       isKept(problem, inputs.functions, keys, {batch, h, i, j}) &&
@@ -308,16 +309,23 @@ bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>&
                                        : (bytes[element / 8] >> element % 8 & std::byte{1}) != std::byte{0};
 }
 
-bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key) {
-    const int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
-    if (key >= keys || (vkf::has(problem, VKF_USE_CAUSAL) && key > diagonal)) {
+bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset) {
+    int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
+    int64_t position = key;
+    if (has(problem, VKF_USE_POSITIONS)) {
+        const VkfPositions& at = problem.positions;
+        diagonal = at.firstRow + row * std::max<int64_t>(at.rowStride, 1) + rowOffset;
+        position = at.firstKey + key * std::max<int64_t>(at.keyStride, 1);
+    }
+    if (key >= keys || (vkf::has(problem, VKF_USE_CAUSAL) && position > diagonal)) {
         return false;
     }
     if (!vkf::has(problem, VKF_USE_WINDOW)) {
         return true;
     }
-    return key < problem.window.firstKeys || ((problem.window.left < 0 || key >= diagonal - problem.window.left) &&
-                                              (problem.window.right < 0 || key <= diagonal + problem.window.right));
+    return key < problem.window.firstKeys ||
+           ((problem.window.left < 0 || position >= diagonal - problem.window.left) &&
+            (problem.window.right < 0 || position <= diagonal + problem.window.right));
 }
 
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint32_t seed) {
@@ -393,6 +401,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.probabilityRows = probabilityRows.empty() ? nullptr : probabilityRows.data();
     inputs.biasFactors = biasFactors.empty() ? nullptr : biasFactors.data();
     inputs.functions = functions != nullptr ? &functions->reference : nullptr;
+    inputs.rowOffsets = rowOffsets.empty() ? nullptr : rowOffsets.data();
     return inputs;
 }
 
@@ -415,6 +424,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.k = randomTensor(vkf::layoutOf(problem, VKF_TENSOR_K), data.magnitude, random);
     inputs.v = randomTensor(vkf::layoutOf(problem, VKF_TENSOR_V), data.magnitude, random);
     inputs.keyLengths = data.keyLengths;
+    inputs.rowOffsets = data.rowOffsets;
     inputs.cuSeqlensQ = data.cuSeqlensQ;
     inputs.cuSeqlensK = data.cuSeqlensK;
     inputs.functions = data.functions;
@@ -481,7 +491,7 @@ DeviceInputs::DeviceInputs(host::Device& device, const Inputs& inputs)
       cuSeqlensQ(uploaded(device, inputs.cuSeqlensQ)), cuSeqlensK(uploaded(device, inputs.cuSeqlensK)),
       dropoutMask(uploaded(device, inputs.dropoutMask)), dropoutSeed(uploaded(device, inputs.dropoutSeed)),
       probabilityRows(uploaded(device, inputs.probabilityRows)), biasFactors(uploaded(device, inputs.biasFactors)),
-      vInK(inputs.vInK) {
+      rowOffsets(uploaded(device, inputs.rowOffsets)), vInK(inputs.vInK) {
     for (size_t i = 0; inputs.functions != nullptr && i < inputs.functions->arrays.size(); i++) {
         functionArrays.push_back(uploaded(device, inputs.functions->arrays[i]));
     }
@@ -509,6 +519,7 @@ VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
     bindings.dropoutSeed = bound(VKF_USE_DROPOUT_SEED, dropoutSeed);
     bindings.probabilityRows = bound(VKF_USE_PROBABILITY_ROWS, probabilityRows);
     bindings.biasFactors = bound(VKF_USE_BIAS_FACTORS, biasFactors);
+    bindings.rowOffsets = bound(VKF_USE_ROW_OFFSETS, rowOffsets);
     for (size_t i = 0; i < functionArrays.size(); i++) {
         bindings.functionArrays[i] = functionArrays[i].binding();
     }

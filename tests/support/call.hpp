@@ -52,6 +52,7 @@ struct Data {
     uint32_t seed = 1;
     double magnitude = 1.0;            // standard deviation of q, k and v
     std::vector<int32_t> keyLengths{}; // if the problem has them
+    std::vector<int32_t> rowOffsets{}; // if the problem has them
     std::vector<int32_t> cuSeqlensQ{}; // of packed sequences
     std::vector<int32_t> cuSeqlensK{};
     double maskDensity = 0.5;        // share of keys that a boolean mask keeps, of dropout too
@@ -86,6 +87,7 @@ struct Inputs {
     std::vector<std::byte> dropoutMask{};
     std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
     std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
+    std::vector<int32_t> rowOffsets{};
     const OwnFunctions* functions = nullptr;
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
@@ -108,7 +110,7 @@ struct DeviceInputs {
     VkfBindings bindings(const VkfProblem& problem) const;
 
     Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
-        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors;
+        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets;
     std::vector<Guarded> functionArrays;
     bool vInK;
 };
@@ -148,7 +150,8 @@ bool isUnmaskedTile(const VkfBroadcastArray& mask, const std::vector<std::byte>&
 
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.
-bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key);
+// rowOffset is the sequence's entry of rowOffsets.
+bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset = 0);
 
 // True if all bytes between the rows of a tensor hold the poison. `bytes` is the tensor's span.
 bool gapsIntact(const VkfTensorLayout& layout, const std::vector<std::byte>& bytes);

@@ -18,6 +18,11 @@ std::string describe(const VkfProblem& p) {
     if (vkf::has(p, VKF_USE_WINDOW)) {
         text << " window " << p.window.left << "," << p.window.right << " first " << p.window.firstKeys;
     }
+    if (has(p, VKF_USE_POSITIONS)) {
+        text << " rows at " << p.positions.firstRow << "," << p.positions.rowStride << " keys at "
+             << p.positions.firstKey << "," << p.positions.keyStride
+             << (has(p, VKF_USE_ROW_OFFSETS) ? " offsets on the device" : "");
+    }
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
     }

@@ -84,13 +84,15 @@ void makeWholeWords(VkfProblem& p) {
 void fitToWgmma(VkfProblem& p) {
     p.q.type = p.k.type = p.v.type = p.q.type == VKF_TYPE_BF16 ? VKF_TYPE_BF16 : VKF_TYPE_F16;
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
-                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES |
-                               VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK;
+                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
+                               VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED |
+                               VKF_USE_DROPOUT_MASK;
     p.use &= ~lacking;
     p.bias = p.mask = p.dropoutMask = {};
     p.blockMask = {};
     p.paging = {};
     p.dropout = {};
+    p.positions = {};
     p.probabilityRowCount = 0;
     makeWholeWords(p);
 }

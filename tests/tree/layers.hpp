@@ -64,18 +64,19 @@ inline constexpr std::array shaderRooms = {
     Room{"shared", ""},
 };
 
-// Floors from top to bottom: commands, bench, {soak, tune}, {measure, report, shapes}, cli, {model, tensors}. A
+// Floors from top to bottom: commands, bench, {soak, tune}, {measure, report, shapes}, cli, {gallery, model, tensors}. A
 // program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
-    Room{"commands", "bench soak tune measure report shapes cli model tensors <vkflash/*>"},
-    Room{"bench", "tune measure report shapes cli model tensors <vkflash/*>"},
+    Room{"commands", "bench soak tune measure report shapes cli gallery model tensors <vkflash/*>"},
+    Room{"bench", "tune measure report shapes cli gallery model tensors <vkflash/*>"},
     Room{"soak", "measure cli tensors <vkflash/*>"},
     Room{"tune", "measure report cli model tensors <vkflash/*>"},
     Room{"measure", "cli model tensors <vkflash/*> pipelines/shader_table.hpp"},
     Room{"report", "cli model tensors <vkflash/*>"},
     Room{"shapes", "cli model tensors <vkflash/*>"},
     Room{"cli", "model tensors <vkflash/*>"},
+    Room{"gallery", "<vkflash/*>"},
     Room{"model", "<vkflash/*>"},
     Room{"tensors", "<vkflash/*>"},
 };

@@ -162,4 +162,10 @@ void addFunctionOptions(CLI::App& command, FunctionFiles& files) {
         ->allow_extra_args(false);
 }
 
+void requireFormulas(const FunctionFiles& files, bool verify) {
+    if (verify && !files.functions.empty())
+        failInput("--functions {}: the reference has no formulas of it, so that --verify cannot compare",
+                  files.functions);
+}
+
 } // namespace vkf::tools

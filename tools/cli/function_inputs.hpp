@@ -22,6 +22,9 @@ struct FunctionFiles {
 
 void addFunctionOptions(CLI::App& command, FunctionFiles& files);
 
+// Throws ProgramError if --verify is to check functions of a file, which have no formulas for the reference.
+void requireFormulas(const FunctionFiles& files, bool verify);
+
 class FunctionInputs {
 public:
     // Loads the arrays, and compiles or loads the functions.

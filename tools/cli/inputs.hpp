@@ -63,6 +63,7 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensQ; // empty unless sequences are packed
     std::vector<int32_t> cuSeqlensK;
     std::vector<int32_t> probabilityRows;
+    std::vector<int32_t> rowOffsets;
     // In files, the heads of q, k, v and o come after the rows. The shapes in this struct have heads first.
     bool rowsFirst = false;
     std::optional<NamedArray> blockMask;

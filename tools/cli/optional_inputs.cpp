@@ -102,6 +102,22 @@ void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Input
     }
 }
 
+// Reads where the rows of each sequence stand.
+void loadRowOffsets(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
+    const auto [name, file] = load(flagFile);
+    const uint64_t batch = scoresShape(inputs)[0];
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; offsets are int32 or int64", name, elementName(file.type));
+    if (file.shape != Shape{batch})
+        failInput("{}: has shape {}; one offset for each sequence is [{}]", name, shapeText(file.shape), batch);
+    for (size_t i = 0; i < batch; ++i) {
+        const int64_t offset = lengthAt(file, i);
+        if (offset < INT32_MIN || offset > INT32_MAX)
+            failInput("{}: offset {} of sequence {} does not fit 32 bits", name, offset, i);
+        inputs.rowOffsets.push_back(static_cast<int32_t>(offset));
+    }
+}
+
 // Reads the rows whose probabilities the caller wants.
 void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
     const auto [name, file] = load(flagFile);
@@ -191,6 +207,11 @@ template <auto tensor, auto field, VkfUseBits array> void isMask(const Inputs& i
     enable(problem, array);
 }
 
+void isRowOffsets(const Inputs& /*inputs*/, P& problem) {
+    enable(problem, VKF_USE_POSITIONS);
+    enable(problem, VKF_USE_ROW_OFFSETS);
+}
+
 void isBias(const Inputs& inputs, P& problem) {
     problem.bias = broadcastOf(*inputs.bias, vkfTypeOf(inputs.bias->type));
     enable(problem, VKF_USE_BIAS);
@@ -234,6 +255,10 @@ const std::array tableRows = {
                   loadKeyStarts, nullptr, numbers<&I::cuSeqlensK, &T::cuSeqlensK>},
     OptionalInput{"--lengths", ".npy file of [B], int32 or int64: number of keys of each sequence", loadLengths,
                   hasArray<VKF_USE_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>},
+    OptionalInput{"--row-offsets",
+                  ".npy file of [B], int32 or int64: the position of row 0 less that of key 0 in each sequence; STRIDE "
+                  "comes from --row-positions and --key-positions",
+                  loadRowOffsets, isRowOffsets, numbers<&I::rowOffsets, &T::rowOffsets>},
     OptionalInput{"--block-mask",
                   ".npy file of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: the open blocks; a block has "
                   "--mask-block rows and keys",

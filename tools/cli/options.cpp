@@ -95,6 +95,17 @@ VkfWindow parseWindow(const std::string& text) {
     return window;
 }
 
+// FIRST or FIRST,STRIDE.
+void parsePositions(const char* flag, const std::string& text, uint32_t& first, uint32_t& stride) {
+    const char* const end = text.data() + text.size();
+    auto parsed = std::from_chars(text.data(), end, first);
+    stride = 1;
+    if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == ',')
+        parsed = std::from_chars(parsed.ptr + 1, end, stride);
+    if (parsed.ec != std::errc() || parsed.ptr != end || stride == 0)
+        failInput("{} {}: takes FIRST or FIRST,STRIDE, whole numbers, STRIDE at least 1", flag, text);
+}
+
 } // namespace
 
 void addMaskOptions(CLI::App& command, MathOptions& options) {
@@ -118,6 +129,14 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
         .add_option("--alignment", options.alignment,
                     fmt::format("diagonal of the window: {} (default: bottom-right)", namesOf(alignments)))
         ->type_name("ALIGNMENT");
+    command
+        .add_option(
+            "--row-positions", options.rowPositions,
+            "where query rows stand in a longer sequence, for causal masks, windows and ALiBi: row i at FIRST + "
+            "i STRIDE")
+        ->type_name("FIRST,STRIDE");
+    command.add_option("--key-positions", options.keyPositions, "where keys stand, likewise")
+        ->type_name("FIRST,STRIDE");
     command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))")->type_name("X");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)")->type_name("C");
     command.add_flag("--alibi", options.alibi, "ALiBi with the standard slopes");
@@ -152,6 +171,13 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     if (options.firstKeys != 0 && options.window.empty())
         failInput("--first-keys {}: needs a --window", options.firstKeys);
     problem.window.firstKeys = options.firstKeys;
+    enable(problem, VKF_USE_POSITIONS, !options.rowPositions.empty() || !options.keyPositions.empty());
+    if (!options.rowPositions.empty())
+        parsePositions("--row-positions", options.rowPositions, problem.positions.firstRow,
+                       problem.positions.rowStride);
+    if (!options.keyPositions.empty())
+        parsePositions("--key-positions", options.keyPositions, problem.positions.firstKey,
+                       problem.positions.keyStride);
     if (!options.scale.empty()) {
         problem.scale = parseFactor("--scale", options.scale);
         if (problem.scale == 0)
@@ -326,7 +352,7 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
                     fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
         ->type_name("NAME");
     command.add_option("--page-size", options.pageSize,
-                       "store k and v in shuffled pages of this many keys, a power of two (default: no pages)");
+                       "store k and v in shuffled pages of this many keys (default: no pages)");
     addScratchOption(command, options.scratch);
 }
 

@@ -36,7 +36,9 @@ struct MathOptions {
     std::string causal;    // empty = not causal
     std::string alignment; // alignment of causal mask and window; empty = bottom-right
     std::string window;
-    uint32_t firstKeys = 0; // first keys that are visible in addition to the window
+    uint32_t firstKeys = 0;   // first keys that are visible in addition to the window
+    std::string rowPositions; // empty = as the alignment says
+    std::string keyPositions;
     std::string scale;
     std::string softcap;
     bool alibi = false;     // ALiBi with the standard slopes

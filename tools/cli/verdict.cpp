@@ -13,12 +13,13 @@ namespace vkf::tools {
 
 namespace {
 
-VkfReferenceInputs referenceInputs(const host::HostTensors& tensors) {
+VkfReferenceInputs referenceInputs(const host::HostTensors& tensors, const VkfReferenceFunctions* functions) {
     auto inputs = make<VkfReferenceInputs>();
     inputs.q = tensors.q;
     inputs.k = tensors.k;
     inputs.v = tensors.v;
     referOptional(tensors, inputs);
+    inputs.functions = functions;
     return inputs;
 }
 
@@ -64,12 +65,12 @@ void check(VkfResult result, const VkfMessage& message) {
 } // namespace
 
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
-                        uint32_t sampleRows) {
+                        uint32_t sampleRows, const VkfReferenceFunctions* functions) {
     Progress progress("checking on the CPU");
     VkfReferenceOptions options = referenceOptions(plan, progress);
     if (sampleRows != 0)
         sampleEvenly(options, problem.queryRows, sampleRows);
-    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    const VkfReferenceInputs inputs = referenceInputs(tensors, functions);
     auto verdict = make<VkfVerdict>();
     VkfMessage message{};
     check(vkfReferenceVerify(&problem, &inputs, &options, tensors.o, tensors.lse, &verdict, &message), message);
@@ -80,7 +81,7 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
                                             const VkfPlanInfo& plan) {
     Progress progress("checking probabilities on the CPU");
     const VkfReferenceOptions options = referenceOptions(plan, progress);
-    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    const VkfReferenceInputs inputs = referenceInputs(tensors, nullptr);
     auto verdict = make<VkfProbabilitiesVerdict>();
     VkfMessage message{};
     check(vkfReferenceVerifyProbabilities(&problem, &inputs, &options, tensors.probabilities, &verdict, &message),
@@ -90,12 +91,12 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
 
 VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host::HostTensors& tensors,
                                    const host::HostGradients& gradients, const VkfBackwardInfo& info,
-                                   uint32_t sampleRows) {
+                                   uint32_t sampleRows, const VkfReferenceFunctions* functions) {
     Progress progress("checking gradients on the CPU");
     VkfReferenceOptions options = referenceOptions(info.productType, progress);
     if (sampleRows != 0)
         sampleEvenly(options, problem.forward->queryRows, sampleRows);
-    const VkfReferenceInputs inputs = referenceInputs(tensors);
+    const VkfReferenceInputs inputs = referenceInputs(tensors, functions);
     auto backwardInputs = make<VkfReferenceBackwardInputs>();
     backwardInputs.dout = gradients.dout;
     backwardInputs.o = tensors.o;

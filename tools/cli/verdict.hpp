@@ -11,9 +11,9 @@
 namespace vkf::tools {
 
 // Compares o and lse with the fp64 reference on the CPU, with a progress bar. With sampleRows = 0 it checks every query
-// row, else about that many evenly spread rows of each head.
+// row, else about that many evenly spread rows of each head. `functions` has the formulas of the problem's functions.
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
-                        uint32_t sampleRows = 0);
+                        uint32_t sampleRows = 0, const VkfReferenceFunctions* functions = nullptr);
 
 // Checks the probabilities of every row.
 VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const host::HostTensors& tensors,
@@ -24,7 +24,7 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
 // forward pass.
 VkfBackwardVerdict verifyGradients(const VkfBackwardProblem& problem, const host::HostTensors& tensors,
                                    const host::HostGradients& gradients, const VkfBackwardInfo& info,
-                                   uint32_t sampleRows = 0);
+                                   uint32_t sampleRows = 0, const VkfReferenceFunctions* functions = nullptr);
 
 // "error 1.2e-05, bound 3.0e-05"
 std::string errorText(double error, double bound);

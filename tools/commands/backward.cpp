@@ -10,6 +10,7 @@
 
 #include "cli/backward_inputs.hpp"
 #include "cli/error.hpp"
+#include "cli/function_inputs.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
@@ -43,6 +44,7 @@ struct BackwardOptions {
     std::array<std::string, gradientFlags.size()> outputs; // empty = not wanted
     MathOptions math;
     DropoutOptions dropout;
+    FunctionFiles functions;
     DeviceFlags device;
     std::string outputType;          // empty = the type of each tensor
     std::optional<uint32_t> scratch; // MiB
@@ -68,9 +70,10 @@ VkfTensor withType(VkfTensor tensor, VkfType type) {
 }
 
 void describe(const BackwardOptions& options, const Inputs& inputs, const BackwardInputs& more,
-              BackwardProblem& problem) {
+              const FunctionInputs& functions, BackwardProblem& problem) {
     VkfProblem& forward = problem.forward;
     forward = fileProblem(inputs, options.math, options.dropout);
+    functions.apply(forward);
     forward.o.type = more.o ? vkfTypeOf(more.o->type) : forward.o.type;
     enable(forward, VKF_USE_LSE);
     VkfBackwardProblem& gradient = problem.gradient;
@@ -177,10 +180,12 @@ std::string runForward(const BackwardOptions& options, host::Device& device, con
 
 void backward(const BackwardOptions& options) {
     requireOutputs(options);
+    requireFormulas(options.functions, options.verify);
     const Inputs inputs = loadInputs(options.inputs);
     BackwardInputs more = loadBackwardInputs(options.backwardInputs, options.inputs, inputs);
+    const FunctionInputs functions(options.functions);
     BackwardProblem problem;
-    describe(options, inputs, more, problem);
+    describe(options, inputs, more, functions, problem);
     requireSupported(options, inputs, problem);
     const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem.forward);
     std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
@@ -191,6 +196,7 @@ void backward(const BackwardOptions& options) {
     tensors.v = inputs.v.bytes.data();
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
+    functions.hand(tensors);
     host::Device device = openDevice(options.device);
     std::string text = fmt::format("device  {}\n", device.summary().name);
     ForwardOutputs forwardOutputs;
@@ -257,6 +263,7 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);
     addDropoutOptions(*command, options->dropout);
+    addFunctionOptions(*command, options->functions);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);

@@ -144,6 +144,9 @@ void addBenchCommand(CLI::App& program, Action& action, const std::string& comma
     addBenchOptions(*command, *options);
     for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand})
         add(*command, action, commandLine);
+#if defined(VKFLASH_HAS_FUNCTIONS)
+    addBenchFunctionsCommand(*command, action, commandLine);
+#endif
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.
     command->callback([options, command, &action] {

@@ -7,6 +7,7 @@
 
 #include "bench/bench_report.hpp"
 #include "cli/error.hpp"
+#include "cli/function_inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/text.hpp"
@@ -20,6 +21,7 @@ namespace {
 struct PlanOptions {
     ShapeOptions shape;
     MathOptions math;
+    FunctionFiles functions;
     DeviceFlags device;
     bool backward = false;
     bool json = false;
@@ -43,6 +45,7 @@ Json planJson(const VkfPlanInfo& info) {
             {"minimumBytes", info.minimumBytes},
             {"tile", info.tile},
             {"tuned", info.tuned != 0},
+            {"tileMapBytes", info.tileMapBytes},
             {"description", info.description}};
 }
 
@@ -79,6 +82,9 @@ std::string planText(const VkfPlanInfo& info) {
                         info.tileKeys, info.workgroupSize, bytesText(info.sharedMemoryBytes));
     text += fmt::format("key splits  {}\n", info.kvSplits);
     text += fmt::format("reductions  {}\n", info.subgroupReductions ? "subgroup operations" : "in shared memory");
+    if (info.tileMapBytes != 0)
+        text +=
+            fmt::format("tile map    {} of the scratch memory\n", bytesText(static_cast<double>(info.tileMapBytes)));
     text += needsText(info);
     if (info.tile[0] != 0)
         text +=
@@ -154,7 +160,9 @@ void show(const PlanOptions& options, const host::Device& device, const VkfProbl
 }
 
 void planBackward(const PlanOptions& options) {
+    const FunctionInputs functions(options.functions);
     VkfProblem problem = makeProblem(options.shape, options.math);
+    functions.apply(problem);
     enable(problem, VKF_USE_LSE);
     const host::Device device = openDevice(options.device);
     const BackwardHandle backward = makeBackward(device, problem, options.shape.cache.scratch);
@@ -162,7 +170,9 @@ void planBackward(const PlanOptions& options) {
 }
 
 void plan(const PlanOptions& options) {
-    const VkfProblem problem = makeProblem(options.shape, options.math);
+    const FunctionInputs functions(options.functions);
+    VkfProblem problem = makeProblem(options.shape, options.math);
+    functions.apply(problem);
     const host::Device device = openDevice(options.device);
     const host::Plan plan(device, problem);
     show(options, device, problem, plan.info(), plan);
@@ -177,6 +187,7 @@ void addPlanCommand(CLI::App& program, Action& action) {
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addMathOptions(*command, options->math);
+    addFunctionOptions(*command, options->functions);
     addMaskBlockOption(*command, options->math.maskBlock);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);

@@ -12,6 +12,7 @@
 #include "cli/text.hpp"
 #include "model/plan_traffic.hpp"
 #include "model/traffic.hpp"
+#include "vkflash/functions.h"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -138,6 +139,51 @@ Json pathsJson(const std::vector<ExplainedPath>& paths) {
         document[vkfPathName(path)] = {
             {"taken", decision.taken != 0}, {"rule", vkfPathRuleString(decision.rule)}, {"reason", decision.reason}};
     return document;
+}
+
+struct Hook {
+    VkfFunctionBits bit;
+    const char* name;
+};
+
+constexpr std::array<Hook, 3> hooks = {
+    {{VKF_FUNCTION_KEEP, "keep"}, {VKF_FUNCTION_SCORE, "score"}, {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
+
+std::vector<std::string> hooksOf(const VkfProblem& problem) {
+    std::vector<std::string> names;
+    for (const auto& [bit, name] : hooks)
+        if ((vkfGetFunctionSet(problem.functions) & static_cast<VkfFunctionSet>(bit)) != 0)
+            names.emplace_back(name);
+    return names;
+}
+
+bool keepsByHead(const VkfProblem& problem) {
+    return (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP_BY_HEAD) != 0;
+}
+
+// The functions of the caller's own, without the map. Empty if there are none.
+std::string functionsText(const VkfProblem& problem) {
+    if (!has(problem, VKF_USE_FUNCTIONS))
+        return {};
+    return fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
+                       fmt::join(hooksOf(problem), ", "));
+}
+
+std::string functionsText(const host::Plan& plan) {
+    std::string text = functionsText(plan.problem());
+    if (text.empty() || (vkfGetFunctionSet(plan.problem().functions) & VKF_FUNCTION_KEEP) == 0)
+        return text;
+    if (plan.info().tileMapBytes == 0)
+        return text + "  map        none: the kernels ask keep about every visible pair\n";
+    return text + fmt::format("  map        {} for tiles of {} rows x {} keys, {}\n",
+                              bytesText(static_cast<double>(plan.info().tileMapBytes)), plan.info().tileRows,
+                              plan.info().tileKeys,
+                              keepsByHead(plan.problem()) ? "each head has its own (keep reads at.head or at.kvHead)"
+                                                          : "the same for all heads");
+}
+
+Json functionsJson(const VkfProblem& problem) {
+    return {{"functions", hooksOf(problem)}, {"keepByHead", keepsByHead(problem)}};
 }
 
 std::string formulasText(const host::Device& device, const host::Plan& plan) {
@@ -304,14 +350,16 @@ std::string reasonText(const VkfTileCandidate& candidate) {
 }
 
 std::string explanationText(const host::Device& device, const host::Plan& plan) {
-    return pathsText(pathsOf(plan.handle(), forwardPaths)) + formulasText(device, plan) + candidatesText(plan) +
-           trafficText(device, plan) + backwardTrafficText(device, plan.problem());
+    return pathsText(pathsOf(plan.handle(), forwardPaths)) + functionsText(plan) + formulasText(device, plan) +
+           candidatesText(plan) + trafficText(device, plan) + backwardTrafficText(device, plan.problem());
 }
 
 Json explanationJson(const host::Device& device, const host::Plan& plan) {
     const uint64_t onChip = device.summary().sharedMemoryBytes;
     Json document;
     document["paths"] = pathsJson(pathsOf(plan.handle(), forwardPaths));
+    if (has(plan.problem(), VKF_USE_FUNCTIONS))
+        document["functions"] = functionsJson(plan.problem());
     document["algorithm1Tile"] = tileJson(algorithm1Tile(onChip, dimsOf(plan), elementBytesOf(plan)));
     for (const Formula& formula : formulas) {
         Json tiles = Json::array();
@@ -328,12 +376,15 @@ Json explanationJson(const host::Device& device, const host::Plan& plan) {
 }
 
 std::string explanationText(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {
-    return pathsText(pathsOf(backward, backwardPaths)) + backwardTrafficText(device, forward);
+    return pathsText(pathsOf(backward, backwardPaths)) + functionsText(forward) + backwardTrafficText(device, forward);
 }
 
 Json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {
-    return {{"paths", pathsJson(pathsOf(backward, backwardPaths))},
-            {"backwardTraffic", trafficJson(backwardTrafficOf(device, forward))}};
+    Json document = {{"paths", pathsJson(pathsOf(backward, backwardPaths))},
+                     {"backwardTraffic", trafficJson(backwardTrafficOf(device, forward))}};
+    if (has(forward, VKF_USE_FUNCTIONS))
+        document["functions"] = functionsJson(forward);
+    return document;
 }
 
 } // namespace vkf::tools

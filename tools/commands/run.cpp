@@ -142,9 +142,7 @@ void requirePurpose(const RunOptions& options) {
     const RunOutputFiles& files = options.outputs;
     if (files.o.empty() && files.lse.empty() && files.probabilities.empty() && !options.verify && options.repeat == 0)
         failInput("-o: is missing; give the file for the result, or --verify to check it without a file");
-    if (options.verify && !options.functions.functions.empty())
-        failInput("--functions {}: the reference has no formulas of it, so that --verify cannot compare",
-                  options.functions.functions);
+    requireFormulas(options.functions, options.verify);
 }
 
 void run(const RunOptions& options) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash verify: computes random tensors of a given shape on the device and compares the result with the CPU
-// reference.
+// reference. verify_functions.cpp has --functions.
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -10,6 +12,7 @@
 #include "cli/progress.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
+#include "commands/verify_functions.hpp"
 #include "tensors/random_tensors.hpp"
 
 namespace vkf::tools {
@@ -25,6 +28,7 @@ struct VerifyOptions {
     uint64_t seed = 1;
     uint32_t sampleRows = 0;
     bool backward = false;
+    bool functions = false;
 };
 
 // A refusal names the flag.
@@ -85,6 +89,25 @@ void verify(const VerifyOptions& options) {
     fmt::print("{}right\n", text);
 }
 
+// The calls of --functions have shapes and masks of their own.
+void requireForFunctions(const CLI::App& command) {
+    constexpr std::array taken = {"--functions", "--backward", "--path",       "--type",  "--seed",
+                                  "--device",    "--tuning",   "--validation", "--quirk", "--sample-rows"};
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() != 0 && std::find(taken.begin(), taken.end(), option->get_name()) == taken.end())
+            failInput("{}: has no meaning with --functions, whose calls have shapes and masks of their own",
+                      option->get_name());
+}
+
+FunctionChecks checksOf(const VerifyOptions& options) {
+    return {options.device,
+            parsePath("--path", options.math.path),
+            parseType("--type", options.shape.type),
+            options.seed,
+            options.sampleRows,
+            options.backward};
+}
+
 } // namespace
 
 void addVerifyCommand(CLI::App& program, Action& action) {
@@ -106,7 +129,13 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->add_flag("--backward", options->backward,
                       "also compute and check the backward pass with random gradients of o and lse; --path is then its "
                       "path");
-    command->callback([options, &action] { action = [options] { verify(*options); }; });
+    command->add_flag("--functions", options->functions,
+                      "check the masks and scores of examples/functions instead, on small calls");
+    command->callback([options, command, &action] {
+        if (options->functions)
+            requireForFunctions(*command);
+        action = [options] { options->functions ? verifyFunctions(checksOf(*options)) : verify(*options); };
+    });
 }
 
 } // namespace vkf::tools

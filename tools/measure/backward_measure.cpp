@@ -22,7 +22,8 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 
 } // namespace
 
-void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets) {
+void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
+                             const BackwardCallInputs& inputs) {
     VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
@@ -37,13 +38,16 @@ void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratch
     }
     sets_.resize(std::max(sets_.size(), sets()));
     for (size_t i = 0; i < sets(); ++i) {
+        VkfBindings call = forward_.bindings(i);
+        if (inputs.bind)
+            inputs.bind(call);
         for (uint32_t step = 0; step < plan.info().stepCount; ++step)
-            runStep(device_, plan, forward_.bindings(i), step);
-        fill(i, scratchBytes);
+            runStep(device_, plan, call, step);
+        fill(i, scratchBytes, call);
     }
 }
 
-void BackwardMemory::fill(size_t index, uint64_t scratchBytes) {
+void BackwardMemory::fill(size_t index, uint64_t scratchBytes, const VkfBindings& call) {
     Set& set = sets_[index];
     ensureRoom(device_, set.dout, storedBytes(doutLayout_));
     repeat(device_, block_, set.dout, storedBytes(doutLayout_));
@@ -52,7 +56,7 @@ void BackwardMemory::fill(size_t index, uint64_t scratchBytes) {
         device_.fill(set.gradients[i], notANumber);
     }
     ensureRoom(device_, set.scratch, scratchBytes);
-    set.call = forward_.bindings(index);
+    set.call = call;
     set.bindings = make<VkfBackwardBindings>();
     set.bindings.forward = &set.call;
     set.bindings.dout = set.dout.binding();
@@ -78,7 +82,8 @@ host::HostGradients BackwardMemory::downloadGradients(size_t set) {
 }
 
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
-                               const MeasureOptions& options, const std::function<void()>& afterRun) {
+                               const MeasureOptions& options, const std::function<void()>& afterRun,
+                               const BackwardCallInputs& inputs) {
     BackwardResult result;
     result.problem = forward;
     enable(result.problem, VKF_USE_LSE);
@@ -94,7 +99,7 @@ BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMe
     check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
     result.info = make<VkfBackwardInfo>();
     check(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
-    memory.prepare(problem, result.info.scratchBytes, maxBufferSets);
+    memory.prepare(problem, result.info.scratchBytes, maxBufferSets, inputs);
     result.operations = result.info.operations;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
@@ -103,10 +108,13 @@ BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMe
     };
     const size_t set = timeRuns(device, clock, result.info.stepCount, record, options, afterRun, result);
     // Gradients of a wrong o would be right for that o, so o is checked too.
-    const host::HostTensors tensors = memory.downloadForward(set);
-    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows),
+    host::HostTensors tensors = memory.downloadForward(set);
+    if (inputs.hand)
+        inputs.hand(tensors);
+    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows, inputs.formulas),
                   memory.forwardPlan().description);
-    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows);
+    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows,
+                                     inputs.formulas);
     return result;
 }
 

@@ -16,6 +16,13 @@
 
 namespace vkf::tools {
 
+// The optional inputs of a backward pass. Empty functions add nothing.
+struct BackwardCallInputs {
+    std::function<void(VkfBindings& bindings)> bind{};
+    std::function<void(host::HostTensors& tensors)> hand{};
+    const VkfReferenceFunctions* formulas = nullptr; // of the problem's functions
+};
+
 // The memory of backward passes that are measured one after the other.
 class BackwardMemory {
 public:
@@ -23,7 +30,8 @@ public:
 
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
-    void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets);
+    void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
+                 const BackwardCallInputs& inputs = {});
 
     // The plan of the forward pass.
     const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }
@@ -47,7 +55,7 @@ private:
         VkfBackwardBindings bindings{}; // points to call
     };
 
-    void fill(size_t set, uint64_t scratchBytes);
+    void fill(size_t set, uint64_t scratchBytes, const VkfBindings& call);
 
     host::Device& device_;
     BenchMemory forward_;
@@ -69,7 +77,8 @@ struct BackwardResult : TimedResult {
 // Measures dq, dk and dv together. `forward` has the path of the backward pass. Calls afterRun after each of many runs.
 // Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
-                               const MeasureOptions& options, const std::function<void()>& afterRun);
+                               const MeasureOptions& options, const std::function<void()>& afterRun,
+                               const BackwardCallInputs& inputs = {});
 
 // The gradient that is nearest to its bound, or the furthest above it.
 const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);

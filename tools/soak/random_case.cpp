@@ -101,6 +101,11 @@ void chooseMasks(Dice& dice, VkfProblem& p) {
         enable(p, VKF_USE_MASK);
     }
     enable(p, VKF_USE_DOCUMENT_IDS, dice.oneIn(8));
+    enable(p, VKF_USE_POSITIONS, dice.oneIn(8) && !has(p, VKF_USE_DOCUMENT_IDS) && p.window.firstKeys == 0);
+    if (has(p, VKF_USE_POSITIONS)) {
+        p.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+        p.positions = {dice.below(300), dice.below(5), dice.below(200), dice.below(5)};
+    }
     enable(p, VKF_USE_BLOCK_MASK, dice.oneIn(10));
     p.blockMask.blockSize = has(p, VKF_USE_BLOCK_MASK) ? 16U << dice.below(4) : 0;
 }
@@ -128,7 +133,7 @@ void chooseScoreTerms(Dice& dice, VkfProblem& p) {
 }
 
 void choosePages(Dice& dice, VkfProblem& p) {
-    p.paging.pageSize = 1U << dice.below(7);
+    p.paging.pageSize = dice.oneIn(2) ? 1U << dice.below(7) : 1 + dice.below(100);
     p.paging.maxPages = (p.keys + p.paging.pageSize - 1) / p.paging.pageSize;
     p.paging.pages = p.batch * p.paging.maxPages;
     enable(p, VKF_USE_BLOCK_TABLE);
@@ -274,13 +279,14 @@ void RandomCase::takeWgmma() {
     problem.q = problem.k = problem.v = dense(type);
     problem.o = dense(problem.o.type);
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
-                               VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE | VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED |
-                               VKF_USE_DROPOUT_MASK;
+                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
+                               VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK;
     enable(problem, lacking, false);
     problem.bias = problem.mask = problem.dropoutMask = {};
     problem.blockMask = {};
     problem.paging = {};
     problem.dropout = {};
+    problem.positions = {};
 }
 
 CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)

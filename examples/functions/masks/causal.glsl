@@ -2,6 +2,8 @@
 //
 // Causal mask: a row sees no key after its own position. attention-gym: causal.
 
+const bool keepIsMonotone = true;
+
 bool keep(Position at) {
     return at.key <= at.row;
 }

@@ -4,6 +4,8 @@
 
 const int PREFIX = 128;
 
+const bool keepIsMonotone = true;
+
 bool keep(Position at) {
     return at.key < PREFIX || at.key <= at.row;
 }

@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "device.hpp"
 #include "errors.hpp"
+#include "functions.hpp"
 #include "plans.hpp"
 #include "problems.hpp"
 #include "storage.hpp"
@@ -30,6 +31,7 @@ NB_MODULE(_core, module) {
     vkf::python::defineDevices(module);
     vkf::python::defineStorage(module);
     vkf::python::defineProblems(module);
+    vkf::python::defineFunctions(module);
     vkf::python::definePlans(module);
     vkf::python::defineArrays(module);
 }

@@ -13,6 +13,7 @@
 #include <vkflash/vkflash.hpp>
 
 #include "errors.hpp"
+#include "functions.hpp"
 #include "storage.hpp"
 
 namespace vkf::python {
@@ -78,6 +79,27 @@ bool setBinding(const Members& members, Bindings& bindings, std::string_view nam
     return false;
 }
 
+// With a digit behind it, the name of an array that the functions of the call declare.
+constexpr std::string_view functionArrayPrefix = "function_array_";
+
+bool setAttentionBinding(VkfBindings& bindings, std::string_view name, const VkfBinding& binding) {
+    if (name.size() == functionArrayPrefix.size() + 1 && name.starts_with(functionArrayPrefix)) {
+        const int number = name.back() - '0';
+        if (number < 0 || number >= VKF_MAX_FUNCTION_ARRAYS) {
+            return false;
+        }
+        bindings.functionArrays[number] = binding;
+        return true;
+    }
+    return setBinding(attentionMembers, bindings, name, binding);
+}
+
+// The problem with these functions, if there are some.
+VkfProblem withFunctions(VkfProblem problem, const std::shared_ptr<Functions>& functions) {
+    problem.functions = functions == nullptr ? nullptr : functions->handle();
+    return problem;
+}
+
 // Calls toStruct(name, binding) for each array of a call.
 template <typename ToStruct>
 void bindAll(const std::shared_ptr<Device>& device, const nb::dict& arrays, const ToStruct& toStruct) {
@@ -110,13 +132,14 @@ double runSteps(Device& device, uint32_t stepCount, const Record& record, VkfMes
 
 class AttentionPlan {
 public:
-    AttentionPlan(std::shared_ptr<Device> device, const VkfProblem& problem)
-        : device_(std::move(device)), plan_(device_->use([&] { return host::Plan(device_->host(), problem); })) {}
+    AttentionPlan(std::shared_ptr<Device> device, const VkfProblem& problem, std::shared_ptr<Functions> functions)
+        : device_(std::move(device)), functions_(std::move(functions)),
+          plan_(device_->use([&] { return host::Plan(device_->host(), withFunctions(problem, functions_)); })) {}
 
     double run(const nb::dict& arrays) {
         auto bindings = make<VkfBindings>();
         bindAll(device_, arrays, [&](const std::string& name, const VkfBinding& binding) {
-            return setBinding(attentionMembers, bindings, name, binding);
+            return setAttentionBinding(bindings, name, binding);
         });
         return device_->use([&] {
             const PooledBuffer scratch(*device_, plan_.info().scratchBytes);
@@ -159,14 +182,17 @@ public:
 
 private:
     std::shared_ptr<Device> device_;
+    std::shared_ptr<Functions> functions_; // it outlives the plan
     host::Plan plan_;
 };
 
 class BackwardPlan {
 public:
-    BackwardPlan(std::shared_ptr<Device> device, VkfBackwardProblem problem, const VkfProblem& forward)
-        : device_(std::move(device)) {
-        problem.forward = &forward;
+    BackwardPlan(std::shared_ptr<Device> device, VkfBackwardProblem problem, const VkfProblem& forward,
+                 std::shared_ptr<Functions> functions)
+        : device_(std::move(device)), functions_(std::move(functions)) {
+        const VkfProblem attention = withFunctions(forward, functions_);
+        problem.forward = &attention;
         VkfMessage message{};
         check(device_->use(
                   [&] { return vkfCreateBackward(device_->host().context(), &problem, backward_.put(), &message); }),
@@ -179,8 +205,7 @@ public:
         auto bindings = make<VkfBackwardBindings>();
         bindings.forward = &forward;
         bindAll(device_, arrays, [&](const std::string& name, const VkfBinding& binding) {
-            return setBinding(attentionMembers, forward, name, binding) ||
-                   setBinding(backwardMembers, bindings, name, binding);
+            return setAttentionBinding(forward, name, binding) || setBinding(backwardMembers, bindings, name, binding);
         });
         return device_->use([&] {
             const PooledBuffer scratch(*device_, info_.scratchBytes);
@@ -205,7 +230,8 @@ public:
     }
 
 private:
-    std::shared_ptr<Device> device_; // outlives the backward pass, whose context it has
+    std::shared_ptr<Device> device_;       // outlives the backward pass, whose context it has
+    std::shared_ptr<Functions> functions_; // outlive it too
     Backward backward_;
     VkfBackwardInfo info_ = make<VkfBackwardInfo>();
 };
@@ -270,12 +296,15 @@ private:
 
 void definePlans(nb::module_& module) {
     nb::class_<AttentionPlan>(module, "AttentionPlan")
-        .def(nb::init<std::shared_ptr<Device>, const VkfProblem&>())
+        .def(nb::init<std::shared_ptr<Device>, const VkfProblem&, std::shared_ptr<Functions>>(), nb::arg("device"),
+             nb::arg("problem"), nb::arg("functions").none() = nb::none())
         .def("run", &AttentionPlan::run)
         .def("info", &AttentionPlan::info)
         .def("reasons", &AttentionPlan::reasons);
     nb::class_<BackwardPlan>(module, "BackwardPlan")
-        .def(nb::init<std::shared_ptr<Device>, const VkfBackwardProblem&, const VkfProblem&>())
+        .def(nb::init<std::shared_ptr<Device>, const VkfBackwardProblem&, const VkfProblem&,
+                      std::shared_ptr<Functions>>(),
+             nb::arg("device"), nb::arg("problem"), nb::arg("forward"), nb::arg("functions").none() = nb::none())
         .def("run", &BackwardPlan::run)
         .def("info", &BackwardPlan::info);
     nb::class_<MergePlan>(module, "MergePlan")

@@ -17,14 +17,15 @@ from ._problem import Inputs, Terms, problem_of
 OPTIONS: dict[str, Any] = {
     "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
     "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
-    "path": "auto", "precision": "default",
+    "functions": None, "function_arrays": None, "path": "auto", "precision": "default",
 }
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tuple[int, int] | None = None,
               scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None, alibi: Any = None,
               sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
-              dropout: float = 0.0, dropout_seed: int = 0, return_lse: bool = False, layout: str = "bhnd",
+              dropout: float = 0.0, dropout_seed: int = 0, functions: Any = None,
+              function_arrays: dict[str, Any] | None = None, return_lse: bool = False, layout: str = "bhnd",
               path: str = "auto", precision: str = "default", device: Device | None = None) -> Any:
     """Computes o = softmax(scale q kᵀ) v.
 
@@ -45,6 +46,10 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
         then. cu_seqlens_k defaults to cu_seqlens_q.
     dropout: probability of leaving a probability out, from 0 up to 1. Default: 0.
     dropout_seed: seed of the generator. Equal seeds leave out the same ones. Default: 0.
+    functions: a mask or a score of your own (docs/functions.md): GLSL with keep, score and scoreDerivative, or the path
+        of a .glsl file, or of a .vkfn file of `vkflash compile`. Compiled once for each text. Default: none.
+    function_arrays: {name: array} that the functions read as name(i), i counting all elements. Floats, integers as
+        int32, uint8 or bool. No index may leave an array. Default: none.
     return_lse: True = return (o, lse). Default: False.
     path: the kernel; plan() says which ones there are. Default: "auto".
     precision: "fp32" = products in fp32 or better; "default" = in the narrowest type of q, k and v, or better.
@@ -61,6 +66,9 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     >>> o, lse = vkflash.attention(x, x, x, return_lse=True)
     >>> o.shape, lse.shape
     ((4, 2), (4,))
+    >>> even = "bool keep(Position at) { return at.key % 2 == 0; }"
+    >>> bool(np.array_equal(vkflash.attention(x, x, x, functions=even), vkflash.attention(x, x[::2], x[::2])))
+    True
     >>> vkflash.attention(x.astype(np.float64), x, x)
     Traceback (most recent call last):
     vkflash.Error: q has elements of float64; it takes float32, float16 or bfloat16: pass q.astype(np.float32)
@@ -68,8 +76,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     inputs = Inputs(*operands(q, k, v, layout), {
         "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
         "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
-        "dropout": dropout, "dropout_seed": dropout_seed, "path": path,
-        "precision": precision})
+        "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
+        "path": path, "precision": precision})
     device = device_of(device, q, k, v)
     ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
     shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
@@ -107,7 +115,7 @@ def plan(q: Any, k: Any, v: Any, *, layout: str = "bhnd", device: Device | None 
 
 
 def attention_plan(device: Device, terms: Terms) -> AttentionPlan:
-    return device._plan(terms, lambda: AttentionPlan(device._core, problem_of(terms)))
+    return device._plan(terms, lambda: AttentionPlan(device._core, problem_of(terms), terms.functions))
 
 
 def new_output(device: Device, shape: tuple[int, ...], number: int) -> DeviceArray:

@@ -23,7 +23,8 @@ def attention_backward(do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, *, dls
     q, k, v: the inputs of attention().
     o, lse: the results of attention() with return_lse=True.
     dlse: the gradient of lse, in the shape of lse. Default: none.
-    options: those of attention(), with the same values. path: "auto", "scalar" or "coopmat".
+    options: those of attention(), with the same values. path: "auto", "scalar" or "coopmat". Functions with score need
+        scoreDerivative.
 
     Returns (dq, dk, dv), in the types and shapes of q, k and v.
 
@@ -71,7 +72,7 @@ def backward_plan(device: Device, terms: Terms, tensors: tuple[Tensor, ...], has
     for name, tensor in zip(("dout", "dq", "dk", "dv"), tensors):
         setattr(problem, name, core_tensor(tensor))
     problem.use = uses["DLSE"] if has_dlse else 0
-    return BackwardPlan(device._core, problem, problem_of(terms))
+    return BackwardPlan(device._core, problem, problem_of(terms), terms.functions)
 
 
 def row_numbers(value: Any, name: str, shape: tuple[int, ...]) -> Any:

@@ -27,7 +27,7 @@ class Cache:
     value_dim: columns of v. Default: head_dim.
     type, value_type: "f32", "f16", "bf16", or a block type of GGUF: "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl".
         Dimensions are multiples of 32 then. Default: "f16"; value_type: as type.
-    page_size: rows of a page, a power of two. Sequences take pages as they grow. Default: one dense cache.
+    page_size: rows of a page. Sequences take pages as they grow. Default: one dense cache.
     pages: number of pages. Default: enough for all sequences at full capacity.
     rotary: "halves" (GPT-NeoX and most checkpoints) or "interleaved" = append() rotates k and q by their positions.
     rotary_dim: columns that are rotated. Default: head_dim. rotary_base: base of the angles. Default: 10000.
@@ -99,8 +99,8 @@ class Cache:
 
     def attend(self, q: Any, *, causal: bool | str = True, window: tuple[int, int] | None = None,
                scale: float | None = None, softcap: float = 0.0, alibi: Any = None, sinks: Any = None,
-               return_lse: bool = False, layout: str = "bhnd", path: str = "auto",
-               precision: str = "default") -> Any:
+               functions: Any = None, function_arrays: dict[str, Any] | None = None, return_lse: bool = False,
+               layout: str = "bhnd", path: str = "auto", precision: str = "default") -> Any:
         """Attention of q over the rows of the cache. The last row of q stands at the last row of its sequence.
 
         q: [batch, heads, rows, head dim]. The other arguments are those of attention().
@@ -113,7 +113,8 @@ class Cache:
                         f"{self.batch} and {self.head_dim} elements")
         inputs = Inputs(source, *self._operands(source.ndim), {
             **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "alibi": alibi,
-            "sinks": sinks, "path": path, "precision": precision})
+            "sinks": sinks, "functions": functions, "function_arrays": function_arrays, "path": path,
+            "precision": precision})
         shape, tensor = output(layout, source.ndim, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
         terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))
@@ -150,8 +151,8 @@ class Cache:
     def _make_pages(self, page_size: int | None, pages: int | None) -> Pages | None:
         if page_size is None:
             return None
-        if page_size < 1 or page_size & (page_size - 1):
-            raise Error(f"page_size is {page_size}; it takes a power of two")
+        if page_size < 1:
+            raise Error(f"page_size is {page_size}; it takes a number of at least 1")
         if pages is None:
             pages = self.batch * -(-self.capacity // page_size)
         if pages < 1:
@@ -217,7 +218,7 @@ class Cache:
         if self._pages:
             problem.use |= uses["BLOCK_TABLE"]
             problem.paging = Paging(*self._paging())
-        return AttentionPlan(self.device._core, problem)
+        return AttentionPlan(self.device._core, problem, terms.functions)
 
     def _operands(self, ndim: int) -> tuple[Operand, Operand]:
         """k and v as inputs of attention: sequences at full capacity."""

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _host
-from ._core import (BroadcastArray, Dropout, Error, Problem, Storage, Window, alignments, paths, precisions, types,
-                    uses)
+from ._core import (BroadcastArray, Dropout, Error, Functions, Problem, Storage, Window, alignments, paths, precisions,
+                    types, uses)
 from ._core import Tensor as CoreTensor
 from ._device import Device, DeviceArray
+from ._functions import functions_of
 from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, place
 
 SMALLEST_SCALE = 2.0**-126
@@ -38,6 +39,7 @@ class Terms(NamedTuple):
     precision: int
     sequences: int
     longest: tuple[int, int]
+    functions: Functions | None
 
 
 def problem_of(terms: Terms) -> Problem:
@@ -93,11 +95,15 @@ class Inputs:
         self._per_head("sinks", "SINKS", options["sinks"])
         self._lengths(options["lengths"])
         self.dropout = self._dropout(options["dropout"], options["dropout_seed"])
+        self.functions, function_arrays = functions_of(options["functions"], options["function_arrays"])
+        self.arrays |= function_arrays
+        if self.functions is not None:
+            self.use |= uses["FUNCTIONS"]
 
     def terms(self, o: Tensor, use: int = 0) -> Terms:
         return Terms(self.q.tensor, self.k.tensor, self.v.tensor, o, self.use | use, self.scale, self.softcap,
                      self.alignment, self.window, self.bias, self.mask, self.dropout, self.path, self.precision,
-                     self.sequences, self.longest)
+                     self.sequences, self.longest, self.functions)
 
     def place(self, device: Device, places: Places) -> dict[str, tuple[Storage, int]]:
         """{name of a binding: bytes on the device} of all inputs."""

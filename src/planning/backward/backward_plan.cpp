@@ -9,7 +9,7 @@
 #include "planning/backward/backward_phases.hpp"
 #include "planning/call_table.hpp"
 #include "planning/counts.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"

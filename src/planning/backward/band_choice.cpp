@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "planning/kernel_parameters.hpp"
+#include "problem/masks/positions.hpp"
 #include "shared/attention_params.h"
 #include "tiles/kernel_tile.hpp"
 #include "tiles/occupancy.hpp"
@@ -37,14 +38,19 @@ Sizes sizesOf(const VkfProblem& p, const BackwardMatrixTile& store, const Backwa
 uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& store, uint64_t tile) {
     const VkfProblem& p = forward.fields;
     const auto rows = static_cast<int64_t>(p.queryRows);
-    const int64_t offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : static_cast<int64_t>(p.keys) - rows;
     int64_t begin = 0;
     int64_t end = rows;
-    if (!has(p, VKF_USE_KEY_LENGTHS)) {
+    if (!has(p, VKF_USE_KEY_LENGTHS) && !hasOffsetOnDevice(p)) {
+        const int64_t offset = rowOffsetOf(p, rows, p.keys);
+        const int64_t rowStride = rowStrideOf(p);
         const auto firstKey = static_cast<int64_t>(tile * store.keys());
-        const auto endKey = std::min<int64_t>(firstKey + store.keys(), p.keys);
-        begin = std::max<int64_t>(firstKey - offset - windowReach(forward.windowRight, VKF_UNLIMITED_RIGHT), 0);
-        end = std::min(endKey - offset + windowReach(forward.windowLeft, VKF_UNLIMITED_LEFT), rows);
+        const int64_t lastKey = std::min<int64_t>(firstKey + store.keys(), p.keys) - 1;
+        const int64_t right = windowReach(forward.windowRight, VKF_UNLIMITED_RIGHT);
+        const int64_t left = windowReach(forward.windowLeft, VKF_UNLIMITED_LEFT);
+        const int64_t firstSeeing = VKF_SEEING_BEGIN(firstKey * keyStrideOf(p), offset, right);
+        const int64_t endSeeing = VKF_SEEING_END(lastKey * keyStrideOf(p) + 1, offset, left);
+        begin = std::max<int64_t>(VKF_FIRST_FROM(firstSeeing, rowStride), 0);
+        end = std::min<int64_t>(VKF_FIRST_FROM(endSeeing, rowStride), rows);
     }
     if (begin >= end) {
         return 0;

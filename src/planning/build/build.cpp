@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "planning/build/build.hpp"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "planning/build/build_parts.hpp"
 #include "planning/call_table.hpp"
@@ -24,9 +26,10 @@ VkfResult buildPath(const AttentionPhaseBuilder& builder, AttentionPhases* phase
 }
 
 // Adds all phases that can fail.
-VkfResult buildPhases(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
+VkfResult buildPhases(const AttentionPhaseBuilder& builder, AttentionPhases* phases, AttentionPlan* plan,
                       VkfMessage* message) {
     const Decision& decision = builder.decision();
+    Scratch* const scratch = &plan->scratch;
     VkfResult result = buildPath(builder, phases, scratch, message);
     if (result == VKF_SUCCESS && decision.fallback) {
         result = buildFallback(builder, phases, message);
@@ -35,7 +38,10 @@ VkfResult buildPhases(const AttentionPhaseBuilder& builder, AttentionPhases* pha
         result = buildProbabilities(builder, phases, scratch, message);
     }
     if (result == VKF_SUCCESS && decision.map) {
-        buildTileMap(builder, phases, scratch);
+        plan->tileMap = buildTileMap(builder, phases);
+        if (!has(builder.problem().fields, VKF_USE_TILE_MAP)) {
+            scratch->reserve(ScratchRange::tileMap, plan->tileMap.bytes);
+        }
     }
     if (result == VKF_SUCCESS && decision.dequantizedKeys) {
         result = buildDequantizedKeys(builder, phases, scratch, message);
@@ -57,6 +63,15 @@ void buildTable(const VkfProblem& p, AttentionPlan* plan, AttentionPhases* phase
     phases->table = tablePhase();
 }
 
+// Takes the phases that make the map away from the call. The table is written for both.
+std::vector<Phase> takeMapPhases(AttentionPhases* phases) {
+    AttentionPhases ofMap;
+    ofMap.table = phases->table;
+    ofMap.tileMap = std::exchange(phases->tileMap, std::nullopt);
+    ofMap.tileOrder = std::exchange(phases->tileOrder, std::nullopt);
+    return inOrder(std::move(ofMap));
+}
+
 } // namespace
 
 VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* plan, VkfMessage* message) {
@@ -65,7 +80,7 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
     }
     AttentionPhases phases;
     const AttentionPhaseBuilder builder(caps, problem, *plan);
-    if (const VkfResult result = buildPhases(builder, &phases, &plan->scratch, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = buildPhases(builder, &phases, plan, message); result != VKF_SUCCESS) {
         return result;
     }
     if (has(problem.fields, VKF_USE_CU_SEQLENS)) {
@@ -74,8 +89,12 @@ VkfResult build(const Caps& caps, const CheckedProblem& problem, AttentionPlan* 
     if (plan->extraSlot == VKF_EXTRA_SLOT_HAS_TABLE) {
         buildTable(problem.fields, plan, &phases);
     }
+    if (plan->map && has(problem.fields, VKF_USE_TILE_MAP)) {
+        plan->mapPhases = takeMapPhases(&phases);
+    }
     plan->phases = inOrder(std::move(phases));
-    return checkStepCount(plan->phases, message);
+    const VkfResult result = checkStepCount(plan->phases, message);
+    return result == VKF_SUCCESS ? checkStepCount(plan->mapPhases, message) : result;
 }
 
 std::vector<Phase> inOrder(AttentionPhases&& phases) {

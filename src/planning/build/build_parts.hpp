@@ -8,6 +8,7 @@
 
 #include "planning/build/attention_phase_builder.hpp"
 #include "planning/phase.hpp"
+#include "planning/plan.hpp"
 #include "planning/scratch.hpp"
 
 namespace vkf {
@@ -39,7 +40,7 @@ VkfResult buildProbabilities(const AttentionPhaseBuilder& builder, AttentionPhas
                              VkfMessage* message);
 VkfResult buildDequantizedKeys(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                                VkfMessage* message);
-// `phases` must have the attention phase, which becomes one for each class of rows.
-void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch);
+// Reserves no scratch memory. `phases` must have the attention phase, which becomes one for each class of rows.
+TileMapMemory buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases);
 
 } // namespace vkf

@@ -92,10 +92,12 @@ std::vector<Phase> attentionOfClasses(const AttentionPhaseBuilder& builder, cons
 
 } // namespace
 
-void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch) {
+TileMapMemory buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases) {
     const TileMapChoice& map = *builder.decision().map;
     Phase& attention = phases->attention.front();
-    attention.variant.constants[VKF_ID_TILE_MAP] = map.byHead ? VKF_MAP_BY_HEAD : VKF_MAP_SHARED;
+    attention.variant.constants[VKF_ID_TILE_MAP] = map.byHead  ? VKF_MAP_BY_HEAD
+                                                   : map.ofAll ? VKF_MAP_OF_ALL
+                                                               : VKF_MAP_SHARED;
     const TileMapSizes sizes = tileMapSizes(builder.problem(), map, builder.decision().packedHeads);
     phases->tileMap =
         mapPhase(builder, Kernel::mapTiles, attention, sizes.words, pairOperations * map.rows * sizes.wordKeys);
@@ -105,8 +107,8 @@ void buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases,
             *std::max_element(map.rowClasses.begin(), map.rowClasses.end());
         phases->attention = attentionOfClasses(builder, attention);
     }
-    scratch->reserve(ScratchRange::tileMap, sizes.words * mapWordBytes);
-    scratch->reserve(ScratchRange::tileOrder, sizes.maps * sizes.rowTiles * sizeof(uint32_t));
+    const uint64_t mapBytes = sizes.words * mapWordBytes;
+    return {mapBytes, mapBytes + sizes.maps * sizes.rowTiles * sizeof(uint32_t)};
 }
 
 } // namespace vkf

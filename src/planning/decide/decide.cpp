@@ -11,7 +11,7 @@
 #include "planning/decide/storage16.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "problem/arrays.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "shared/constant_ids.h"
 #include "tiles/tile_problem.hpp"

@@ -5,7 +5,7 @@
 
 #include "device/chips.hpp"
 #include "planning/tile_map_sizes.hpp"
-#include "problem/mask_layout.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -28,6 +28,19 @@ bool needsHeads(const VkfProblem& p, bool bias) {
     return hasFunction(p, VKF_FUNCTION_KEEP_BY_HEAD) || (has(p, VKF_USE_MASK) && differsByHead(p, p.mask)) ||
            (bias && differsByHead(p, p.bias)) ||
            (has(p, VKF_USE_BLOCK_MASK) && p.queryHeads > 1 && p.blockMask.headStride != 0);
+}
+
+bool differsBySequence(const VkfProblem& p, const VkfBroadcastArray& array) {
+    return repeatedCount(array.sequences, p.batch) > 1 && array.batchStride != 0;
+}
+
+// Whether one map serves all heads of all sequences. Only kernels with functions can read such a map.
+bool isOfAll(const VkfProblem& p, bool bias) {
+    const bool differs =
+        has(p, VKF_USE_KEY_LENGTHS) || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP_BY_SEQUENCE) ||
+        (has(p, VKF_USE_MASK) && differsBySequence(p, p.mask)) || (bias && differsBySequence(p, p.bias)) ||
+        (has(p, VKF_USE_BLOCK_MASK) && p.blockMask.batchStride != 0);
+    return has(p, VKF_USE_FUNCTIONS) && p.batch > 1 && !differs && !needsHeads(p, bias);
 }
 
 // The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
@@ -74,7 +87,8 @@ std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProble
         return {};
     }
     const bool bias = mapsBias(caps, problem);
-    TileMapChoice map{bias, needsHeads(problem.fields, bias), decision.tile.rows, decision.tile.keys, {}};
+    const VkfProblem& p = problem.fields;
+    TileMapChoice map{bias, needsHeads(p, bias), isOfAll(p, bias), decision.tile.rows, decision.tile.keys, {}};
     if (bias && decision.biasMaskTile) {
         map.rows = decision.biasMaskTile->rows;
         map.keys = decision.biasMaskTile->keys;

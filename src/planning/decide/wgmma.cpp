@@ -49,6 +49,7 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
         Refusal{has(p, VKF_USE_BIAS), "a bias is not in this version"},
         Refusal{has(p, VKF_USE_FUNCTIONS), "functions are not in this version"},
+        Refusal{has(p, VKF_USE_POSITIONS), "positions are not in this version"},
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},

@@ -11,7 +11,7 @@ namespace vkf {
 namespace {
 
 constexpr VkfFunctionSet functionBits = VKF_FUNCTION_SCORE | VKF_FUNCTION_KEEP | VKF_FUNCTION_SCORE_DERIVATIVE;
-constexpr VkfFunctionSet allBits = functionBits | VKF_FUNCTION_KEEP_BY_HEAD;
+constexpr VkfFunctionSet allBits = functionBits | VKF_FUNCTION_KEEP_BY_HEAD | VKF_FUNCTION_KEEP_BY_SEQUENCE;
 
 VkfResult checkSet(VkfFunctionSet functions, VkfMessage* message) {
     if ((functions & ~allBits) != 0) {
@@ -28,6 +28,8 @@ VkfResult checkSet(VkfFunctionSet functions, VkfMessage* message) {
         {VKF_FUNCTION_SCORE_DERIVATIVE, VKF_FUNCTION_SCORE,
          "VKF_FUNCTION_SCORE_DERIVATIVE, which needs VKF_FUNCTION_SCORE"},
         {VKF_FUNCTION_KEEP_BY_HEAD, VKF_FUNCTION_KEEP, "VKF_FUNCTION_KEEP_BY_HEAD, which needs VKF_FUNCTION_KEEP"},
+        {VKF_FUNCTION_KEEP_BY_SEQUENCE, VKF_FUNCTION_KEEP,
+         "VKF_FUNCTION_KEEP_BY_SEQUENCE, which needs VKF_FUNCTION_KEEP"},
     };
     for (const auto& need : needs) {
         if ((functions & need.bit) != 0 && (functions & need.needed) == 0) {

@@ -69,7 +69,8 @@ struct BackwardCall {
     }
     // The masks of one query head.
     Mask maskFor(uint32_t batch, uint32_t queryHead) const {
-        Mask mask = maskOf(forward.problem, forward.rowsOf(batch).size(), forward.keyLength(batch));
+        Mask mask =
+            maskOf(forward.problem, forward.rowsOf(batch).size(), forward.keyLength(batch), forward.rowOffset(batch));
         mask.blocks = forward.blockMask(batch, queryHead);
         mask.documents = forward.documents(batch, mask.keys);
         mask.booleans = forward.booleanMask(batch, queryHead);

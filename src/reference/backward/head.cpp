@@ -20,7 +20,7 @@ BackwardHead::BackwardHead(const BackwardCall& call)
       values_(makeKvHead(swapped_)) {}
 
 void BackwardHead::load(uint32_t batch, uint32_t kvHead) {
-    const KeyRange keys = {0, maskOf(call_.problem, 0, call_.keyLength(batch)).keys};
+    const KeyRange keys = {0, maskOf(call_.problem, 0, call_.keyLength(batch), 0).keys};
     loadKeys(call_, batch, kvHead, keys, &scores_);
     loadKeys(swapped_, batch, kvHead, keys, &values_);
 }

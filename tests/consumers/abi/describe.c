@@ -68,9 +68,32 @@ static void describeBackward(void) {
     printTensorLayout("dk", dk);
 }
 
+static VkfResult noKernel(void* user, const char* kernel, const uint32_t** words, size_t* wordCount,
+                          VkfMessage* message) {
+    (void)user, (void)kernel, (void)words, (void)wordCount, (void)message;
+    return VKF_ERROR_UNSUPPORTED;
+}
+
+static void describeFunctions(void) {
+    const VkfFunctionArray table = {.name = "table", .element = VKF_ELEMENT_I32};
+    const VkfFunctionsCreateInfo info = {.structSize = sizeof info,
+                                         .functions = VKF_FUNCTION_KEEP,
+                                         .arrayCount = 1,
+                                         .arrays = &table,
+                                         .getKernel = noKernel};
+    VkfMessage message;
+    VkfFunctions functions;
+    VkfFunctionArray declared[2];
+    checkVkflash(vkfCreateFunctions(&info, &functions, &message), &message);
+    printf("functions: set %u, %u arrays, %s\n", (unsigned)vkfGetFunctionSet(functions),
+           (unsigned)vkfGetFunctionArrays(functions, declared, 2), declared[0].name);
+    vkfDestroyFunctions(functions);
+}
+
 void describeProblems(const VkfProblem* problem) {
     describeAttention(problem);
     describeAppend();
     describeMerge();
     describeBackward();
+    describeFunctions();
 }

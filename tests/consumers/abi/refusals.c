@@ -35,6 +35,19 @@ static void refuseDevice(const Gpu* gpu) {
     require((void*)context == &untouched, "a refused call wrote a context");
 }
 
+static VkfResult noKernel(void* user, const char* kernel, const uint32_t** words, size_t* wordCount,
+                          VkfMessage* message) {
+    (void)user, (void)kernel, (void)words, (void)wordCount, (void)message;
+    return VKF_ERROR_UNSUPPORTED;
+}
+
+static void refuseFunctions(void) {
+    VkfFunctionsCreateInfo info = {.structSize = sizeof info, .functions = VKF_FUNCTION_KEEP, .getKernel = noKernel};
+    VkfFunctions functions = (VkfFunctions)(void*)&untouched;
+    EXPECT_REFUSAL(info, vkfCreateFunctions(&info, &functions, NULL));
+    require((void*)functions == &untouched, "a refused call wrote functions");
+}
+
 static void refuseProblem(VkfContext context, const Call* call) {
     VkfProblem problem = call->problem;
     VkfTensorLayout layout;
@@ -150,6 +163,7 @@ static void refuseReference(const Call* call) {
 
 void checkRefusals(const Gpu* gpu, VkfContext context, const Call* call) {
     refuseDevice(gpu);
+    refuseFunctions();
     refuseProblem(context, call);
     refuseRecording(gpu, context, call);
     refuseReference(call);

@@ -106,6 +106,7 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count) {
         chooseDropout(dice, forward);
         chooseBlocks(dice, forward);
         chooseMatrixTypes(dice, variation, forward);
+        vkf::test::choosePositions(forward, data);
         apply(variation, forward);
         forward = vkf::test::fittedBackward(deviceOf(variation), forward);
         VkfBackwardProblem problem = randomBackward(dice, forward);

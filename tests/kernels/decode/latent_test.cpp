@@ -29,7 +29,7 @@ constexpr std::array<uint32_t, 3> valueDims = {512, 256, 72};
 constexpr std::array<uint32_t, 5> groups = {1, 5, 16, 33, 128};
 constexpr std::array<uint32_t, 5> keyCounts = {1, 15, 16, 97, 203};
 constexpr std::array<uint32_t, 4> splitCounts = {0, 1, 2, 7};
-constexpr std::array<uint32_t, 4> pageSizes = {1, 2, 16, 64};
+constexpr std::array<uint32_t, 4> pageSizes = {1, 3, 48, 64};
 
 // Devices whose shared memory has room for the larger or for the smaller tile of the matrix kernel.
 vkf::host::Device& largeDevice() { return vkf::test::deviceOf(vkf::test::variations[6]); }

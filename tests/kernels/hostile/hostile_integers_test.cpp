@@ -54,7 +54,7 @@ void makeHostile(Dice& dice, std::vector<int32_t>& numbers) {
 // Pages that the block table names by any number.
 void makePaged(Dice& dice, VkfProblem& p, Data& data) {
     p.k = p.v = vkf::dense(p.k.type);
-    vkf::test::setPages(p, 1U << dice.below(7), dice.below(3));
+    vkf::test::setPages(p, 1 + dice.below(80), dice.below(3));
     vkf::enable(p, VKF_USE_KEY_LENGTHS);
     data.keyLengths.assign(p.batch, static_cast<int32_t>(p.keys));
 }
@@ -96,6 +96,7 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
     vkf::enable(p, VKF_USE_PROBABILITIES, !packed && dice.oneIn(3));
     p.probabilityRowCount = vkf::has(p, VKF_USE_PROBABILITIES) ? dice.below(12) : 0;
     vkf::enable(p, VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0);
+    vkf::test::choosePositions(p, data);
     if (variation.path == VKF_PATH_WGMMA) {
         vkf::test::fitToWgmma(p);
     }
@@ -135,6 +136,7 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
     bindings.alibiSlopes = inIf(VKF_USE_ALIBI_SLOPES, inputs.alibiSlopes);
     bindings.bias = inIf(VKF_USE_BIAS, inputs.bias);
     bindings.biasFactors = inIf(VKF_USE_BIAS_FACTORS, inputs.biasFactors);
+    bindings.rowOffsets = inIf(VKF_USE_ROW_OFFSETS, inputs.rowOffsets);
     bindings.mask = inIf(VKF_USE_MASK, inputs.mask);
     bindings.documentIds = inIf(VKF_USE_DOCUMENT_IDS, inputs.documentIds);
     bindings.cuSeqlensQ = inIf(VKF_USE_CU_SEQLENS, inputs.cuSeqlensQ);
@@ -149,8 +151,9 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
 
 // Sets the integers that the device reads.
 void makeHostile(Dice& dice, Inputs& inputs) {
-    for (std::vector<int32_t>* numbers : {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds,
-                                          &inputs.cuSeqlensQ, &inputs.cuSeqlensK, &inputs.probabilityRows}) {
+    for (std::vector<int32_t>* numbers :
+         {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds, &inputs.cuSeqlensQ, &inputs.cuSeqlensK,
+          &inputs.probabilityRows, &inputs.rowOffsets}) {
         makeHostile(dice, *numbers);
     }
 }
@@ -272,7 +275,7 @@ VkfAppendProblem hostileAppend(Dice& dice) {
     p.rotary.pairs = VKF_ROTARY_HALVES;
     if (dice.oneIn(2)) {
         vkf::enable(p, VKF_USE_BLOCK_TABLE);
-        p.paging.pageSize = 1U << dice.below(6);
+        p.paging.pageSize = 1 + dice.below(40);
         p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1;
         p.paging.pages = 1 + dice.below(p.batch * p.paging.maxPages);
     }

@@ -43,8 +43,9 @@ uint32_t number(Operand operand) { return static_cast<uint32_t>(operand); }
 
 void add(Text& text, const Phase& phase) {
     const auto& [variant, operands, params, lse, items, passes, itemsPerStep, barrierBefore, interleaved] = phase;
-    const auto& [kernel, storage16, subgroups, exchange, rolled, bf16, subgroupSize, constants] = variant;
+    const auto& [kernel, storage16, subgroups, exchange, rolled, bf16, subgroupSize, constants, functions] = variant;
     text.text("phase", traitsOf(kernel).name).field("storage16", storage16).field("subgroups", subgroups);
+    text.field("functions", functions.functions != nullptr);
     text.field("exchange", exchange).field("rolled", rolled).field("bf16", bf16).field("subgroupSize", subgroupSize);
     text.words("constants", constants).words("operands", operands).words("params", params);
     text.field("lse", number(lse)).field("items", items).field("passes", passes).field("itemsPerStep", itemsPerStep);
@@ -77,7 +78,7 @@ template <typename Plan> void addCommon(Text& text, const Plan& plan, const Tile
     const auto at = [&](ScratchRange range) { return plan.scratch.offset(range); };
     text.field("scratchBytes", plan.scratch.bytes()).field("state", at(ScratchRange::rowState));
     text.field("lseOffset", at(ScratchRange::lse)).field("table", at(ScratchRange::table));
-    text.field("map", at(ScratchRange::tileMap)).field("order", at(ScratchRange::tileOrder));
+    text.field("map", at(ScratchRange::tileMap));
     add(text, tileSequences, at(ScratchRange::rowSequences));
 }
 
@@ -93,6 +94,8 @@ std::string textOf(const AttentionPlan& plan) {
     add(text, matrix);
     text.field("bf16x3", bf16x3).field("inputAlignment", inputAlignment).field("outputAlignment", outputAlignment);
     addCommon(text, plan, plan.tileSequences);
+    const uint64_t mapBegin = plan.scratch.offset(ScratchRange::tileMap);
+    text.field("order", map ? mapBegin + plan.tileMap.orderOffset : 0);
     text.field("splits", splits).text("tileText", tileText).field("tuned", tuned);
     text.field("keyOffset", plan.scratch.offset(ScratchRange::dequantizedK));
     text.field("valueOffset", plan.scratch.offset(ScratchRange::dequantizedV)).field("steps", plan.steps());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "problem/masks/positions.hpp"
 #include "problem/problem.hpp"
 #include "shared/attention_params.h"
 
@@ -49,14 +50,21 @@ double visiblePairs(const CheckedProblem& problem) {
     if (!problem.windowed()) {
         return rows * keys;
     }
-    const double offset = p.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0.0 : keys - rows;
-    // Number of pairs with j < i + c, over all rows i and all keys j < end. It is the sum over i of i + c, clamped into
-    // [0, end], in closed form.
-    const auto pairsBefore = [rows](double c, double end) {
-        const double firstOpen = std::clamp(-c, 0.0, rows);      // no pair in the rows before it
-        const double firstFull = std::clamp(end - c, 0.0, rows); // `end` pairs in each row from it on
+    const auto keyStride = static_cast<double>(keyStrideOf(p));
+    const double step = static_cast<double>(rowStrideOf(p)) / keyStride;
+    // Where the device has the offsets, rows are taken for the last of a sequence whose parts are all as long.
+    const double offset =
+        hasOffsetOnDevice(p)
+            ? keys * keyStride - rows * static_cast<double>(rowStrideOf(p))
+            : static_cast<double>(rowOffsetOf(p, static_cast<int64_t>(rows), static_cast<int64_t>(keys)));
+    // Number of pairs that stand less than c apart, over all rows i and all keys j < end: the sum over i of
+    // (i rowStride + c) / keyStride, clamped into [0, end], in closed form.
+    const auto pairsBefore = [&](double distance, double end) {
+        const double c = distance / keyStride;
+        const double firstOpen = std::clamp(-c / step, 0.0, rows);        // no pair in the rows before it
+        const double firstFull = std::clamp((end - c) / step, 0.0, rows); // `end` pairs in each row from it on
         const double partial = firstFull - firstOpen;
-        return partial * (c + (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * end;
+        return partial * (c + step * (firstOpen + firstFull - 1.0) / 2.0) + (rows - firstFull) * end;
     };
     const auto keysBefore = [&](double c) { return pairsBefore(c, keys); };
     const double before =

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "functions/gallery.hpp"
+#include "gallery/gallery.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
-namespace vkf::test {
-namespace {
+#include "gallery/example_texts.hpp"
 
-// Tests run in the root folder of the tree.
-std::string textOf(const std::string& file) {
-    std::ifstream stream("examples/functions/" + file);
-    if (!stream) {
-        throw std::runtime_error("cannot read examples/functions/" + file);
-    }
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
+namespace vkf::tools {
+namespace {
 
 // Replaces the value of `const int NAME = VALUE;`, of any type.
 void setConstant(std::string& text, const std::string& name, const std::string& value) {
@@ -29,14 +19,6 @@ void setConstant(std::string& text, const std::string& name, const std::string& 
     }
     const size_t first = at + begin.size();
     text.replace(first, text.find(';', first) - first, value);
-}
-
-std::string textOf(const Example& example) {
-    std::string text = textOf(example.file);
-    for (const auto& [name, value] : example.constants) {
-        setConstant(text, name, value);
-    }
-    return text;
 }
 
 VkfType typeOf(VkfElement element) {
@@ -75,8 +57,8 @@ std::vector<double> decoded(const ExampleArray& array, const std::vector<std::by
 }
 
 functions::Source sourceOf(const Example& example) {
-    Generator random(1);
-    functions::Source source{textOf(example), example.file, {}};
+    ExampleGenerator random(1);
+    functions::Source source{exampleText(example.file, example.constants), example.file, {}};
     for (const ExampleArray& array : example.arrays(random)) {
         source.arrays.push_back(functions::functionArray(array.name, array.element));
     }
@@ -100,7 +82,7 @@ std::vector<Example> examples() {
     return all;
 }
 
-std::vector<double> normalValues(Generator& random, size_t count) {
+std::vector<double> normalValues(ExampleGenerator& random, size_t count) {
     std::normal_distribution<double> normal(0.0, 1.0);
     std::vector<double> values(count);
     for (double& value : values) {
@@ -109,7 +91,7 @@ std::vector<double> normalValues(Generator& random, size_t count) {
     return values;
 }
 
-std::vector<double> wholeValues(Generator& random, size_t count, int64_t first, int64_t last) {
+std::vector<double> wholeValues(ExampleGenerator& random, size_t count, int64_t first, int64_t last) {
     std::uniform_int_distribution<int64_t> uniform(first, last);
     std::vector<double> values(count);
     for (double& value : values) {
@@ -118,26 +100,30 @@ std::vector<double> wholeValues(Generator& random, size_t count, int64_t first, 
     return values;
 }
 
-CompiledExample::CompiledExample(const Example& example, uint32_t seed)
-    : functions_(functions::compile(sourceOf(example))) {
-    Generator random(seed);
-    for (const ExampleArray& array : example.arrays(random)) {
-        own_.arrays.push_back(encoded(array.element, array.values));
-        values_.push_back(decoded(array, own_.arrays.back()));
+std::string exampleText(const std::string& file, const ExampleConstants& constants) {
+    const auto* const found = std::find_if(std::begin(exampleTexts), std::end(exampleTexts),
+                                           [&file](const ExampleText& example) { return example.file == file; });
+    if (found == std::end(exampleTexts)) {
+        throw std::runtime_error("no file " + file);
     }
-    own_.reference = example.formulas;
-    own_.reference.user = &values_;
+    std::string text = found->text;
+    for (const auto& [name, value] : constants) {
+        setConstant(text, name, value);
+    }
+    return text;
+}
+
+CompiledExample::CompiledExample(const Example& example, uint32_t seed)
+    : formulas_(example.formulas), functions_(functions::compile(sourceOf(example))) {
+    ExampleGenerator random(seed);
+    for (const ExampleArray& array : example.arrays(random)) {
+        arrays_.push_back(encoded(array.element, array.values));
+        values_.push_back(decoded(array, arrays_.back()));
+    }
+    formulas_.user = &values_;
 }
 
 CompiledExample::CompiledExample(const std::string& text, const VkfReferenceFunctions& formulas)
-    : functions_(functions::compile({text, "test.glsl", {}})) {
-    own_.reference = formulas;
-}
+    : formulas_(formulas), functions_(functions::compile({text, "functions.glsl", {}})) {}
 
-void CompiledExample::use(VkfProblem& problem, Data& data) const {
-    enable(problem, VKF_USE_FUNCTIONS);
-    problem.functions = functions_.handle();
-    data.functions = &own_;
-}
-
-} // namespace vkf::test
+} // namespace vkf::tools

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The optional inputs of a benched call: host copies for the reference, device copies for the kernels.
-#ifndef VKFLASH_LAB_CALL_EXTRAS_HPP
-#define VKFLASH_LAB_CALL_EXTRAS_HPP
+#ifndef VKFLASH_TOOLS_CALL_EXTRAS_HPP
+#define VKFLASH_TOOLS_CALL_EXTRAS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +20,8 @@ struct CallExtras {
     std::vector<std::byte> mask;
     std::vector<int32_t> documents;
     std::vector<int32_t> starts; // starts of packed sequences; rows and keys have the same starts
+    // Arrays that functions read, in their order. Their bytes are rounded up to a multiple of 4.
+    std::vector<std::vector<std::byte>> functionArrays;
 
     // Sets pointers into this object.
     void addTo(host::HostTensors& tensors) const;
@@ -33,6 +35,7 @@ public:
 
 private:
     host::Buffer sinks_, bias_, mask_, documents_, starts_;
+    std::vector<host::Buffer> functionArrays_;
 };
 
 } // namespace vkf::tools

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "benches/call_extras.hpp"
+#include "measure/call_extras.hpp"
+
+#include <algorithm>
 
 namespace vkf::tools {
 
@@ -20,12 +22,19 @@ void CallExtras::addTo(host::HostTensors& tensors) const {
     tensors.mask = mask.data();
     tensors.documentIds = documents.data();
     tensors.cuSeqlensQ = tensors.cuSeqlensK = starts.data();
+    std::transform(functionArrays.begin(), functionArrays.end(), tensors.functionArrays.begin(),
+                   [](const std::vector<std::byte>& array) {
+                       return host::HostArray{array.data(), array.size()};
+                   });
 }
 
 ExtraBuffers::ExtraBuffers(host::Device& device, const CallExtras& extras)
     : sinks_(uploaded(device, extras.sinks)), bias_(uploaded(device, extras.bias)),
       mask_(uploaded(device, extras.mask)), documents_(uploaded(device, extras.documents)),
-      starts_(uploaded(device, extras.starts)) {}
+      starts_(uploaded(device, extras.starts)) {
+    for (const std::vector<std::byte>& array : extras.functionArrays)
+        functionArrays_.push_back(uploaded(device, array));
+}
 
 void ExtraBuffers::addTo(VkfBindings& bindings) const {
     bindings.sinks = sinks_.binding();
@@ -33,6 +42,8 @@ void ExtraBuffers::addTo(VkfBindings& bindings) const {
     bindings.mask = mask_.binding();
     bindings.documentIds = documents_.binding();
     bindings.cuSeqlensQ = bindings.cuSeqlensK = starts_.binding();
+    for (size_t i = 0; i < functionArrays_.size(); ++i)
+        bindings.functionArrays[i] = functionArrays_[i].binding();
 }
 
 } // namespace vkf::tools

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdlib>
 
-#include "functions/gallery.hpp"
+#include "gallery/gallery.hpp"
 
-namespace vkf::test {
+namespace vkf::tools {
 namespace {
 
 using At = const VkfPosition*;
@@ -23,7 +23,7 @@ VkfReferenceFunctions formula(Keep keep) {
 bool isInside(At at) { return at->row >= 0 && at->row < at->keys; }
 
 // Runs of keys with one number. The first run has the number 0.
-std::vector<double> runs(Generator& random) {
+std::vector<double> runs(ExampleGenerator& random) {
     std::vector<double> numbers;
     for (int32_t number = 0; numbers.size() < gallery::keys; number++) {
         numbers.insert(numbers.end(), 5 + random() % 30, number);
@@ -33,7 +33,7 @@ std::vector<double> runs(Generator& random) {
 }
 
 // Nonzero with a probability of 1 / n.
-std::vector<double> flags(Generator& random, size_t count, uint64_t n) {
+std::vector<double> flags(ExampleGenerator& random, size_t count, uint64_t n) {
     std::vector<double> values(count);
     for (double& value : values) {
         value = random() % n == 0 ? static_cast<double>(1 + random() % 255) : 0.0;
@@ -42,7 +42,7 @@ std::vector<double> flags(Generator& random, size_t count, uint64_t n) {
 }
 
 // The rows of the ancestors of a random tree.
-std::vector<double> ancestors(Generator& random, size_t nodes) {
+std::vector<double> ancestors(ExampleGenerator& random, size_t nodes) {
     std::vector<double> matrix(nodes * nodes, 0.0);
     for (size_t node = 0; node < nodes; node++) {
         if (node != 0) {
@@ -85,23 +85,23 @@ Pixel byMorton(int i) {
 
 std::vector<Example> windowsAndDocuments() {
     return {
-        {"masks/causal.glsl", {}, [](Generator&) { return Arrays{}; }, formula([](At at, void*) -> int32_t {
+        {"masks/causal.glsl", {}, [](ExampleGenerator&) { return Arrays{}; }, formula([](At at, void*) -> int32_t {
              return at->key <= at->row;
          })},
         {"masks/sliding_window.glsl",
          {{"WINDOW", "20"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t { return at->key <= at->row && at->row - at->key <= 20; })},
         {"masks/dilated_window.glsl",
          {{"WINDOW", "40"}, {"DILATION", "3"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              const int distance = std::abs(at->row - at->key);
              return distance <= 40 && distance % 3 == 0;
          })},
         {"masks/global_window.glsl",
          {{"WINDOW", "9"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"isGlobal", VKF_ELEMENT_U8, flags(random, gallery::keys, 12)}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -110,11 +110,11 @@ std::vector<Example> windowsAndDocuments() {
          })},
         {"masks/prefix_lm.glsl",
          {{"PREFIX", "33"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t { return at->key < 33 || at->key <= at->row; })},
         {"masks/shared_prefix.glsl",
          {},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"document", VKF_ELEMENT_I32, runs(random)}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -123,7 +123,7 @@ std::vector<Example> windowsAndDocuments() {
          })},
         {"masks/document.glsl",
          {},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"document", VKF_ELEMENT_I32, runs(random)}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -136,7 +136,7 @@ std::vector<Example> imagesAndVideos() {
     return {
         {"masks/natten.glsl",
          {{"WIDTH", "13"}, {"HEIGHT", "10"}, {"KERNEL", "5"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              return isNear(byRows(std::max(at->row, 0)), byRows(at->key), {13, 10}, 5);
          }),
@@ -144,7 +144,7 @@ std::vector<Example> imagesAndVideos() {
          130},
         {"masks/natten_tiled.glsl",
          {{"WIDTH", "12"}, {"HEIGHT", "9"}, {"KERNEL", "7"}, {"TILE", "3"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              return isNear(byTiles(std::max(at->row, 0)), byTiles(at->key), {12, 9}, 7);
          }),
@@ -152,7 +152,7 @@ std::vector<Example> imagesAndVideos() {
          108},
         {"masks/natten_morton.glsl",
          {{"WIDTH", "16"}, {"HEIGHT", "8"}, {"KERNEL", "5"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              return isNear(byMorton(std::max(at->row, 0)), byMorton(at->key), {16, 8}, 5);
          }),
@@ -160,7 +160,7 @@ std::vector<Example> imagesAndVideos() {
          128},
         {"masks/vision_cross_attention.glsl",
          {{"IMAGE_TOKENS", "27"}},
-         [](Generator&) {
+         [](ExampleGenerator&) {
              return Arrays{{"interval", VKF_ELEMENT_I32, {0, 30, 7, 41, 20, 69, 60, 70, 35, 36}}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -169,7 +169,7 @@ std::vector<Example> imagesAndVideos() {
          })},
         {"masks/sliding_tile_2d.glsl",
          {{"TILE", "5"}, {"TILES_X", "6"}, {"TILES_Y", "4"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              const auto tileOf = [](int i) { return Pixel{i / 5 % 6, i / 5 / 6}; };
              return isNear(tileOf(std::max(at->row, 0)), tileOf(at->key), {6, 4}, 3);
@@ -178,7 +178,7 @@ std::vector<Example> imagesAndVideos() {
          120},
         {"masks/sliding_tile_3d.glsl",
          {{"TILE", "3"}, {"TILES_X", "4"}, {"TILES_Y", "3"}, {"TILES_Z", "3"}, {"KERNEL_Y", "1"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              const int row = std::max(at->row, 0) / 3;
              const int key = at->key / 3;
@@ -189,7 +189,7 @@ std::vector<Example> imagesAndVideos() {
          108},
         {"masks/spatial_temporal_heads.glsl",
          {{"FRAME", "17"}},
-         [](Generator&) {
+         [](ExampleGenerator&) {
              return Arrays{{"isTemporal", VKF_ELEMENT_U8, {0, 9, 1, 0}}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -204,7 +204,7 @@ std::vector<Example> treesAndLists() {
     return {
         {"masks/tree.glsl",
          {{"NODES", "150"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"isAncestor", VKF_ELEMENT_U8, ancestors(random, gallery::rows)}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -215,7 +215,7 @@ std::vector<Example> treesAndLists() {
          })},
         {"masks/block_diffusion.glsl",
          {{"TEXT", "65"}, {"BLOCK", "8"}},
-         [](Generator&) { return Arrays{}; },
+         [](ExampleGenerator&) { return Arrays{}; },
          formula([](At at, void*) -> int32_t {
              const int row = std::max(at->row, 0);
              const int rowBlock = row % 65 / 8;
@@ -231,7 +231,7 @@ std::vector<Example> treesAndLists() {
          130},
         {"masks/top_k_tiles.glsl",
          {{"TILE", "16"}, {"TOP_K", "3"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"chosen", VKF_ELEMENT_I32, wholeValues(random, 27, 0, 8)}};
          },
          formula([](At at, void* user) -> int32_t {
@@ -241,7 +241,7 @@ std::vector<Example> treesAndLists() {
          })},
         {"masks/bit_packed.glsl",
          {{"WORDS", "5"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{
                  {"words", VKF_ELEMENT_I32, wholeValues(random, 5 * gallery::rows, -2147483648LL, 2147483647LL)}};
          },
@@ -263,4 +263,4 @@ std::vector<Example> exampleMasks() {
     return all;
 }
 
-} // namespace vkf::test
+} // namespace vkf::tools

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// The files of examples/functions, each with its formulas in fp64 and with random arrays.
-#pragma once
+// The library's own list of functions: the files of examples/functions, each with its formulas in fp64 and with random
+// arrays.
+#ifndef VKFLASH_TOOLS_GALLERY_HPP
+#define VKFLASH_TOOLS_GALLERY_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <vkflash/functions.hpp>
-#include <vkflash/problem.hpp>
-#include <vkflash/reference.h>
+#include "vkflash/functions.hpp"
+#include "vkflash/reference.h"
 
-#include "support/call.hpp"
-
-namespace vkf::test {
+namespace vkf::tools {
 
 // The arrays of the examples suffice for calls up to this size.
 namespace gallery {
@@ -32,15 +32,20 @@ struct ExampleArray {
     std::vector<double> values;
 };
 
-using Generator = std::mt19937_64;
+// Names and values of constants of a file.
+using ExampleConstants = std::vector<std::pair<std::string, std::string>>;
+
+using ExampleGenerator = std::mt19937_64;
 
 // A file of functions.
 struct Example {
     std::string file; // in examples/functions
     // New values of constants of the file, for small shapes.
-    std::vector<std::pair<std::string, std::string>> constants{};
+    ExampleConstants constants{};
     // The arrays in the order in which `read` numbers them.
-    std::vector<ExampleArray> (*arrays)(Generator& random) = [](Generator&) { return std::vector<ExampleArray>{}; };
+    std::vector<ExampleArray> (*arrays)(ExampleGenerator& random) = [](ExampleGenerator&) {
+        return std::vector<ExampleArray>{};
+    };
     // Absent functions are null. The contexts `user` are what `read` takes.
     VkfReferenceFunctions formulas{};
     uint32_t rows = 70;
@@ -58,14 +63,18 @@ std::vector<Example> exampleScores();
 std::vector<Example> examples();
 
 // `count` random numbers, for arrays.
-std::vector<double> normalValues(Generator& random, size_t count);
-std::vector<double> wholeValues(Generator& random, size_t count, int64_t first, int64_t last);
+std::vector<double> normalValues(ExampleGenerator& random, size_t count);
+std::vector<double> wholeValues(ExampleGenerator& random, size_t count, int64_t first, int64_t last);
 
-// A compiled example with arrays on the host. Problems and inputs point into it.
+// The text of a file of examples/functions with new values of its constants. Throws std::runtime_error if there is no
+// such file or constant.
+std::string exampleText(const std::string& file, const ExampleConstants& constants);
+
+// A compiled example with arrays on the host.
 class CompiledExample {
 public:
     explicit CompiledExample(const Example& example, uint32_t seed = 1);
-    // From a text instead of a file.
+    // From a text instead of a file. It has no arrays.
     CompiledExample(const std::string& text, const VkfReferenceFunctions& formulas);
     CompiledExample(const CompiledExample&) = delete;
     CompiledExample(CompiledExample&&) = delete;
@@ -73,13 +82,19 @@ public:
     CompiledExample& operator=(CompiledExample&&) = delete;
     ~CompiledExample() = default;
 
-    // Makes the problem and its inputs use the functions.
-    void use(VkfProblem& problem, Data& data) const;
+    VkfFunctions handle() const { return functions_.handle(); }
+    // The elements of each array, filled up to whole words.
+    const std::vector<std::vector<std::byte>>& arrays() const { return arrays_; }
+    // The context `user` points into this object.
+    const VkfReferenceFunctions& formulas() const { return formulas_; }
 
 private:
     std::vector<std::vector<double>> values_;
-    OwnFunctions own_;
+    std::vector<std::vector<std::byte>> arrays_;
+    VkfReferenceFunctions formulas_;
     functions::Functions functions_;
 };
 
-} // namespace vkf::test
+} // namespace vkf::tools
+
+#endif

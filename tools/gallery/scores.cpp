@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "functions/gallery.hpp"
+#include "gallery/gallery.hpp"
 
-namespace vkf::test {
+namespace vkf::tools {
 namespace {
 
 using At = const VkfPosition*;
@@ -29,7 +29,7 @@ VkfReferenceFunctions sum(Score score) {
 int nodeOf(At at) { return std::clamp(at->row, 0, at->keys - 1); }
 
 std::vector<Example> curves() {
-    const auto none = [](Generator&) { return Arrays{}; };
+    const auto none = [](ExampleGenerator&) { return Arrays{}; };
     return {
         {"scores/softcap.glsl",
          {{"CAP", "5.0"}},
@@ -65,14 +65,14 @@ std::vector<Example> curves() {
 }
 
 std::vector<Example> distances() {
-    const auto none = [](Generator&) { return Arrays{}; };
+    const auto none = [](ExampleGenerator&) { return Arrays{}; };
     return {
         {"scores/alibi_signed.glsl", {{"HEADS", "4"}}, none, sum([](double s, At at, void*) {
              return s + std::exp2(-2.0 * (at->head + 1)) * (at->key - at->row);
          })},
         {"scores/relative_bias.glsl",
          {{"FARTHEST", "60"}, {"HEADS", "4"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"bias", VKF_ELEMENT_F16, normalValues(random, 121 * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
@@ -81,7 +81,7 @@ std::vector<Example> distances() {
          })},
         {"scores/clamped_relative_bias.glsl",
          {{"FARTHEST", "13"}, {"HEADS", "4"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"bias", VKF_ELEMENT_BF16, normalValues(random, 27 * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
@@ -101,7 +101,7 @@ std::vector<Example> tables() {
     return {
         {"scores/graphormer_spatial.glsl",
          {{"NODES", "131"}, {"DISTANCES", "6"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"hops", VKF_ELEMENT_U8, wholeValues(random, 3 * 131 * 131, 0, 9)},
                            {"bias", VKF_ELEMENT_F32, normalValues(random, 6 * gallery::heads)}};
          },
@@ -111,7 +111,7 @@ std::vector<Example> tables() {
          })},
         {"scores/graphormer_edge.glsl",
          {{"NODES", "131"}, {"PATH", "2"}, {"TYPES", "5"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"edge", VKF_ELEMENT_I32, wholeValues(random, 3 * 131 * 131 * 2, -1, 4)},
                            {"weight", VKF_ELEMENT_F16, normalValues(random, 10 * gallery::heads)}};
          },
@@ -127,26 +127,26 @@ std::vector<Example> tables() {
          })},
         {"scores/batch_bias.glsl",
          {},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"batchBias", VKF_ELEMENT_F32, normalValues(random, gallery::batch)}};
          },
          sum([](double s, At at, void* user) { return s + read(user, 0, at->batch); })},
         {"scores/head_bias.glsl",
          {},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"headBias", VKF_ELEMENT_BF16, normalValues(random, gallery::heads)}};
          },
          sum([](double s, At at, void* user) { return s + read(user, 0, at->head); })},
         {"scores/two_arrays.glsl",
          {},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"headBias", VKF_ELEMENT_F16, normalValues(random, gallery::heads)},
                            {"keyBias", VKF_ELEMENT_F32, normalValues(random, gallery::keys)}};
          },
          sum([](double s, At at, void* user) { return s + read(user, 0, at->head) + read(user, 1, at->key); })},
         {"scores/mla_rope.glsl",
          {{"HEADS", "4"}, {"ROWS", "150"}, {"KEYS", "131"}, {"ROPE", "6"}, {"SCALE", "0.4"}},
-         [](Generator& random) {
+         [](ExampleGenerator& random) {
              return Arrays{{"qRope", VKF_ELEMENT_F16, normalValues(random, 3 * 4 * 150 * 6)},
                            {"kRope", VKF_ELEMENT_F16, normalValues(random, 3 * 131 * 6)}};
          },
@@ -174,7 +174,7 @@ double stressShifted(double s, At at, void* user) {
 }
 
 Example stress() {
-    Example example{"scores/stress.glsl", {}, [](Generator& random) {
+    Example example{"scores/stress.glsl", {}, [](ExampleGenerator& random) {
                         return Arrays{{"pattern", VKF_ELEMENT_U8, wholeValues(random, 16, 0, 1)},
                                       {"headBias", VKF_ELEMENT_F32, normalValues(random, gallery::heads)},
                                       {"keyBias", VKF_ELEMENT_BF16, normalValues(random, gallery::keys)},
@@ -207,4 +207,4 @@ std::vector<Example> exampleScores() {
     return all;
 }
 
-} // namespace vkf::test
+} // namespace vkf::tools
