@@ -18,39 +18,64 @@ VkfProblem base(VkfType type) {
     return problem;
 }
 
-// The same call in other splits.
-void addSplits(std::vector<Case>& cases, const Case& one, bool withExchange) {
-    Case each = one;
-    each.split = {mpi::Distribution::contiguous, mpi::Method::ring};
-    each.name = one.name + ", contiguous";
-    cases.push_back(each);
-    each.split.distribution = mpi::Distribution::zigzag;
-    each.name = one.name + ", zigzag";
-    cases.push_back(each);
-    if (withExchange) {
-        each.split.method = mpi::Method::headExchange;
-        each.name = one.name + ", head exchange";
-        cases.push_back(each);
-    }
-}
+constexpr mpi::Split contiguousRing = {mpi::Distribution::contiguous, mpi::Method::ring};
+constexpr mpi::Split zigzagRing = {mpi::Distribution::zigzag, mpi::Method::ring};
+constexpr mpi::Split exchange = {mpi::Distribution::zigzag, mpi::Method::headExchange};
 
-Case named(const std::string& name, const VkfProblem& problem) {
+Case named(const std::string& name, const VkfProblem& problem, const mpi::Split& split, bool backward) {
     Case one;
-    one.name = name;
+    one.name = std::string(vkfTypeName(problem.q.type)) + " " + name +
+               (split.method == mpi::Method::headExchange
+                    ? ", heads"
+                    : (split.distribution == mpi::Distribution::zigzag ? ", zigzag" : ", contiguous"));
     one.problem = problem;
+    one.split = split;
+    one.backward = backward;
     return one;
 }
 
-Case packed(const VkfProblem& problem) {
-    Case one = named("packed causal", problem);
+VkfProblem causal(VkfProblem problem) {
+    enable(problem, VKF_USE_CAUSAL);
+    return problem;
+}
+
+// More keys than rows, so that diagonals do not begin at the corner of a chunk.
+VkfProblem moreKeys(VkfProblem problem) {
+    problem.queryRows = 29;
+    return problem;
+}
+
+VkfProblem topLeft(VkfProblem problem) {
+    problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+    return problem;
+}
+
+VkfProblem windowed(VkfProblem problem) {
+    enable(problem, VKF_USE_WINDOW);
+    problem.window.left = 7;
+    problem.window.right = 3;
+    return problem;
+}
+
+VkfProblem alibi(VkfProblem problem) {
+    enable(problem, VKF_USE_ALIBI);
+    return problem;
+}
+
+VkfProblem fewRows(VkfProblem problem) {
+    problem.queryRows = problem.keys = 3;
+    return problem;
+}
+
+// A sequence without rows, one with fewer rows than chunks.
+Case packed(Case one) {
     one.cuSeqlensQ = one.cuSeqlensK = {0, 11, 11, 13, 37};
     one.problem.batch = 4;
-    enable(one.problem, VKF_USE_CU_SEQLENS | VKF_USE_CAUSAL);
+    enable(one.problem, VKF_USE_CU_SEQLENS);
     return one;
 }
 
-Case keyLengths(const VkfProblem& problem) {
-    Case one = named("key lengths", problem);
+Case keyLengths(Case one) {
     one.keyLengths = {5, 30};
     enable(one.problem, VKF_USE_KEY_LENGTHS);
     return one;
@@ -58,30 +83,42 @@ Case keyLengths(const VkfProblem& problem) {
 
 } // namespace
 
+// The driver spends a second on each new kernel, and each rank has kernels of its own. So each number of ranks has a
+// part of the cases.
 std::vector<Case> forwardCases(uint32_t ranks) {
-    std::vector<Case> cases;
-    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
-        const std::string name = vkfTypeName(type);
-        const VkfProblem full = base(type);
-        const bool exchanges = full.kvHeads % ranks == 0;
-        addSplits(cases, named(name + " full", full), exchanges);
-        VkfProblem causal = full;
-        enable(causal, VKF_USE_CAUSAL);
-        addSplits(cases, named(name + " causal", causal), exchanges);
-        addSplits(cases, packed(full), exchanges);
-        addSplits(cases, keyLengths(full), exchanges);
-        VkfProblem few = causal;
-        few.queryRows = few.keys = 3;
-        addSplits(cases, named(name + " 3 rows", few), exchanges);
+    const VkfProblem f32 = base(VKF_TYPE_F32);
+    const VkfProblem f16 = base(VKF_TYPE_F16);
+    switch (ranks) {
+    case 1:
+        return {named("causal", causal(f32), zigzagRing, true)};
+    case 2:
+        return {named("full", f32, contiguousRing, true),
+                named("causal", causal(f16), zigzagRing, true),
+                named("causal", causal(f16), exchange, true),
+                named("causal alibi", alibi(causal(f32)), exchange, false),
+                packed(named("packed causal", causal(f32), zigzagRing, true)),
+                packed(named("packed window", windowed(f32), exchange, false))};
+    case 3:
+        return {named("causal", causal(f32), contiguousRing, true), named("causal", causal(f32), zigzagRing, true),
+                named("more keys, causal", causal(moreKeys(f32)), zigzagRing, true),
+                named("more keys, top-left causal", topLeft(causal(moreKeys(f32))), contiguousRing, false),
+                named("window", windowed(f32), contiguousRing, false)};
+    default:
+        return {named("causal", causal(f32), zigzagRing, true),
+                named("3 rows, causal", causal(fewRows(f32)), zigzagRing, true),
+                named("window", windowed(f16), zigzagRing, false),
+                keyLengths(named("causal, key lengths", causal(f32), contiguousRing, false)),
+                packed(named("packed window", windowed(f32), contiguousRing, false)),
+                named("alibi", alibi(f32), contiguousRing, false)};
     }
-    return cases;
 }
 
 std::vector<Case> decodeCases() {
     VkfProblem row = base(VKF_TYPE_F16);
     row.queryRows = 1;
-    enable(row, VKF_USE_CAUSAL);
-    return {named("decode", row), keyLengths(row)};
+    VkfProblem rows = row;
+    rows.queryRows = 3;
+    return {named("decode", causal(row), {}, false), keyLengths(named("decode 3 rows", causal(rows), {}, false))};
 }
 
 } // namespace vkf::test

@@ -22,6 +22,7 @@ struct Case {
     std::string name;
     VkfProblem problem = make<VkfProblem>();
     mpi::Split split;
+    bool backward = false; // whether gradients are tested too
     std::vector<int32_t> keyLengths;
     std::vector<int32_t> cuSeqlensQ;
     std::vector<int32_t> cuSeqlensK;

@@ -9,9 +9,6 @@ MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_
     if (split.method != Method::automatic) {
         return {split.method, "the caller chose it"};
     }
-    if (const std::string refusal = ringRefusal(problem); !refusal.empty() && ranks > 1) {
-        return {Method::headExchange, refusal};
-    }
     if (problem.kvHeads % ranks != 0) {
         return {Method::ring,
                 std::to_string(problem.kvHeads) + " KV heads do not divide by " + std::to_string(ranks) + " ranks"};
@@ -40,7 +37,6 @@ public:
             part = partOf(problem, split.distribution, lengths, count, static_cast<uint32_t>(ranks.rank()));
             method = chooseMethod(problem, split, count);
             if (method.method == Method::ring) {
-                checkRing(problem, lengths);
                 engine = makeRing(*state_, problem, split.distribution, lengths);
             } else {
                 engine = makeExchange(*state_, problem, split.distribution, lengths);

@@ -21,38 +21,35 @@ Chunk keysOf(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank) {
     return {{{first, count, first}}, count};
 }
 
+// Whether positions change what rows see. One row stands at the last key, so that a causal mask drops nothing.
+bool needsPositions(const VkfProblem& whole) {
+    const bool oneRow = whole.queryRows <= 1 && whole.alignment == VKF_ALIGNMENT_BOTTOM_RIGHT;
+    return has(whole, VKF_USE_WINDOW) || has(whole, VKF_USE_ALIBI) || (has(whole, VKF_USE_CAUSAL) && !oneRow);
+}
+
 // The call of this rank.
-VkfProblem localProblem(const VkfProblem& whole, Deal deal, const Chunk& keys) {
+VkfProblem localProblem(const VkfProblem& whole, Deal deal, const Chunk& keys, uint32_t ranks) {
     VkfProblem local = whole;
-    // One row stands at the last key, so that a causal mask drops nothing.
-    if (whole.queryRows <= 1 && whole.alignment == VKF_ALIGNMENT_BOTTOM_RIGHT) {
+    local.keys = keys.rows;
+    if (!needsPositions(whole)) {
         enable(local, VKF_USE_CAUSAL, false);
-    }
-    const bool masked = has(local, VKF_USE_CAUSAL) || has(local, VKF_USE_WINDOW);
-    if (masked && (deal == Deal::striped || has(local, VKF_USE_KEY_LENGTHS))) {
-        throw host::Error(VKF_ERROR_UNSUPPORTED, "masks of decode need keys that are dealt contiguously, without "
-                                                 "VKF_USE_KEY_LENGTHS");
-    }
-    if (masked) {
-        const Chunk rows{{{0, whole.queryRows, 0}}, whole.queryRows};
-        const auto pair = pairProblem(local, rows, keys);
-        if (pair) {
-            return *pair;
-        }
-        // No row sees a key of this rank.
-        enable(local, VKF_USE_CAUSAL | VKF_USE_WINDOW, false);
-        local.window = {};
-        local.keys = 0;
+        local.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
         return local;
     }
-    local.keys = keys.rows;
+    if (has(whole, VKF_USE_KEY_LENGTHS)) {
+        setPositions(local, 0);
+        enable(local, VKF_USE_ROW_OFFSETS);
+    } else {
+        setPositions(local, firstPosition(whole, {}, 0) - keys.ranges[0].first);
+    }
+    local.positions.keyStride = deal == Deal::striped ? ranks : 1;
     return local;
 }
 
 void checkDecode(const VkfProblem& whole) {
     checkWhole(whole);
-    if (has(whole, VKF_USE_CU_SEQLENS) || has(whole, VKF_USE_ALIBI)) {
-        throw host::Error(VKF_ERROR_UNSUPPORTED, "packed sequences and ALiBi do not work in decode over ranks");
+    if (has(whole, VKF_USE_CU_SEQLENS)) {
+        throw host::Error(VKF_ERROR_UNSUPPORTED, "packed sequences do not work in decode over ranks");
     }
 }
 
@@ -73,7 +70,7 @@ public:
         return "decode on " + std::to_string(ranks_) + " ranks, " + calls_.info(plan_).description;
     }
     void uploadCache(const void* k, const void* v);
-    void uploadRows(const void* q, const int32_t* keyLengths);
+    void uploadRows(const void* q, const int32_t* keyLengths, const float* slopes);
     RunReport run();
     void download(void* o, float* lse);
     const Communicator& ranks() const { return state_->ranks; }
@@ -98,7 +95,7 @@ private:
     Merge merge_;
     Range o_, lse_; // of one partial result, in fp32
     uint64_t partialBytes_ = 0;
-    Memory q_, k_, v_, lengths_, partial_, partialOnHost_, all_, allOnHost_, resultO_, resultLse_;
+    Memory q_, k_, v_, lengths_, offsets_, slopes_, partial_, partialOnHost_, all_, allOnHost_, resultO_, resultLse_;
 };
 
 Decode::Impl::Impl(std::shared_ptr<State> state, const VkfProblem& whole, Deal deal)
@@ -110,7 +107,7 @@ Decode::Impl::Impl(std::shared_ptr<State> state, const VkfProblem& whole, Deal d
     state_->ranks.together([&] {
         checkDecode(whole_);
         keys_ = keysOf(deal_, whole_.keys, ranks_, rank_);
-        VkfProblem local = localProblem(whole_, deal_, keys_);
+        VkfProblem local = localProblem(whole_, deal_, keys_, ranks_);
         enable(local, VKF_USE_LSE);
         local.o = dense(VKF_TYPE_F32);
         plan_ = calls_.addPlan(local);
@@ -127,6 +124,8 @@ void Decode::Impl::place() {
     k_ = Memory(gpu_, keys * whole_.headDim * vkfTypeBytes(whole_.k.type), Place::device);
     v_ = Memory(gpu_, keys * valueDim * vkfTypeBytes(whole_.v.type), Place::device);
     lengths_ = Memory(gpu_, uint64_t{whole_.batch} * sizeof(int32_t), Place::device);
+    offsets_ = Memory(gpu_, uint64_t{whole_.batch} * sizeof(int32_t), Place::device);
+    slopes_ = Memory(gpu_, has(whole_, VKF_USE_ALIBI_SLOPES) ? whole_.queryHeads * sizeof(float) : 0, Place::device);
     Layout layout;
     o_ = layout.add(rows * valueDim * sizeof(float));
     lse_ = layout.add(rows * sizeof(float));
@@ -157,8 +156,9 @@ void Decode::Impl::uploadCache(const void* k, const void* v) {
     staging_.upload(v_, {0, v_.bytes()}, v);
 }
 
-void Decode::Impl::uploadRows(const void* q, const int32_t* keyLengths) {
+void Decode::Impl::uploadRows(const void* q, const int32_t* keyLengths, const float* slopes) {
     staging_.upload(q_, {0, q_.bytes()}, q);
+    staging_.upload(slopes_, {0, slopes_.bytes()}, slopes);
     if (!has(whole_, VKF_USE_KEY_LENGTHS)) {
         return;
     }
@@ -166,14 +166,17 @@ void Decode::Impl::uploadRows(const void* q, const int32_t* keyLengths) {
         throw host::Error(VKF_ERROR_INVALID_ARGUMENT, "keyLengths must not be null");
     }
     std::vector<int32_t> own;
+    std::vector<int32_t> offsets; // from the first key to the first row
     for (uint32_t i = 0; i < whole_.batch; ++i) {
         const int32_t length = std::clamp(keyLengths[i], 0, static_cast<int32_t>(whole_.keys));
         const auto first = static_cast<int32_t>(keys_.ranges[0].first);
         own.push_back(deal_ == Deal::striped
                           ? static_cast<int32_t>(keysDealt(deal_, static_cast<uint32_t>(length), ranks_, rank_))
                           : std::clamp(length - first, 0, static_cast<int32_t>(keys_.rows)));
+        offsets.push_back(static_cast<int32_t>(firstPosition(whole_, {keyLengths, nullptr, nullptr}, i)) - first);
     }
     staging_.upload(lengths_, {0, lengths_.bytes()}, own.data());
+    staging_.upload(offsets_, {0, offsets_.bytes()}, offsets.data());
 }
 
 void Decode::Impl::compute() {
@@ -187,6 +190,10 @@ void Decode::Impl::compute() {
     if (has(whole_, VKF_USE_KEY_LENGTHS)) {
         bindings.keyLengths = lengths_.binding(0, lengths_.bytes());
     }
+    if (has(whole_, VKF_USE_KEY_LENGTHS) && needsPositions(whole_)) {
+        bindings.rowOffsets = offsets_.binding(0, offsets_.bytes());
+    }
+    bindings.alibiSlopes = slopes_.binding(0, slopes_.bytes());
     VkfMessage message{};
     for (uint32_t i = 0; i < calls_.info(plan_).stepCount; ++i) {
         gpu_.kernels().submit(
@@ -269,8 +276,8 @@ void Decode::uploadCache(const void* k, const void* v) {
     impl_->ranks().together([&] { impl_->uploadCache(k, v); });
 }
 
-void Decode::uploadRows(const void* q, const int32_t* keyLengths) {
-    impl_->ranks().together([&] { impl_->uploadRows(q, keyLengths); });
+void Decode::uploadRows(const void* q, const int32_t* keyLengths, const float* alibiSlopes) {
+    impl_->ranks().together([&] { impl_->uploadRows(q, keyLengths, alibiSlopes); });
 }
 
 RunReport Decode::run() { return impl_->run(); }

@@ -106,8 +106,8 @@ struct MethodChoice {
 };
 
 // Chooses a method. Not collective.
-// - The exchange is chosen where KV heads divide by the ranks, and where it moves fewer bytes than the ring. Masks
-//   that the ring cannot express need it too.
+// - The exchange is chosen where KV heads divide by the ranks, and where it moves less than half of the bytes of the
+//   ring.
 // - Otherwise the ring is chosen, whose copies hide behind kernels.
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks);
 
@@ -165,7 +165,8 @@ struct RunReport {
 //
 // `problem` is the whole call: queryRows and keys count the rows and keys of all ranks. Strides are 0: parts are dense.
 // Types, heads, scale, softcap, causal, window, ALiBi, key lengths and packed sequences work as in VkfProblem.
-// Everything else is refused: bits of `use` without a meaning here, window.firstKeys, dropout, block types.
+// Everything else is refused: bits of `use` without a meaning here, window.firstKeys, dropout, block types, and
+// ALiBi with masks of VKF_ALIGNMENT_TOP_LEFT.
 class Attention {
 public:
     // Creates plans and buffers.
@@ -240,10 +241,8 @@ uint32_t keysDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
 // New rows over a cache that is dealt to the ranks. Every rank gets all rows of q, computes them over its keys, and has
 // the whole o in the end: one gathering of (o, lse) and a merge.
 //
-// `problem` is the whole call; `keys` is the capacity of the whole cache. Rules are those of Attention, besides:
-// - A causal mask is allowed for one row, which sees all keys. More rows need keys that are dealt contiguously, and no
-//   key lengths.
-// - Packed sequences and ALiBi are refused, and windows over striped keys or with key lengths.
+// `problem` is the whole call; `keys` is the capacity of the whole cache. Rules are those of Attention, but packed
+// sequences are refused.
 class Decode {
 public:
     Decode(Ranks& ranks, const VkfProblem& problem, Deal deal);
@@ -254,8 +253,9 @@ public:
     std::string description() const; // not collective
     // The cache of this rank: dense [batch, kvHeads, keysDealt(...), dim].
     void uploadCache(const void* k, const void* v);
-    // All rows of q, dense, and the lengths of the whole cache, which are null without VKF_USE_KEY_LENGTHS.
-    void uploadRows(const void* q, const int32_t* keyLengths);
+    // All rows of q, dense; the lengths of the whole cache, with VKF_USE_KEY_LENGTHS; slopes, with
+    // VKF_USE_ALIBI_SLOPES.
+    void uploadRows(const void* q, const int32_t* keyLengths = nullptr, const float* alibiSlopes = nullptr);
     RunReport run();
     // The whole o and lse, dense. Null = not wanted. Not collective.
     void download(void* o, float* lse);

@@ -14,7 +14,8 @@ constexpr uint64_t stagingBytes = uint64_t{32} << 20;
 bool samePlan(const VkfProblem& a, const VkfProblem& b) {
     return a.queryRows == b.queryRows && a.keys == b.keys && a.use == b.use && a.alignment == b.alignment &&
            a.window.left == b.window.left && a.window.right == b.window.right && a.longestRows == b.longestRows &&
-           a.longestKeys == b.longestKeys;
+           a.longestKeys == b.longestKeys && a.positions.firstRow == b.positions.firstRow &&
+           a.positions.firstKey == b.positions.firstKey;
 }
 
 void awaitLast(const Queue& queue) {
@@ -54,6 +55,9 @@ BlockLayout::BlockLayout(const VkfProblem& whole, const Part& part, VkfType kTyp
 }
 
 void Staging::upload(const Memory& to, const Range& range, const void* from) {
+    if (from == nullptr && range.bytes > 0) {
+        throw host::Error(VKF_ERROR_INVALID_ARGUMENT, "an input that the call uses is null");
+    }
     if (memory_.bytes() == 0) {
         memory_ = Memory(gpu_, stagingBytes, Place::host);
     }

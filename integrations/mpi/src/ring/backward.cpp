@@ -29,7 +29,7 @@ private:
     void placeGradients(const VkfBackwardProblem& whole);
     void makePlans(const VkfBackwardProblem& whole);
     void compute(uint32_t step, RunReport& report);
-    void computePair(uint32_t step, const Pair& pair, size_t plan, bool firstOfKeys);
+    void computePair(uint32_t step, size_t number, bool firstOfKeys);
     void runSteps(RunReport& report);
     void convert();
 
@@ -142,6 +142,7 @@ void RingBackward::upload(const PartInputs& inputs, const PartGradientInputs& gr
         dout += ranges.dout.bytes;
     }
     blocks_.upload(staging_, inputs.k, inputs.v);
+    blocks_.uploadSlopes(staging_, inputs.alibiSlopes);
 }
 
 void RingBackward::download(const PartGradients& outputs) {
@@ -161,14 +162,16 @@ void RingBackward::download(const PartGradients& outputs) {
 }
 
 // The first pair of a chunk of rows or keys writes the sum. The others write addends, which are added to it.
-void RingBackward::computePair(uint32_t step, const Pair& pair, size_t plan, bool firstOfKeys) {
+void RingBackward::computePair(uint32_t step, size_t number, bool firstOfKeys) {
+    const Pair& pair = blocks_.schedule().steps[step][number];
+    const size_t plan = plans_[step][number];
     const RowRanges& rows = rows_[pair.rows];
     const KeyRanges& keys = gradients_.layoutOf(blocks_.schedule().ownerOf(step)).chunks[pair.keys];
     const Memory& sumOfKeys = gradients_.sumOf(step);
     const bool firstOfRows = !hasSum_[pair.rows];
     const uint64_t middle = addendKv_.bytes() / 2;
     auto forward = make<VkfBindings>();
-    blocks_.bind(step, pair, forward);
+    blocks_.bind(step, number, forward);
     forward.q = rows.q.of(q_);
     forward.o = rows.o.of(o_);
     forward.lse = rows.lse.of(lse_);
@@ -221,7 +224,7 @@ void RingBackward::compute(uint32_t step, RunReport& report) {
         {gradients_.freeOf(step)});
     std::vector<bool> started(hasKeys.size());
     for (size_t i = 0; i < pairs.size(); ++i) {
-        computePair(step, pairs[i], plans_[step][i], !started[pairs[i].keys]);
+        computePair(step, i, !started[pairs[i].keys]);
         started[pairs[i].keys] = true;
         report.computed++;
     }

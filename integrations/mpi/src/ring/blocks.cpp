@@ -52,6 +52,13 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
                                                              : Range{});
         }
     }
+    for (const std::vector<Pair>& step : schedule_.steps) {
+        std::vector<Range>& positions = positions_.emplace_back();
+        for (const Pair& pair : step) {
+            positions.push_back(pair.rowOffsets.empty() ? Range{} : place(pair.rowOffsets));
+        }
+    }
+    slopes_ = layout.add(has(whole, VKF_USE_ALIBI_SLOPES) ? whole.queryHeads * sizeof(float) : 0);
     arrays_ = Memory(gpu_, layout.bytes(), Place::device);
     Staging staging(gpu_);
     for (const auto& [range, numbers] : contents) {
@@ -70,7 +77,10 @@ void RingBlocks::upload(Staging& staging, const void* k, const void* v) {
     }
 }
 
-void RingBlocks::bind(uint32_t step, const Pair& pair, VkfBindings& bindings) const {
+void RingBlocks::uploadSlopes(Staging& staging, const float* slopes) { staging.upload(arrays_, slopes_, slopes); }
+
+void RingBlocks::bind(uint32_t step, size_t number, VkfBindings& bindings) const {
+    const Pair& pair = schedule_.steps[step][number];
     const uint32_t owner = schedule_.ownerOf(step);
     const KeyRanges& keys = layouts_[owner].chunks[pair.keys];
     const Memory& block = step == 0 ? block_ : slotOf(step).onDevice;
@@ -79,6 +89,8 @@ void RingBlocks::bind(uint32_t step, const Pair& pair, VkfBindings& bindings) co
     bindings.keyLengths = keyLengths_[owner][pair.keys].of(arrays_);
     bindings.cuSeqlensQ = rowOffsets_[pair.rows].of(arrays_);
     bindings.cuSeqlensK = keyOffsets_[owner][pair.keys].of(arrays_);
+    bindings.rowOffsets = positions_[step][number].of(arrays_);
+    bindings.alibiSlopes = slopes_.of(arrays_);
 }
 
 Moment RingBlocks::arrivalOf(uint32_t step) const { return step == 0 ? gpu_.toDevice().last() : slotOf(step).arrived; }

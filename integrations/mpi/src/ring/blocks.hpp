@@ -24,8 +24,10 @@ public:
     int previous() const { return static_cast<int>((schedule_.rank + schedule_.ranks - 1) % schedule_.ranks); }
 
     void upload(Staging& staging, const void* k, const void* v);
-    // Binds k, v and the arrays of a pair.
-    void bind(uint32_t step, const Pair& pair, VkfBindings& bindings) const;
+    // Binds k, v and the arrays of a pair, which is a number in the pairs of the step.
+    void bind(uint32_t step, size_t pair, VkfBindings& bindings) const;
+    // Slopes of ALiBi, with VKF_USE_ALIBI_SLOPES.
+    void uploadSlopes(Staging& staging, const float* slopes);
     // When the block of a step is on the device.
     Moment arrivalOf(uint32_t step) const;
 
@@ -62,6 +64,8 @@ private:
     std::vector<Range> rowOffsets_;              // by chunk of rows
     std::vector<std::vector<Range>> keyOffsets_; // by owner and chunk of keys
     std::vector<std::vector<Range>> keyLengths_; // by owner and chunk of keys
+    std::vector<std::vector<Range>> positions_;  // by step and pair
+    Range slopes_;
     std::array<Slot, 2> slots_;
 };
 

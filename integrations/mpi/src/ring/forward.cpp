@@ -24,7 +24,7 @@ private:
 
     void placeRows();
     void compute(uint32_t step, RunReport& report);
-    void computePair(uint32_t step, const Pair& pair, size_t plan);
+    void computePair(uint32_t step, size_t number);
     void finishEmptyRows();
     void runSteps(RunReport& report);
 
@@ -93,6 +93,7 @@ void Ring::upload(const PartInputs& inputs) {
         q += ranges.q.bytes;
     }
     blocks_.upload(staging_, inputs.k, inputs.v);
+    blocks_.uploadSlopes(staging_, inputs.alibiSlopes);
 }
 
 void Ring::download(const PartOutputs& outputs) {
@@ -110,9 +111,11 @@ void Ring::download(const PartOutputs& outputs) {
     }
 }
 
-void Ring::computePair(uint32_t step, const Pair& pair, size_t plan) {
+void Ring::computePair(uint32_t step, size_t number) {
+    const Pair& pair = blocks_.schedule().steps[step][number];
+    const size_t plan = plans_[step][number];
     auto bindings = make<VkfBindings>();
-    blocks_.bind(step, pair, bindings);
+    blocks_.bind(step, number, bindings);
     bindings.q = rows_[pair.rows].q.of(q_);
     bindings.o = sums_[pair.rows].nextO();
     bindings.lse = sums_[pair.rows].nextLse();
@@ -133,9 +136,8 @@ void Ring::computePair(uint32_t step, const Pair& pair, size_t plan) {
 }
 
 void Ring::compute(uint32_t step, RunReport& report) {
-    const std::vector<Pair>& pairs = blocks_.schedule().steps[step];
-    for (size_t i = 0; i < pairs.size(); ++i) {
-        computePair(step, pairs[i], plans_[step][i]);
+    for (size_t i = 0; i < plans_[step].size(); ++i) {
+        computePair(step, i);
         report.computed++;
     }
     blocks_.markRead(step);

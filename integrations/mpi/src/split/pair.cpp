@@ -2,8 +2,6 @@
 #include "split/pair.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string>
 
 namespace vkf::mpi {
 namespace {
@@ -29,64 +27,18 @@ Reach reachOf(const VkfProblem& whole) {
     return reach;
 }
 
-bool isMasked(const VkfProblem& whole) { return has(whole, VKF_USE_CAUSAL) || has(whole, VKF_USE_WINDOW); }
+enum class Sight { none, some, all };
 
-// Position of the first row of a chunk, relative to the first key of another chunk.
-int64_t distance(const VkfProblem& whole, const SequenceRange& rows, const SequenceRange& keys) {
-    const int64_t shift = whole.alignment == VKF_ALIGNMENT_BOTTOM_RIGHT && !has(whole, VKF_USE_CU_SEQLENS)
-                              ? int64_t{whole.keys} - int64_t{whole.queryRows}
-                              : 0;
-    return int64_t{rows.first} + shift - int64_t{keys.first};
-}
-
-// Makes the masks of the pair from those of the whole call. Returns false if no row sees a key.
-bool setMasks(VkfProblem& pair, const Reach& reach, int64_t first) {
-    const int64_t lastRow = int64_t{pair.queryRows} - 1;
-    const int64_t lastKey = int64_t{pair.keys} - 1;
-    const bool endsRight = reach.right != unlimited && first + reach.right < lastKey;
-    const bool endsLeft = reach.left != unlimited && lastRow + first - reach.left > 0;
-    if ((endsRight && lastRow + first + reach.right < 0) || (endsLeft && first - reach.left > lastKey)) {
-        return false;
+// What rows see of keys. The first row stands `distance` after the first key.
+Sight sightOf(const Reach& reach, int64_t distance, uint32_t rows, uint32_t keys) {
+    const int64_t lastRow = int64_t{rows} - 1;
+    const int64_t lastKey = int64_t{keys} - 1;
+    const bool endsRight = reach.right != unlimited && distance + reach.right < lastKey;
+    const bool endsLeft = reach.left != unlimited && lastRow + distance - reach.left > 0;
+    if ((endsRight && lastRow + distance + reach.right < 0) || (endsLeft && distance - reach.left > lastKey)) {
+        return Sight::none;
     }
-    if (!endsRight && !endsLeft) {
-        return true;
-    }
-    const int64_t left = endsLeft ? reach.left - first : unlimited;
-    const int64_t right = endsRight ? first + reach.right : unlimited;
-    if ((endsLeft && left < 0) || (endsRight && right < 0)) {
-        refuse("a mask whose diagonal begins within a chunk needs positions; take head exchange, or other lengths");
-    }
-    pair.alignment = VKF_ALIGNMENT_TOP_LEFT;
-    if (right == 0 && !endsLeft) {
-        enable(pair, VKF_USE_CAUSAL);
-    } else {
-        enable(pair, VKF_USE_WINDOW);
-        pair.window.left = left;
-        pair.window.right = right;
-    }
-    return true;
-}
-
-// Packed sequences have as many rows as keys. Both are cut in the same way, so that the numbers of the chunks decide.
-bool setPackedMasks(VkfProblem& pair, const Chunk& rows, const Chunk& keys) {
-    bool all = true;
-    bool any = false;
-    bool same = true;
-    for (size_t i = 0; i < rows.ranges.size(); ++i) {
-        const SequenceRange& row = rows.ranges[i];
-        const SequenceRange& key = keys.ranges[i];
-        if (row.count == 0 || key.count == 0) {
-            continue;
-        }
-        same = same && row.first == key.first;
-        all = all && row.first > key.first;
-        any = any || row.first + row.count > key.first;
-    }
-    if (!all && same && any) {
-        enable(pair, VKF_USE_CAUSAL);
-        pair.alignment = VKF_ALIGNMENT_TOP_LEFT;
-    }
-    return any;
+    return endsRight || endsLeft ? Sight::some : Sight::all;
 }
 
 uint32_t longest(const Chunk& chunk) {
@@ -95,6 +47,34 @@ uint32_t longest(const Chunk& chunk) {
         most = std::max(most, range.count);
     }
     return most;
+}
+
+// How the sequences of a pair see each other.
+struct PairSight {
+    bool none = true;
+    bool all = true;
+    bool onDiagonal = true;         // the first row stands at the first key, in each sequence
+    std::vector<int32_t> distances; // by sequence, or one for all
+};
+
+PairSight look(const VkfProblem& whole, const Lengths& lengths, const Chunk& rows, const Chunk& keys) {
+    PairSight pair;
+    const Reach reach = reachOf(whole);
+    const uint32_t sequences = hasOwnPositions(whole) ? whole.batch : 1;
+    for (uint32_t i = 0; i < sequences; ++i) {
+        const SequenceRange& row = rows.ranges[rows.ranges.size() == 1 ? 0 : i];
+        const SequenceRange& key = keys.ranges[keys.ranges.size() == 1 ? 0 : i];
+        const int64_t distance = row.first + firstPosition(whole, lengths, i) - key.first;
+        pair.distances.push_back(static_cast<int32_t>(distance));
+        if (row.count == 0 || key.count == 0) {
+            continue;
+        }
+        const Sight sight = sightOf(reach, distance, row.count, key.count);
+        pair.none = pair.none && sight == Sight::none;
+        pair.all = pair.all && sight == Sight::all;
+        pair.onDiagonal = pair.onDiagonal && distance == 0;
+    }
+    return pair;
 }
 
 } // namespace
@@ -132,54 +112,76 @@ void checkWhole(const VkfProblem& whole) {
     if (whole.dropout.probability != 0) {
         refuse("dropout does not work over ranks");
     }
-}
-
-std::string ringRefusal(const VkfProblem& whole) {
-    if (has(whole, VKF_USE_ALIBI) || has(whole, VKF_USE_ALIBI_SLOPES)) {
-        return "ALiBi needs head exchange";
-    }
-    if (has(whole, VKF_USE_CU_SEQLENS) && has(whole, VKF_USE_WINDOW)) {
-        return "windows of packed sequences need head exchange";
-    }
-    if (has(whole, VKF_USE_CU_SEQLENS) && has(whole, VKF_USE_CAUSAL) && whole.queryRows != whole.keys) {
-        return "causal masks of packed sequences with more keys than rows need head exchange";
-    }
-    if (has(whole, VKF_USE_KEY_LENGTHS) && isMasked(whole) && whole.alignment == VKF_ALIGNMENT_BOTTOM_RIGHT) {
-        return "masks that align with key lengths need head exchange, or VKF_ALIGNMENT_TOP_LEFT";
-    }
-    return "";
-}
-
-void checkRing(const VkfProblem& whole, const Lengths& lengths) {
-    if (const std::string refusal = ringRefusal(whole); !refusal.empty()) {
-        refuse(refusal);
-    }
-    // The packed sequences of a causal call have as many rows as keys in each sequence.
-    if (has(whole, VKF_USE_CU_SEQLENS) && has(whole, VKF_USE_CAUSAL) &&
-        !std::equal(lengths.cuSeqlensQ, lengths.cuSeqlensQ + whole.batch + 1, lengths.cuSeqlensK)) {
-        refuse("causal masks of packed sequences with more keys than rows need head exchange");
+    // ALiBi counts distances from the end, whatever the alignment of masks is. Positions have one meaning.
+    const bool isMasked = has(whole, VKF_USE_CAUSAL) || has(whole, VKF_USE_WINDOW);
+    if (isMasked && has(whole, VKF_USE_ALIBI) && whole.alignment != VKF_ALIGNMENT_BOTTOM_RIGHT) {
+        refuse("ALiBi over ranks needs VKF_ALIGNMENT_BOTTOM_RIGHT for masks");
     }
 }
 
-std::optional<VkfProblem> pairProblem(const VkfProblem& whole, const Chunk& rows, const Chunk& keys) {
-    if (rows.rows == 0 || keys.rows == 0) {
-        return std::nullopt;
+bool hasOwnPositions(const VkfProblem& whole) {
+    return has(whole, VKF_USE_CU_SEQLENS) || has(whole, VKF_USE_KEY_LENGTHS);
+}
+
+bool looksAtPositions(const VkfProblem& whole) {
+    return has(whole, VKF_USE_CAUSAL) || has(whole, VKF_USE_WINDOW) || has(whole, VKF_USE_ALIBI);
+}
+
+int64_t firstPosition(const VkfProblem& whole, const Lengths& lengths, uint32_t sequence) {
+    if (whole.alignment == VKF_ALIGNMENT_TOP_LEFT && !has(whole, VKF_USE_ALIBI)) {
+        return 0;
     }
-    VkfProblem pair = whole;
-    pair.queryRows = rows.rows;
-    pair.keys = keys.rows;
-    enable(pair, VKF_USE_LSE);
-    enable(pair, VKF_USE_CAUSAL | VKF_USE_WINDOW, false);
-    pair.window = {};
-    pair.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+    int64_t rows = whole.queryRows;
+    int64_t keys = whole.keys;
     if (has(whole, VKF_USE_CU_SEQLENS)) {
-        pair.longestRows = longest(rows);
-        pair.longestKeys = longest(keys);
-        if (has(whole, VKF_USE_CAUSAL) && !setPackedMasks(pair, rows, keys)) {
-            return std::nullopt;
-        }
-    } else if (!setMasks(pair, reachOf(whole), distance(whole, rows.ranges[0], keys.ranges[0]))) {
+        rows = int64_t{lengths.cuSeqlensQ[sequence + 1]} - lengths.cuSeqlensQ[sequence];
+        keys = int64_t{lengths.cuSeqlensK[sequence + 1]} - lengths.cuSeqlensK[sequence];
+    }
+    if (has(whole, VKF_USE_KEY_LENGTHS)) {
+        keys = std::clamp<int64_t>(lengths.keyLengths[sequence], 0, keys);
+    }
+    return keys - rows;
+}
+
+void setPositions(VkfProblem& problem, int64_t distance) {
+    enable(problem, VKF_USE_POSITIONS);
+    problem.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+    problem.positions.firstRow = static_cast<uint32_t>(std::max<int64_t>(distance, 0));
+    problem.positions.firstKey = static_cast<uint32_t>(std::max<int64_t>(-distance, 0));
+}
+
+std::optional<PairCall> pairCall(const VkfProblem& whole, const Lengths& lengths, const Chunk& rows,
+                                 const Chunk& keys) {
+    const PairSight sight = look(whole, lengths, rows, keys);
+    if (rows.rows == 0 || keys.rows == 0 || sight.none) {
         return std::nullopt;
+    }
+    PairCall pair{whole, {}};
+    VkfProblem& problem = pair.problem;
+    problem.queryRows = rows.rows;
+    problem.keys = keys.rows;
+    enable(problem, VKF_USE_LSE);
+    if (has(whole, VKF_USE_CU_SEQLENS)) {
+        problem.longestRows = longest(rows);
+        problem.longestKeys = longest(keys);
+    }
+    if (sight.all) {
+        enable(problem, VKF_USE_CAUSAL | VKF_USE_WINDOW, false);
+        problem.window = {};
+        problem.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
+    }
+    if (!looksAtPositions(problem)) {
+        return pair;
+    }
+    if (sight.onDiagonal && !has(whole, VKF_USE_ALIBI)) {
+        // Needs no positions, which some kernels do not have.
+        problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+    } else if (hasOwnPositions(whole)) {
+        setPositions(problem, 0);
+        enable(problem, VKF_USE_ROW_OFFSETS);
+        pair.rowOffsets = sight.distances;
+    } else {
+        setPositions(problem, sight.distances[0]);
     }
     return pair;
 }

@@ -6,10 +6,10 @@
 namespace vkf::mpi {
 namespace {
 
-bool sees(const VkfProblem& whole, const Part& rows, const Part& keys) {
+bool sees(const VkfProblem& whole, const Lengths& lengths, const Part& rows, const Part& keys) {
     for (const Chunk& rowChunk : rows.rows) {
         for (const Chunk& keyChunk : keys.keys) {
-            if (pairProblem(whole, rowChunk, keyChunk)) {
+            if (pairCall(whole, lengths, rowChunk, keyChunk)) {
                 return true;
             }
         }
@@ -27,7 +27,7 @@ Schedule::Schedule(const VkfProblem& whole, Distribution distribution, const Len
     }
     for (uint32_t owner = 0; owner < ranks; ++owner) {
         for (uint32_t step = ranks - 1; step > 0 && reach[owner] == 0; --step) {
-            if (sees(whole, parts[(owner + step) % ranks], parts[owner])) {
+            if (sees(whole, lengths, parts[(owner + step) % ranks], parts[owner])) {
                 reach[owner] = step;
             }
         }
@@ -37,8 +37,8 @@ Schedule::Schedule(const VkfProblem& whole, Distribution distribution, const Len
         const std::vector<Chunk>& keys = parts[ownerOf(step)].keys;
         for (uint32_t i = 0; i < rows.size(); ++i) {
             for (uint32_t j = 0; j < keys.size(); ++j) {
-                if (auto problem = pairProblem(whole, rows[i], keys[j])) {
-                    steps[step].push_back({i, j, *problem});
+                if (auto call = pairCall(whole, lengths, rows[i], keys[j])) {
+                    steps[step].push_back({i, j, call->problem, std::move(call->rowOffsets)});
                 }
             }
         }

@@ -14,9 +14,10 @@ namespace vkf::mpi {
 
 // A chunk of rows of this rank over a chunk of keys of a block.
 struct Pair {
-    uint32_t rows;      // number of the chunk of rows in the part of the rank
-    uint32_t keys;      // number of the chunk of keys in the block
-    VkfProblem problem; // dense
+    uint32_t rows;                   // number of the chunk of rows in the part of the rank
+    uint32_t keys;                   // number of the chunk of keys in the block
+    VkfProblem problem;              // dense
+    std::vector<int32_t> rowOffsets; // with VKF_USE_ROW_OFFSETS
 };
 
 struct Schedule {
