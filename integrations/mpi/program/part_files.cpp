@@ -61,6 +61,31 @@ uint64_t FileLayout::offsetOf(uint64_t row) const {
     return ((sequence * rows + row % rows) * heads + head) * rowBytes;
 }
 
+uint64_t FileLayout::partBytes(const std::vector<Chunk>& chunks) const {
+    uint64_t count = 0;
+    for (const Chunk& chunk : chunks) {
+        count += chunk.rows;
+    }
+    return batch * heads * count * rowBytes;
+}
+
+Bytes partOf(std::span<const std::byte> data, const FileLayout& layout, const std::vector<Chunk>& chunks) {
+    Bytes part;
+    part.reserve(layout.partBytes(chunks));
+    forEachPiece(layout, chunks, [&](uint64_t offset, uint64_t, uint64_t bytes) {
+        const std::span<const std::byte> piece = data.subspan(offset, bytes);
+        part.insert(part.end(), piece.begin(), piece.end());
+    });
+    return part;
+}
+
+void placePart(std::span<std::byte> data, const FileLayout& layout, const std::vector<Chunk>& chunks,
+               std::span<const std::byte> part) {
+    forEachPiece(layout, chunks, [&](uint64_t offset, uint64_t inPart, uint64_t bytes) {
+        std::memcpy(data.data() + offset, part.data() + inPart, bytes);
+    });
+}
+
 MappedFile::MappedFile(const std::string& name, const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -91,15 +116,6 @@ MappedFile::~MappedFile() {
     if (!bytes_.empty()) {
         munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
     }
-}
-
-Bytes MappedFile::read(const FileLayout& layout, const std::vector<Chunk>& chunks) const {
-    Bytes part;
-    forEachPiece(layout, chunks, [&](uint64_t offset, uint64_t, uint64_t bytes) {
-        const std::span<const std::byte> piece = tensor_.data.subspan(offset, bytes);
-        part.insert(part.end(), piece.begin(), piece.end());
-    });
-    return part;
 }
 
 SharedFile::SharedFile(const Ranks& ranks, const std::string& flag, const std::string& path, tools::ElementType type,

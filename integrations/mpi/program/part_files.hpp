@@ -26,7 +26,15 @@ struct FileLayout {
 
     // Byte of the file's data at which a row begins. `row` is that of RowRun.
     uint64_t offsetOf(uint64_t row) const;
+    // Bytes of the rows of some chunks.
+    uint64_t partBytes(const std::vector<Chunk>& chunks) const;
 };
+
+// The rows of some chunks, one after the other, from the data of a whole tensor.
+Bytes partOf(std::span<const std::byte> data, const FileLayout& layout, const std::vector<Chunk>& chunks);
+// Puts them back.
+void placePart(std::span<std::byte> data, const FileLayout& layout, const std::vector<Chunk>& chunks,
+               std::span<const std::byte> part);
 
 // A .npy file that is mapped: the system reads what is looked at. The constructor finds truncated files.
 class MappedFile {
@@ -40,7 +48,9 @@ public:
     ~MappedFile();
 
     const tools::TensorView& tensor() const { return tensor_; }
-    Bytes read(const FileLayout& layout, const std::vector<Chunk>& chunks) const;
+    Bytes read(const FileLayout& layout, const std::vector<Chunk>& chunks) const {
+        return partOf(tensor_.data, layout, chunks);
+    }
 
 private:
     std::span<const std::byte> bytes_;

@@ -23,14 +23,6 @@ struct RunOptions {
     std::string outputType; // empty = the type of q
 };
 
-uint64_t partBytes(const FileLayout& layout, const std::vector<Chunk>& chunks) {
-    uint64_t rows = 0;
-    for (const Chunk& chunk : chunks) {
-        rows += chunk.rows;
-    }
-    return layout.batch * layout.heads * rows * layout.rowBytes;
-}
-
 void run(const RunOptions& options) {
     if (options.output.empty()) {
         tools::failInput("-o: is missing; give the file for the result");
@@ -62,8 +54,8 @@ void run(const RunOptions& options) {
     const RunReport report = travelling([&] { return attention.run(); });
 
     const FileLayout oLayout = files->layoutOf(VKF_TENSOR_O, problem.o.type);
-    Bytes partO(partBytes(oLayout, part.rows));
-    Bytes partLse(partBytes(files->lseLayout(), part.rows));
+    Bytes partO(oLayout.partBytes(part.rows));
+    Bytes partLse(files->lseLayout().partBytes(part.rows));
     attention.download({partO.data(), lse ? reinterpret_cast<float*>(partLse.data()) : nullptr});
     o.write(oLayout, part.rows, partO);
     if (lse) {

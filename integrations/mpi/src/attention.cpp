@@ -66,6 +66,8 @@ const Part& Attention::part() const noexcept { return impl_->part; }
 
 const MethodChoice& Attention::method() const noexcept { return impl_->method; }
 
+VkfType Attention::productType() const noexcept { return impl_->engine->productType(); }
+
 std::string Attention::description() const { return impl_->engine->description(); }
 
 void Attention::upload(const PartInputs& inputs) {

@@ -84,6 +84,8 @@ const Part& Backward::part() const noexcept { return impl_->part; }
 
 const MethodChoice& Backward::method() const noexcept { return impl_->method; }
 
+VkfType Backward::productType() const noexcept { return impl_->engine->productType(); }
+
 std::string Backward::description() const { return impl_->engine->description(); }
 
 void Backward::upload(const PartInputs& inputs, const PartGradientInputs& gradients) {

@@ -7,8 +7,8 @@
 
 #include <vkflash/mpi.hpp>
 
-#include "ranks/communicator.hpp"
 #include "device/gpu.hpp"
+#include "ranks/communicator.hpp"
 
 namespace vkf::mpi {
 
@@ -30,6 +30,7 @@ public:
     virtual ~Engine() = default;
 
     virtual std::string description() const = 0;
+    virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs) = 0;
     virtual RunReport run() = 0;
     virtual void download(const PartOutputs& outputs) = 0;
@@ -44,6 +45,7 @@ public:
     virtual ~BackwardEngine() = default;
 
     virtual std::string description() const = 0;
+    virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs, const PartGradientInputs& gradients) = 0;
     virtual RunReport run() = 0;
     virtual void download(const PartGradients& outputs) = 0;

@@ -179,6 +179,8 @@ public:
 
     const Part& part() const noexcept; // what this rank holds; not collective
     const MethodChoice& method() const noexcept;
+    // Type in which p enters products on this rank, for the reference; not collective.
+    VkfType productType() const noexcept;
     std::string description() const; // of the plan of this rank, in one line; not collective
     void upload(const PartInputs& inputs);
     RunReport run();
@@ -219,6 +221,7 @@ public:
 
     const Part& part() const noexcept; // what this rank holds; not collective
     const MethodChoice& method() const noexcept;
+    VkfType productType() const noexcept; // as that of Attention
     std::string description() const; // not collective
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients);
     RunReport run();

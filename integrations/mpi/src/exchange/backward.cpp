@@ -12,6 +12,7 @@ class ExchangeBackward final : public BackwardEngine {
 public:
     ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    VkfType productType() const override { return calls_.backwardInfo(pass_).productType; }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
     RunReport run() override;
     void download(const PartGradients& outputs) override;

@@ -13,6 +13,7 @@ class Exchange final : public Engine {
 public:
     Exchange(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    VkfType productType() const override { return calls_.info(plan_).productType; }
     void upload(const PartInputs& inputs) override;
     RunReport run() override;
     void download(const PartOutputs& outputs) override;

@@ -16,6 +16,7 @@ class RingBackward final : public BackwardEngine {
 public:
     RingBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    VkfType productType() const override;
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
     RunReport run() override;
     void download(const PartGradients& outputs) override;
@@ -124,6 +125,15 @@ std::string RingBackward::description() const {
         }
     }
     return text + ", nothing to do on this rank";
+}
+
+VkfType RingBackward::productType() const {
+    for (const std::vector<size_t>& step : plans_) {
+        if (!step.empty()) {
+            return calls_.backwardInfo(step[0]).productType;
+        }
+    }
+    return VKF_TYPE_F32;
 }
 
 void RingBackward::upload(const PartInputs& inputs, const PartGradientInputs& gradients) {

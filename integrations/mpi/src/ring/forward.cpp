@@ -13,6 +13,7 @@ class Ring final : public Engine {
 public:
     Ring(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    VkfType productType() const override;
     void upload(const PartInputs& inputs) override;
     RunReport run() override;
     void download(const PartOutputs& outputs) override;
@@ -84,6 +85,15 @@ std::string Ring::description() const {
         }
     }
     return text + ", nothing to do on this rank";
+}
+
+VkfType Ring::productType() const {
+    for (const std::vector<size_t>& step : plans_) {
+        if (!step.empty()) {
+            return calls_.info(step[0]).productType;
+        }
+    }
+    return VKF_TYPE_F32;
 }
 
 void Ring::upload(const PartInputs& inputs) {
