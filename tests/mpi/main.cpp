@@ -3,9 +3,12 @@
 // vkflash::mpi against the reference. Every rank makes the whole tensors, computes its part, and compares the result of
 // all ranks. The exit status is 0 only if every case passes on every rank.
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "cases.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::test {
 namespace {
@@ -246,10 +249,28 @@ int runAll() {
     return failures;
 }
 
+// Prints whether the numbers of two .npy files are equal but for roundings.
+int compareFiles(const char* one, const char* other) {
+    const tools::Tensor a = tools::loadNpy(one);
+    const tools::Tensor b = tools::loadNpy(other);
+    const VkfType type = a.type == tools::ElementType::f16 ? VKF_TYPE_F16 : VKF_TYPE_F32;
+    const double most = type == VKF_TYPE_F16 ? 4e-3 : 1e-5;
+    bool equal = a.shape == b.shape && a.type == b.type;
+    for (uint64_t i = 0; equal && i < a.bytes.size() / vkfTypeBytes(type); ++i) {
+        const double difference = vkfLoadElement(type, a.bytes.data(), i) - vkfLoadElement(type, b.bytes.data(), i);
+        equal = std::abs(difference) <= most;
+    }
+    std::printf("%s\n", equal ? "equal" : "different");
+    return equal ? 0 : 1;
+}
+
 } // namespace
 } // namespace vkf::test
 
 int main(int argc, char** argv) {
+    if (argc == 4 && std::string_view(argv[1]) == "--compare") {
+        return vkf::test::compareFiles(argv[2], argv[3]);
+    }
     MPI_Init(&argc, &argv);
     int failed = 0;
     try {

@@ -36,7 +36,7 @@ public:
     virtual void download(const PartOutputs& outputs) = 0;
 };
 
-// The same for Backward.
+// A backward pass by one method. The functions are those of Backward.
 class BackwardEngine {
 public:
     BackwardEngine() = default;

@@ -13,7 +13,7 @@
 // - A rank is a process with one Vulkan device.
 // - Every function is collective unless it says otherwise: all ranks call it, in the same order, with equal arguments
 //   but for their own tensors.
-// - Threads: all objects of one Ranks belong to one thread. MPI_THREAD_SINGLE is enough.
+// - Threads: all objects of one Ranks belong to one thread. MPI needs no support of threads.
 // - Lifetimes: a Ranks must outlive everything that is made of it. MPI must still be initialized then.
 //
 // Errors are exceptions of type vkf::host::Error. Two kinds differ in what the caller can do next:

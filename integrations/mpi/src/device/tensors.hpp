@@ -75,7 +75,7 @@ public:
     size_t addPlan(const VkfProblem& problem);
     VkfPlan plan(size_t number) const { return plans_[number].plan.get(); }
     const VkfPlanInfo& info(size_t number) const { return plans_[number].info; }
-    // The same for backward passes. The problem has the gradients that are wanted.
+    // Numbers of backward passes. The problem has the gradients that are wanted.
     size_t addBackward(const VkfBackwardProblem& problem);
     VkfBackward backward(size_t number) const { return backwards_[number].pass.get(); }
     const VkfBackwardInfo& backwardInfo(size_t number) const { return backwards_[number].info; }

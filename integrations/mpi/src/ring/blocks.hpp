@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The blocks of k and v that go round, forward and backward: in each step a rank has one block on its device, while the
-// block of the next step arrives, from the previous rank into mapped memory and from there to the device.
+// The blocks of k and v that go round, forward and backward. In each step a rank has one block on its device, while the
+// block of the next step arrives: from the previous rank into mapped memory, and from there to the device.
 #pragma once
 
 #include <array>
