@@ -81,7 +81,7 @@ void main() {
     uvec2 row = rowOf(params.o, params.o_batch_stride, params.o_head_stride, params.o_row_stride, index);
     storeRow4(row, column, params.dim, TYPE_O, isAligned4(row, 0, TYPE_O), mergedOutput());
     if (HAS_LSE && column == 0) {
-        float lse = lseOfState(m, l);
+        float lse = lseOfState(toNatural(m), l);
         Word(add64(params.lse, multiply64(index, 4))).value = floatBitsToUint(lse);
     }
 }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <vkflash/reference.h>
@@ -79,6 +81,16 @@ struct Filled {
                           std::as_writable_bytes(std::span(values)).begin());
     }
 };
+
+inline constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
+
+// A problem of any types, strides, pages and rotation. Successive seeds go through all pairs of types of k and v.
+VkfAppendProblem randomAppend(uint32_t seed, std::mt19937_64& random);
+
+// Elements of every kind, lengths in the cache and outside of it, and entries of the block table that are no pages.
+AppendInputs randomInputs(const VkfAppendProblem& problem, std::mt19937_64& random);
+
+std::string describe(const VkfAppendProblem& problem);
 
 // Runs the reference in caches that were filled with one byte value.
 AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill);

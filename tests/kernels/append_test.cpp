@@ -31,133 +31,17 @@ using vkf::test::AppendResults;
 using vkf::test::Bytes;
 using vkf::test::bytesOf;
 using vkf::test::check;
+using vkf::test::describe;
 using vkf::test::Filled;
 using vkf::test::fittedAppend;
 using vkf::test::layoutsOf;
 using vkf::test::QueryPlace;
+using vkf::test::randomAppend;
+using vkf::test::randomInputs;
 using vkf::test::runDevice;
 using vkf::test::runReference;
+using vkf::test::storedTypes;
 using vkf::test::testDevice;
-
-constexpr VkfType storedTypes[] = {VKF_TYPE_F32, VKF_TYPE_F16, VKF_TYPE_BF16};
-constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,  VKF_TYPE_Q4_0,
-                                  VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
-
-// Elements of every kind, with NaN in the gaps. Tensors that are rotated get moderate values.
-Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
-    Bytes bytes(bytesOf(layout), std::byte{0xff});
-    std::uniform_real_distribution<double> uniform(-5.0, 5.0); // the two of a pair are together at most 7.1 long
-    constexpr double wild[] = {0.0,    -0.0, 65504.0, 65519.9,      65520.0,      -1e30, 1.0 + 0x1p-11, 1.0 + 0x3p-11,
-                               6.1e-5, 3e-8, -4.5e-8, 1.0 + 0x1p-8, 1.0 + 0x3p-8, 2.5,   -0.5};
-    for (uint64_t b = 0; b < layout.batch; b++) {
-        for (uint64_t h = 0; h < layout.heads; h++) {
-            for (uint64_t row = 0; row < layout.rows; row++) {
-                const uint64_t first = b * layout.batchStride + h * layout.headStride + row * layout.rowStride;
-                for (uint64_t d = 0; d < layout.dim; d++) {
-                    double x = uniform(random);
-                    if (!tame && random() % 8 == 0) {
-                        x = wild[random() % std::size(wild)];
-                    } else if (!tame && random() % 400 == 0) {
-                        x = random() % 2 == 0 ? std::numeric_limits<double>::infinity()
-                                              : std::numeric_limits<double>::quiet_NaN();
-                    }
-                    vkfStoreElement(layout.type, bytes.data(), first + d, x);
-                }
-            }
-        }
-    }
-    return bytes;
-}
-
-// Pages in random order. No page occurs twice. Some entries are not pages.
-std::vector<int32_t> randomTable(const VkfAppendProblem& p, std::mt19937_64& random) {
-    std::vector<int32_t> pages(p.paging.pages);
-    std::iota(pages.begin(), pages.end(), 0);
-    std::shuffle(pages.begin(), pages.end(), random);
-    std::vector<int32_t> table(uint64_t{p.batch} * p.paging.maxPages);
-    for (size_t i = 0; i < table.size(); i++) {
-        const int32_t none[] = {-1, static_cast<int32_t>(p.paging.pages), std::numeric_limits<int32_t>::max(),
-                                std::numeric_limits<int32_t>::min()};
-        table[i] = i < pages.size() && random() % 8 != 0 ? pages[i] : none[random() % std::size(none)];
-    }
-    return table;
-}
-
-AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
-    const AppendLayouts layout = layoutsOf(p);
-    AppendInputs inputs;
-    inputs.newK = randomTensor(layout.newK, p.rotary.pairs != VKF_ROTARY_OFF, random);
-    inputs.newV = randomTensor(layout.newV, false, random);
-    inputs.q = randomTensor(layout.q, true, random);
-    const auto keys = static_cast<int32_t>(p.keys);
-    for (uint32_t b = 0; b < p.batch; b++) {
-        const int32_t choices[] = {0,
-                                   keys,
-                                   keys - 1,
-                                   static_cast<int32_t>(random() % (p.keys + 1)),
-                                   -3,
-                                   keys + 7,
-                                   std::max(0, keys - static_cast<int32_t>(p.rows))};
-        inputs.lengths.push_back(choices[random() % std::size(choices)]);
-    }
-    if (vkf::has(p, VKF_USE_BLOCK_TABLE)) {
-        inputs.blockTable = randomTable(p, random);
-    }
-    if (p.rotary.tableRows != 0) {
-        const uint32_t pairs = (p.rotary.dim != 0 ? p.rotary.dim : p.headDim) / 2;
-        std::uniform_real_distribution<float> angle(0.0F, 6.0F);
-        for (uint64_t i = 0; i < uint64_t{p.rotary.tableRows} * pairs; i++) {
-            const float a = angle(random);
-            inputs.cos.push_back(std::cos(a));
-            inputs.sin.push_back(std::sin(a));
-        }
-    }
-    return inputs;
-}
-
-// Successive seeds go through all pairs of types of k and v.
-VkfAppendProblem randomProblem(uint32_t seed, std::mt19937_64& random) {
-    const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
-    VkfAppendProblem p = appendOf({1 + below(4), 1 + below(3), 1 + below(9), 1 + below(40), 1 + below(140)});
-    p.valueDim = below(2) != 0 ? 1 + below(140) : 0;
-    p.k.type = cacheTypes[seed % std::size(cacheTypes)];
-    p.v.type = cacheTypes[seed / std::size(cacheTypes) % std::size(cacheTypes)];
-    if (vkfBlockElements(p.k.type) > 1 || vkfBlockElements(p.v.type) > 1) {
-        p.headDim = 32 * (1 + below(4));
-        p.valueDim = 32 * below(4);
-    }
-    p.newK.type = storedTypes[below(3)];
-    p.newV.type = storedTypes[below(3)];
-    const uint32_t valueDim = p.valueDim != 0 ? p.valueDim : p.headDim;
-    if (below(2) != 0) {
-        p.newK = vkf::rowsFirst(p.newK.type, p.rows, p.kvHeads, p.headDim + below(3));
-        p.newV = vkf::rowsFirst(p.newV.type, p.rows, p.kvHeads, valueDim);
-    }
-    if (below(2) != 0) {
-        vkf::enable(p, VKF_USE_BLOCK_TABLE);
-        p.paging.pageSize = 1 + below(40);
-        p.paging.maxPages = (p.keys - 1) / p.paging.pageSize + 1 + below(3);
-        p.paging.pages = 1 + below(p.batch * p.paging.maxPages + 3);
-    }
-    if (below(2) != 0) { // [batch or page, rows, heads, dim]
-        const uint32_t rows = vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
-        p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
-        p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
-    }
-    if (p.headDim > 1 && below(3) != 0) {
-        p.rotary.pairs = below(2) != 0 ? VKF_ROTARY_HALVES : VKF_ROTARY_INTERLEAVED;
-        p.rotary.dim = p.headDim % 2 != 0 || below(2) != 0 ? 2 * (1 + below(p.headDim / 2)) : 0;
-        p.rotary.base = below(2) != 0 ? 500000.0F : 0.0F;
-        p.rotary.tableRows = below(3) == 0 ? 1 + below(p.keys + 9) : 0;
-        p.queryHeads = below(6);
-        vkf::enable(p, VKF_USE_QUERIES, p.queryHeads != 0);
-        vkf::enable(p, VKF_USE_ROTARY_TABLES, p.rotary.tableRows != 0);
-        if (p.queryHeads != 0) {
-            p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
-        }
-    }
-    return p;
-}
 
 // Elements from low to high make a block of scale 1, or -1 in q4_0, q5_0 and iq4_nl if high is the first.
 struct BlockRange {
@@ -252,22 +136,12 @@ std::array<float, 32> randomBlock(BlockKind kind, const BlockRange& range, std::
     return block;
 }
 
-std::string describe(const VkfAppendProblem& p) {
-    return std::to_string(p.batch) + "x" + std::to_string(p.kvHeads) + "x" + std::to_string(p.rows) + " rows of " +
-           std::to_string(p.headDim) + "/" + std::to_string(p.valueDim) + " into " + std::to_string(p.keys) + ", " +
-           vkfTypeName(p.newK.type) + " to " + vkfTypeName(p.k.type) + ", " + vkfTypeName(p.newV.type) + " to " +
-           vkfTypeName(p.v.type) + ", pages of " +
-           std::to_string(vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
-           std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
-           std::to_string(p.rotary.tableRows);
-}
-
 } // namespace
 
 TEST_CASE("random appends write the bytes of the reference, and no other, the same on a second run", "[append]") {
     for (uint32_t seed = 0; seed < 90; seed++) {
         std::mt19937_64 random(seed);
-        VkfAppendProblem p = randomProblem(seed, random);
+        VkfAppendProblem p = randomAppend(seed, random);
         if (seed % 2 != 0 && vkf::has(p, VKF_USE_QUERIES)) {
             p.rotatedQ.type = storedTypes[random() % 3];
         }
@@ -280,67 +154,6 @@ TEST_CASE("random appends write the bytes of the reference, and no other, the sa
         if (p.q.type == p.rotatedQ.type) {
             CHECK((runDevice(p, inputs, QueryPlace::inPlace).rotatedQ == results.rotatedQ));
         }
-    }
-}
-
-// Sequences with many new rows, with one, and with none; numbers outside of the rows, and rows of no sequence.
-TEST_CASE("packed appends give each sequence its own number of new rows", "[append]") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        std::mt19937_64 random(seed + 1000);
-        VkfAppendProblem p = randomProblem(seed, random);
-        p.batch = 1 + static_cast<uint32_t>(random() % 9);
-        p.rows = 1 + static_cast<uint32_t>(random() % 40);
-        if (vkf::has(p, VKF_USE_BLOCK_TABLE)) {
-            p.paging.pages = 1 + static_cast<uint32_t>(random() % (p.batch * p.paging.maxPages + 3));
-        }
-        p.newK = vkf::rowsFirst(p.newK.type, p.rows, p.kvHeads, p.headDim);
-        p.newV = vkf::dense(p.newV.type);
-        p.k = vkf::dense(p.k.type);
-        p.v = vkf::dense(p.v.type);
-        vkf::enable(p, VKF_USE_CU_SEQLENS);
-        p = fittedAppend(p);
-        INFO("seed " << seed << ": packed " << describe(p));
-        AppendInputs inputs = randomInputs(p, random);
-        std::vector<int32_t>& starts = inputs.cuSeqlens;
-        for (uint32_t b = 0; b <= p.batch; b++) {
-            starts.push_back(static_cast<int32_t>(random() % (p.rows + 1)));
-        }
-        std::ranges::sort(starts);
-        starts.front() = seed % 3 == 0 ? -5 : seed % 3 == 1 ? 0 : starts.front();
-        starts.back() = seed % 2 == 0 ? static_cast<int32_t>(p.rows) : starts.back() + 1000;
-        const AppendResults results = runDevice(p, inputs);
-        check(p, inputs, results);
-        CHECK((runDevice(p, inputs) == results));
-    }
-}
-
-TEST_CASE("packed appends are those of each sequence alone", "[append]") {
-    VkfAppendProblem p = fittedAppend(appendOf({.batch = 3, .kvHeads = 2, .rows = 8, .keys = 20, .headDim = 16}));
-    vkf::enable(p, VKF_USE_CU_SEQLENS);
-    std::mt19937_64 random(4);
-    AppendInputs inputs = randomInputs(p, random);
-    inputs.lengths = {3, 0, 17};
-    inputs.cuSeqlens = {0, 6, 6, 8};
-    const AppendResults together = runDevice(p, inputs);
-    CHECK(together.newLengths == std::vector<int32_t>{9, 0, 19});
-    const uint64_t cache = bytesOf(vkf::layoutOf(p, VKF_APPEND_K)) / p.batch;
-    for (const uint32_t b : {0U, 2U}) {
-        VkfAppendProblem alone = p;
-        const auto first = static_cast<uint32_t>(inputs.cuSeqlens[b]);
-        alone.use &= ~VKF_USE_CU_SEQLENS;
-        alone.batch = 1;
-        alone.rows = static_cast<uint32_t>(inputs.cuSeqlens[b + 1]) - first;
-        alone.newK.headStride = alone.newV.headStride = uint64_t{p.rows} * p.headDim;
-        alone.newK.rowStride = alone.newV.rowStride = p.headDim;
-        AppendInputs part = inputs;
-        const auto skipped = static_cast<ptrdiff_t>(first * p.headDim * sizeof(float));
-        part.newK.erase(part.newK.begin(), part.newK.begin() + skipped);
-        part.newV.erase(part.newV.begin(), part.newV.begin() + skipped);
-        part.lengths = {inputs.lengths[b]};
-        part.cuSeqlens.clear();
-        const AppendResults own = runDevice(alone, part);
-        CHECK(std::equal(own.k.begin(), own.k.end(), together.k.begin() + static_cast<ptrdiff_t>(b * cache)));
-        CHECK(own.newLengths[0] == together.newLengths[b]);
     }
 }
 

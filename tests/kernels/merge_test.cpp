@@ -123,11 +123,12 @@ double fp32Merge(const VkfMergeProblem& p, const VkfMergeLayout& layout, const P
     for (uint32_t k = 0; k < p.partials; k++) {
         m = std::isinf(lseOf(k)) ? m : std::max(m, lseOf(k));
     }
+    const float unit = vkf::has(p, VKF_USE_BASE_2_LSE) ? 1.0F : 1.44269504F;
     float l = 0.0F;
     float o = 0.0F;
     for (uint32_t k = 0; k < p.partials; k++) {
         if (!std::isinf(lseOf(k))) {
-            const float weight = std::exp2((lseOf(k) - m) * 1.44269504F);
+            const float weight = std::exp2((lseOf(k) - m) * unit);
             l += weight;
             o += weight * static_cast<float>(vkfLoadElement(p.partial.type, partials.o.data(),
                                                             k * layout.partialStride + firstElement + column));

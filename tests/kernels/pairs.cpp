@@ -86,10 +86,10 @@ void setKeyLengths(PairedCall& call) {
 }
 
 // One sequence before all keys, one far behind them.
-void setRowOffsets(PairedCall& call) {
-    setWindow(call.problem, 90, 60);
+void setPositions(PairedCall& call) {
+    call.problem.alignment = VKF_ALIGNMENT_BOTTOM_RIGHT;
     call.problem.use |= VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS;
-    call.problem.positions = {0, 3, 0, 2};
+    call.problem.positions = {0, 3, 0, 2, {}};
     Dice dice(call.problem.batch);
     for (uint32_t b = 0; b < call.problem.batch; b++) {
         const int32_t near = static_cast<int32_t>(dice.below(2 * call.problem.keys)) - 40;
@@ -189,25 +189,22 @@ const std::vector<Feature> table = {
     {"sequences", {{"of one length", nothing}, {"packed", packSequences}}},
     {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},
     {"range of keys",
-     {{"all", nothing},
-      {"causal", [](PairedCall& c) { c.problem.use |= VKF_USE_CAUSAL; }},
-      {"causal, top-left",
-       [](PairedCall& c) {
-           c.problem.use |= VKF_USE_CAUSAL;
-           c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-       }},
-      {"a window", [](PairedCall& c) { setWindow(c.problem, 30, 9); }},
-      {"a window, top-left",
-       [](PairedCall& c) {
-           setWindow(c.problem, 17, -1);
-           c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
-       }},
-      {"causal, each third key",
-       [](PairedCall& c) {
-           c.problem.use |= VKF_USE_CAUSAL | VKF_USE_POSITIONS;
-           c.problem.positions = {37, 2, 5, 3};
-       }},
-      {"a window, offsets on the device", setRowOffsets}}},
+     {
+         {"all", nothing},
+         {"causal", [](PairedCall& c) { c.problem.use |= VKF_USE_CAUSAL; }},
+         {"causal, top-left",
+          [](PairedCall& c) {
+              c.problem.use |= VKF_USE_CAUSAL;
+              c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+          }},
+         {"a window", [](PairedCall& c) { setWindow(c.problem, 30, 9); }},
+         {"a window, top-left",
+          [](PairedCall& c) {
+              setWindow(c.problem, 17, -1);
+              c.problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+          }},
+     }},
+    {"positions", {{"by the alignment", nothing}, {"of the call, offsets on the device", setPositions}}},
     {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
     {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
     {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_USE_DOCUMENT_IDS); }}}},

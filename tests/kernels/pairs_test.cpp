@@ -164,6 +164,9 @@ constexpr Refusal refusals[] = {
     {"wgmma", "dropout", nullptr},
     {"wgmma", "heads and sequences of biases and masks", nullptr},
     {"wgmma", "probabilities", nullptr},
+    {"wgmma", "positions", nullptr},
+    {"", "positions", "first keys"},
+    {"", "positions", "documents"},
 };
 
 bool isListed(const Design& design, size_t a, size_t i, size_t b, size_t j) {

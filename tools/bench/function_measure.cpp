@@ -17,7 +17,7 @@ namespace {
 
 using WallClock = std::chrono::steady_clock;
 
-double secondsSince(WallClock::time_point start) {
+double wallSecondsSince(WallClock::time_point start) {
     return std::chrono::duration<double>(WallClock::now() - start).count();
 }
 
@@ -173,12 +173,12 @@ FunctionResult FunctionMeasure::measure(const BenchFunction& function, const Vkf
     RowRuns runs;
     const WallClock::time_point beforePlan = WallClock::now();
     runs.own = runsOf(functionCall(function, numbers, plain, compiled.handle()));
-    row.planSeconds = secondsSince(beforePlan);
+    row.planSeconds = wallSecondsSince(beforePlan);
     const VkfPath path = runs.own->info().path;
     row.compiledKernel = functions::kernelsOf(vkfPathName(path)).front();
     const WallClock::time_point beforeKernel = WallClock::now();
     functions::compileToFile(source, {row.compiledKernel});
-    row.compileSeconds = secondsSince(beforeKernel);
+    row.compileSeconds = wallSecondsSince(beforeKernel);
 
     VkfProblem onPath = plain;
     onPath.path = path; // AUTO may have another path for other features
