@@ -20,6 +20,7 @@ VkfProblem base(VkfType type) {
 
 constexpr mpi::Split contiguousRing = {mpi::Distribution::contiguous, mpi::Method::ring};
 constexpr mpi::Split zigzagRing = {mpi::Distribution::zigzag, mpi::Method::ring};
+constexpr mpi::Split zigzagMessages = {mpi::Distribution::zigzag, mpi::Method::ring, mpi::Transport::messages};
 constexpr mpi::Split exchange = {mpi::Distribution::zigzag, mpi::Method::headExchange};
 
 Case named(const std::string& name, const VkfProblem& problem, const mpi::Split& split, bool backward) {
@@ -93,18 +94,20 @@ std::vector<Case> forwardCases(uint32_t ranks) {
         return {named("causal", causal(f32), zigzagRing, true)};
     case 2:
         return {named("full", f32, contiguousRing, true),
+                named("causal", causal(f16), zigzagMessages, true),
                 named("causal", causal(f16), zigzagRing, true),
                 named("causal", causal(f16), exchange, true),
                 named("causal alibi", alibi(causal(f32)), exchange, false),
                 packed(named("packed causal", causal(f32), zigzagRing, true)),
                 packed(named("packed window", windowed(f32), exchange, false))};
     case 3:
-        return {named("causal", causal(f32), contiguousRing, true), named("causal", causal(f32), zigzagRing, true),
+        return {named("causal", causal(f32), contiguousRing, true), named("causal", causal(f32), zigzagMessages, true),
                 named("more keys, causal", causal(moreKeys(f32)), zigzagRing, true),
                 named("more keys, top-left causal", topLeft(causal(moreKeys(f32))), contiguousRing, false),
                 named("window", windowed(f32), contiguousRing, false)};
     default:
         return {named("causal", causal(f32), zigzagRing, true),
+                named("causal", causal(f32), zigzagMessages, true),
                 named("3 rows, causal", causal(fewRows(f32)), zigzagRing, true),
                 named("window", windowed(f16), zigzagRing, false),
                 keyLengths(named("causal, key lengths", causal(f32), contiguousRing, false)),

@@ -30,6 +30,10 @@ void addSplitOptions(CLI::App& command, SplitOptions& options) {
         .add_option("--method", options.method,
                     "how ranks work together: ring, heads (default: the one that moves fewer bytes)")
         ->type_name("NAME");
+    command
+        .add_option("--transport", options.transport,
+                    "how blocks of the ring travel: messages (default: shared memory where all ranks are on one node)")
+        ->type_name("NAME");
 }
 
 Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
@@ -45,6 +49,11 @@ Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
         split.method = Method::headExchange;
     } else if (options.method != "auto") {
         tools::failInput("--method {}: takes one of auto, ring, heads", options.method);
+    }
+    if (options.transport == "messages") {
+        split.transport = Transport::messages;
+    } else if (options.transport != "auto") {
+        tools::failInput("--transport {}: takes one of auto, messages", options.transport);
     }
     return split;
 }

@@ -17,6 +17,7 @@ namespace vkf::mpi::program {
 struct SplitOptions {
     std::string distribution = "auto";
     std::string method = "auto";
+    std::string transport = "auto";
 };
 
 void addSplitOptions(CLI::App& command, SplitOptions& options);

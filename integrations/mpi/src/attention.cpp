@@ -42,6 +42,7 @@ public:
                 engine = makeExchange(*state_, problem, split.distribution, lengths);
             }
         });
+        engine->connect(split.transport);
     }
 
     const Communicator& ranks() const { return state_->ranks; }

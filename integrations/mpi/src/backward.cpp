@@ -60,6 +60,7 @@ public:
                 engine = makeExchangeBackward(*state_, problem, split.distribution, lengths);
             }
         });
+        engine->connect(split.transport);
     }
 
     const Communicator& ranks() const { return state_->ranks; }

@@ -29,6 +29,8 @@ public:
     Engine& operator=(const Engine&) = delete;
     virtual ~Engine() = default;
 
+    // Second part of the construction, after all ranks have done the first one. Collective.
+    virtual void connect(Transport) {}
     virtual std::string description() const = 0;
     virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs) = 0;
@@ -44,6 +46,8 @@ public:
     BackwardEngine& operator=(const BackwardEngine&) = delete;
     virtual ~BackwardEngine() = default;
 
+    // Second part of the construction, after all ranks have done the first one. Collective.
+    virtual void connect(Transport) {}
     virtual std::string description() const = 0;
     virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs, const PartGradientInputs& gradients) = 0;

@@ -50,10 +50,16 @@ enum class Distribution { contiguous, zigzag };
 //   kvHeads must be a multiple of the number of ranks.
 enum class Method { automatic, ring, headExchange };
 
+// How blocks of the ring travel.
+// - automatic: through shared memory where all ranks are on one node, and where device and system can; else messages.
+// - messages: from mapped memory of one rank to that of the next, by MPI.
+enum class Transport { automatic, messages };
+
 // How a call is split over the ranks.
 struct Split {
     Distribution distribution = Distribution::contiguous;
     Method method = Method::automatic;
+    Transport transport = Transport::automatic;
 };
 
 // Lengths of the sequences, in host memory, the same on all ranks. Read while an object is constructed.
@@ -222,7 +228,7 @@ public:
     const Part& part() const noexcept; // what this rank holds; not collective
     const MethodChoice& method() const noexcept;
     VkfType productType() const noexcept; // as that of Attention
-    std::string description() const; // not collective
+    std::string description() const;      // not collective
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients);
     RunReport run();
     // Not collective.

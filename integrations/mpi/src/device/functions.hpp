@@ -37,6 +37,7 @@ namespace vkf::mpi {
     X(GetBufferDeviceAddress)                                                                                          \
     X(GetBufferMemoryRequirements)                                                                                     \
     X(GetDeviceQueue)                                                                                                  \
+    X(GetMemoryHostPointerPropertiesEXT)                                                                               \
     X(MapMemory)                                                                                                       \
     X(QueueSubmit)                                                                                                     \
     X(WaitSemaphores)

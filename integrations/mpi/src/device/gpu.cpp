@@ -220,6 +220,55 @@ void Memory::create(uint64_t bytes, Place place) {
     }
 }
 
+Memory Memory::import(const Gpu& gpu, std::byte* host, uint64_t bytes) {
+    Memory made;
+    made.gpu_ = &gpu;
+    made.createImport(host, bytes);
+    return made;
+}
+
+void Memory::createImport(std::byte* host, uint64_t bytes) {
+    const DeviceFunctions& vk = gpu_->functions();
+    mapped_ = host;
+    bytes_ = bytes;
+    constexpr VkExternalMemoryHandleTypeFlagBits handle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+    VkMemoryHostPointerPropertiesEXT properties{};
+    properties.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
+    check(vk.GetMemoryHostPointerPropertiesEXT(gpu_->handle(), handle, host, &properties),
+          "vkGetMemoryHostPointerPropertiesEXT");
+    VkExternalMemoryBufferCreateInfo external{};
+    external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+    external.handleTypes = handle;
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.pNext = &external;
+    info.size = bytes;
+    info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (gpu_->families().size() > 1) {
+        info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+        info.queueFamilyIndexCount = static_cast<uint32_t>(gpu_->families().size());
+        info.pQueueFamilyIndices = gpu_->families().data();
+    }
+    check(vk.CreateBuffer(gpu_->handle(), &info, nullptr, &buffer_), "vkCreateBuffer");
+    VkMemoryRequirements needs{};
+    vk.GetBufferMemoryRequirements(gpu_->handle(), buffer_, &needs);
+    const uint32_t types = needs.memoryTypeBits & properties.memoryTypeBits;
+    if (types == 0 || needs.size > bytes) {
+        throw host::Error(VKF_ERROR_UNSUPPORTED, "the device takes no shared memory of the host");
+    }
+    VkImportMemoryHostPointerInfoEXT pointer{};
+    pointer.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
+    pointer.handleType = handle;
+    pointer.pHostPointer = host;
+    VkMemoryAllocateInfo allocation{};
+    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    allocation.pNext = &pointer;
+    allocation.allocationSize = bytes;
+    allocation.memoryTypeIndex = gpu_->memoryType(types, Place::host);
+    check(vk.AllocateMemory(gpu_->handle(), &allocation, nullptr, &memory_), "vkAllocateMemory");
+    check(vk.BindBufferMemory(gpu_->handle(), buffer_, memory_, 0), "vkBindBufferMemory");
+}
+
 Memory::~Memory() {
     if (gpu_ == nullptr) {
         return;
@@ -310,6 +359,10 @@ void Gpu::createDevice() {
         }
         entry->queueCount = std::max(entry->queueCount, choice.number + 1);
     }
+    std::vector<const char*> extensions(requirements.extensions, requirements.extensions + requirements.extensionCount);
+    if (findImport()) {
+        extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    }
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
     timeline.pNext = const_cast<void*>(requirements.features); // which no driver writes to
@@ -319,8 +372,8 @@ void Gpu::createDevice() {
     info.pNext = &timeline;
     info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());
     info.pQueueCreateInfos = queues.data();
-    info.enabledExtensionCount = requirements.extensionCount;
-    info.ppEnabledExtensionNames = requirements.extensions;
+    info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
     check(
         instanceFunction<PFN_vkCreateDevice>(base_, "vkCreateDevice")(base_.physicalDevice(), &info, nullptr, &device_),
         "vkCreateDevice");
@@ -336,6 +389,23 @@ void Gpu::createDevice() {
     kernels_ = open(choices[0]);
     toDevice_ = open(choices[1]);
     toHost_ = open(choices[2]);
+}
+
+// Whether the device takes host memory of others.
+bool Gpu::findImport() {
+    const std::vector<std::string>& offered = base_.summary().extensions;
+    if (std::find(offered.begin(), offered.end(), VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == offered.end()) {
+        return false;
+    }
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{};
+    host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &host;
+    instanceFunction<PFN_vkGetPhysicalDeviceProperties2>(base_, "vkGetPhysicalDeviceProperties2")(
+        base_.physicalDevice(), &properties);
+    importAlignment_ = host.minImportedHostPointerAlignment;
+    return importAlignment_ != 0;
 }
 
 void Gpu::createContext(const host::DeviceOptions& options) {

@@ -73,6 +73,8 @@ class Memory {
 public:
     Memory() = default;
     Memory(const Gpu& gpu, uint64_t bytes, Place place);
+    // Host memory of another owner, for copies. Address and bytes are multiples of Gpu::importAlignment.
+    static Memory import(const Gpu& gpu, std::byte* host, uint64_t bytes);
     Memory(Memory&& other) noexcept { swap(other); }
     Memory& operator=(Memory&& other) noexcept {
         swap(other);
@@ -89,6 +91,7 @@ public:
 private:
     void swap(Memory& other) noexcept;
     void create(uint64_t bytes, Place place);
+    void createImport(std::byte* host, uint64_t bytes);
 
     const Gpu* gpu_ = nullptr;
     uint64_t bytes_ = 0;
@@ -115,6 +118,11 @@ public:
     Queue& toHost() { return *toHost_; }
     const std::vector<uint32_t>& families() const { return families_; }
     uint32_t memoryType(uint32_t allowed, Place place) const;
+    // Alignment of host memory that the device takes. 0 = it takes none.
+    uint64_t importAlignment() const { return importAlignment_; }
+    uint64_t roundedForImport(uint64_t bytes) const {
+        return (bytes + importAlignment_ - 1) / importAlignment_ * importAlignment_;
+    }
 
     // Records a barrier between all commands before and after it.
     void barrier(VkCommandBuffer commands) const;
@@ -128,6 +136,7 @@ public:
 
 private:
     void createDevice();
+    bool findImport();
     void createContext(const host::DeviceOptions& options);
     void destroy() noexcept;
 
@@ -135,6 +144,7 @@ private:
     VkDevice device_ = VK_NULL_HANDLE;
     VkfFeatures features_ = 0;
     std::vector<uint32_t> families_;
+    uint64_t importAlignment_ = 0;
     std::unique_ptr<DeviceFunctions> vk_;
     VkPhysicalDeviceMemoryProperties memories_{};
     Context context_;

@@ -72,6 +72,7 @@ Agreement agreementOf(const VkfProblem& whole, const Split& split, const Lengths
             {"window.right", text(whole.window.right)},
             {"distribution", distributionText(split.distribution)},
             {"method", text(static_cast<int>(split.method))},
+            {"transport", text(static_cast<int>(split.transport))},
             {"keyLengths", listed(lengths.keyLengths, has(whole, VKF_USE_KEY_LENGTHS) ? whole.batch : 0)},
             {"cuSeqlensQ", listed(lengths.cuSeqlensQ, sequences)},
             {"cuSeqlensK", listed(lengths.cuSeqlensK, sequences)}};

@@ -57,6 +57,7 @@ Communicator::Communicator(MPI_Comm parent) {
     MPI_Comm node = MPI_COMM_NULL;
     checkMpi(MPI_Comm_split_type(tensors_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
     MPI_Comm_rank(node, &localRank_);
+    MPI_Comm_size(node, &nodeSize_);
     MPI_Comm_free(&node);
 }
 
@@ -76,6 +77,13 @@ std::string Communicator::broadcast(std::string text, int from) const {
     text.resize(bytes);
     checkMpi(MPI_Bcast(text.data(), static_cast<int>(bytes), MPI_CHAR, from, tensors_), "MPI_Bcast");
     return text;
+}
+
+bool Communicator::allHave(bool condition) const {
+    int own = condition ? 1 : 0;
+    int all = 0;
+    checkMpi(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, tensors_), "MPI_Allreduce");
+    return all != 0;
 }
 
 void Communicator::together(const std::function<void()>& work) const {

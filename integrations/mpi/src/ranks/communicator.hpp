@@ -29,6 +29,11 @@ public:
     int rank() const { return rank_; }
     int size() const { return size_; }
     int localRank() const { return localRank_; } // number among the ranks of this node
+    bool isOneNode() const { return nodeSize_ == size_; }
+    // Whether this rank or another one has failed, so that the ranks do not meet again.
+    bool hasFailed() const { return !announced_.empty(); }
+    // Whether a condition holds on every rank. Collective.
+    bool allHave(bool condition) const;
     MPI_Comm handle() const { return tensors_; }
 
     // Calls `work` on each rank. If it throws a host::Error on one rank, every rank throws the error of the first such
@@ -52,6 +57,7 @@ private:
     int rank_ = 0;
     int size_ = 1;
     int localRank_ = 0;
+    int nodeSize_ = 1;
     std::string announced_; // stays in memory until MPI has sent it
 };
 

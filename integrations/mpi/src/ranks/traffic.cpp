@@ -113,19 +113,35 @@ void Traffic::await(const Moment& moment) {
     await([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); });
 }
 
-double Traffic::awaitIdle(Ticket ticket, const Moment& busy) {
+double Traffic::awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy) {
     using Clock = std::chrono::steady_clock;
-    if (isDone(ticket)) {
-        return 0;
-    }
     Clock::time_point idleSince = Clock::time_point::max();
     await([&] {
-        if (idleSince == Clock::time_point::max() && busy.queue->wait(busy.value, 0)) {
+        const bool isReached = reached();
+        if (!isReached && idleSince == Clock::time_point::max() && busy.queue->wait(busy.value, 0)) {
             idleSince = Clock::now();
         }
-        return isDone(ticket);
+        return isReached;
     });
     return idleSince == Clock::time_point::max() ? 0 : std::chrono::duration<double>(Clock::now() - idleSince).count();
+}
+
+double Traffic::awaitIdle(Ticket ticket, const Moment& busy) {
+    return awaitIdleUntil([&] { return isDone(ticket); }, busy);
+}
+
+double Traffic::awaitIdle(const Moment& moment, const Moment& busy) {
+    return awaitIdleUntil([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); }, busy);
+}
+
+void Traffic::awaitAll() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    checkMpi(MPI_Ibarrier(ranks_.handle(), &request), "MPI_Ibarrier");
+    await([&] {
+        int done = 0;
+        checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        return done != 0;
+    });
 }
 
 void Traffic::finish() {

@@ -39,6 +39,11 @@ public:
     void await(const Moment& moment);
     // Waits for a message. Returns the seconds after `busy` had passed, in which the device had nothing to do.
     double awaitIdle(Ticket ticket, const Moment& busy);
+    double awaitIdle(const Moment& moment, const Moment& busy);
+    // Waits until all ranks are here.
+    void awaitAll();
+    // Counts bytes that came from another rank without a message.
+    void countShared(uint64_t bytes) { sentBytes_ += bytes; }
     // Waits for all messages.
     void finish();
 
@@ -55,6 +60,7 @@ private:
         uint64_t bytes;
     };
     Ticket begin(Arrived arrived);
+    double awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy);
     void progress();
 
     const Communicator& ranks_;

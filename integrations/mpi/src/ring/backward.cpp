@@ -17,6 +17,7 @@ public:
     RingBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
     VkfType productType() const override;
+    void connect(Transport transport) override { blocks_.connect(transport); }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
     RunReport run() override;
     void download(const PartGradients& outputs) override;
@@ -273,10 +274,10 @@ void RingBackward::runSteps(RunReport& report) {
         if (step > 0) {
             gradients_.send(traffic, step - 1);
         }
-        const Traffic::Ticket block = blocks_.receive(traffic, step + 1);
+        blocks_.receive(traffic, step + 1);
         report.waited += gradients_.receive(traffic, step);
         gradients_.finish(traffic, step);
-        report.waited += traffic.awaitIdle(block, gpu_.kernels().last());
+        report.waited += blocks_.await(traffic, step + 1);
     }
     gradients_.send(traffic, schedule.ranks - 1);
     gradients_.complete(traffic);

@@ -10,24 +10,41 @@ namespace vkf::mpi {
 RingBlocks::RingBlocks(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
     : state_(state), gpu_(*state.gpu),
       schedule_(whole, distribution, lengths, static_cast<uint32_t>(state.ranks.size()),
-                static_cast<uint32_t>(state.ranks.rank())) {
+                static_cast<uint32_t>(state.ranks.rank())),
+      window_(state.ranks, *state.gpu) {
     placeBlocks(whole);
     placeArrays(whole, lengths);
 }
 
 void RingBlocks::placeBlocks(const VkfProblem& whole) {
-    uint64_t most = 0;
     for (const Part& part : schedule_.parts) {
         layouts_.emplace_back(whole, part);
-        most = std::max(most, layouts_.back().bytes);
+        most_ = std::max(most_, layouts_.back().bytes);
     }
     block_ = Memory(gpu_, layouts_[schedule_.rank].bytes, Place::device);
     if (schedule_.ranks > 1) {
         for (Slot& slot : slots_) {
-            slot.onHost = Memory(gpu_, most, Place::host);
-            slot.onDevice = Memory(gpu_, most, Place::device);
+            slot.onDevice = Memory(gpu_, most_, Place::device);
         }
     }
+}
+
+void RingBlocks::connect(Transport transport) {
+    if (schedule_.ranks == 1) {
+        return;
+    }
+    std::vector<uint64_t> bytes;
+    for (const BlockLayout& layout : layouts_) {
+        bytes.push_back(std::max<uint64_t>(layout.bytes, 1));
+    }
+    isShared_ = transport == Transport::automatic && window_.allocate(bytes);
+    state_.ranks.together([&] {
+        for (Slot& slot : slots_) {
+            if (!isShared_) {
+                slot.onHost = Memory(gpu_, most_, Place::host);
+            }
+        }
+    });
 }
 
 // The arrays of the calls: they depend on lengths alone.
@@ -99,15 +116,22 @@ void RingBlocks::begin(Traffic& traffic) {
     for (Slot& slot : slots_) {
         slot.message = 0;
     }
+    if (isShared_) {
+        traffic.awaitAll(); // nobody reads the block of the run before
+    }
     if (schedule_.sendsBlock(0)) {
+        const Memory& to = isShared_ ? window_.of(static_cast<int>(schedule_.rank)) : slots_[0].onHost;
         traffic.await(gpu_.toHost().submit(
-            [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, 0, slots_[0].onHost, 0, block_.bytes()); },
+            [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, 0, to, 0, block_.bytes()); },
             {gpu_.toDevice().last(), gpu_.kernels().last()}));
+    }
+    if (isShared_) {
+        traffic.awaitAll(); // all blocks are there
     }
 }
 
 void RingBlocks::send(Traffic& traffic, uint32_t step) {
-    if (schedule_.sendsBlock(step)) {
+    if (!isShared_ && schedule_.sendsBlock(step)) {
         slotOf(step).message =
             traffic.send(next(), Tag::block, slotOf(step).onHost.mapped(), layouts_[schedule_.ownerOf(step)].bytes);
     }
@@ -115,9 +139,26 @@ void RingBlocks::send(Traffic& traffic, uint32_t step) {
 
 void RingBlocks::markRead(uint32_t step) { slotOf(step).read = gpu_.kernels().last(); }
 
-Traffic::Ticket RingBlocks::receive(Traffic& traffic, uint32_t step) {
-    if (step >= schedule_.ranks || !schedule_.hasBlock(step)) {
-        return 0;
+void RingBlocks::receiveShared(Traffic& traffic, uint32_t step) {
+    if (schedule_.steps[step].empty()) {
+        return;
+    }
+    Slot& slot = slotOf(step);
+    const uint32_t owner = schedule_.ownerOf(step);
+    const Memory& from = window_.of(static_cast<int>(owner));
+    const uint64_t bytes = layouts_[owner].bytes;
+    slot.arrived = gpu_.toDevice().submit(
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, from, 0, slot.onDevice, 0, bytes); }, {slot.read});
+    traffic.countShared(bytes);
+}
+
+void RingBlocks::receive(Traffic& traffic, uint32_t step) {
+    if (!comesHere(step)) {
+        return;
+    }
+    if (isShared_) {
+        receiveShared(traffic, step);
+        return;
     }
     Slot& slot = slotOf(step);
     // The block of two steps ago was in this slot.
@@ -135,7 +176,15 @@ Traffic::Ticket RingBlocks::receive(Traffic& traffic, uint32_t step) {
     };
     slot.message =
         traffic.receive(previous(), Tag::block, slot.onHost.mapped(), layouts_[schedule_.ownerOf(step)].bytes, arrived);
-    return slot.message;
+}
+
+double RingBlocks::await(Traffic& traffic, uint32_t step) const {
+    if (!comesHere(step)) {
+        return 0;
+    }
+    const Moment busy = gpu_.kernels().last();
+    const double idle = isShared_ ? 0 : traffic.awaitIdle(slotOf(step).message, busy);
+    return idle + (schedule_.steps[step].empty() ? 0 : traffic.awaitIdle(slotOf(step).arrived, busy));
 }
 
 } // namespace vkf::mpi

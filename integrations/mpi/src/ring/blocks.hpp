@@ -7,6 +7,7 @@
 #include <array>
 
 #include "device/tensors.hpp"
+#include "ranks/node_window.hpp"
 #include "ranks/traffic.hpp"
 #include "split/schedule.hpp"
 #include "state.hpp"
@@ -16,6 +17,9 @@ namespace vkf::mpi {
 class RingBlocks {
 public:
     RingBlocks(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
+    // Makes the memory in which blocks travel: shared memory of the node, where it can be, else mapped memory of this
+    // rank and messages. Collective.
+    void connect(Transport transport);
 
     const Schedule& schedule() const { return schedule_; }
     const std::vector<Chunk>& ownRows() const { return schedule_.parts[schedule_.rank].rows; }
@@ -37,8 +41,10 @@ public:
     void send(Traffic& traffic, uint32_t step);
     // Kernels up to now read the block of the step.
     void markRead(uint32_t step);
-    // Begins to bring the block of a step, if it comes here. The message, for Traffic.
-    Traffic::Ticket receive(Traffic& traffic, uint32_t step);
+    // Begins to bring the block of a step, if it comes here.
+    void receive(Traffic& traffic, uint32_t step);
+    // Waits for that block. Returns the seconds in which the device had nothing to do.
+    double await(Traffic& traffic, uint32_t step) const;
 
 private:
     // A place for a block that travels.
@@ -53,7 +59,9 @@ private:
     // Two steps are here at a time: the one that kernels read, and the one that arrives.
     Slot& slotOf(uint32_t step) { return slots_[step % slots_.size()]; }
     const Slot& slotOf(uint32_t step) const { return slots_[step % slots_.size()]; }
+    bool comesHere(uint32_t step) const { return step < schedule_.ranks && schedule_.hasBlock(step); }
     void placeBlocks(const VkfProblem& whole);
+    void receiveShared(Traffic& traffic, uint32_t step);
     void placeArrays(const VkfProblem& whole, const Lengths& lengths);
 
     State& state_;
@@ -67,6 +75,9 @@ private:
     std::vector<std::vector<Range>> positions_;  // by step and pair
     Range slopes_;
     std::array<Slot, 2> slots_;
+    uint64_t most_ = 0; // bytes of the largest block
+    NodeWindow window_; // with the block of each rank
+    bool isShared_ = false;
 };
 
 } // namespace vkf::mpi

@@ -14,6 +14,7 @@ public:
     Ring(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
     VkfType productType() const override;
+    void connect(Transport transport) override { blocks_.connect(transport); }
     void upload(const PartInputs& inputs) override;
     RunReport run() override;
     void download(const PartOutputs& outputs) override;
@@ -175,8 +176,8 @@ void Ring::runSteps(RunReport& report) {
             blocks_.send(traffic, step);
             compute(step, report);
         }
-        const Traffic::Ticket block = blocks_.receive(traffic, step + 1);
-        report.waited += traffic.awaitIdle(block, gpu_.kernels().last());
+        blocks_.receive(traffic, step + 1);
+        report.waited += blocks_.await(traffic, step + 1);
     }
     finishEmptyRows();
     traffic.await(gpu_.kernels().last());
