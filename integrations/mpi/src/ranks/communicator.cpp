@@ -3,11 +3,27 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 
 namespace vkf::mpi {
 namespace {
 
 std::string onRank(int rank, const std::string& text) { return "rank " + std::to_string(rank) + ": " + text; }
+
+#if defined(__unix__) || defined(__APPLE__)
+int64_t ownProcess() { return getpid(); }
+
+bool isAlive(int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
+#else
+int64_t ownProcess() { return 0; }
+
+bool isAlive(int64_t) { return true; }
+#endif
 
 // FNV-1a. It only has to notice accidental differences.
 uint64_t hashOf(const std::string& text) {
@@ -58,6 +74,7 @@ Communicator::Communicator(MPI_Comm parent) {
     checkMpi(MPI_Comm_split_type(tensors_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
     MPI_Comm_rank(node, &localRank_);
     MPI_Comm_size(node, &nodeSize_);
+    findNeighbours(node);
     MPI_Comm_free(&node);
 }
 
@@ -151,7 +168,32 @@ void Communicator::announce(const std::string& text) {
     }
 }
 
-void Communicator::checkOthers() const {
+void Communicator::findNeighbours(MPI_Comm node) {
+    const Neighbour own{rank_, ownProcess()};
+    std::vector<Neighbour> all(static_cast<size_t>(nodeSize_));
+    checkMpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, node), "MPI_Allgather");
+    // In containers with processes of their own, numbers mean nothing.
+    if (std::all_of(all.begin(), all.end(), [](const Neighbour& each) { return isAlive(each.process); })) {
+        neighbours_ = std::move(all);
+    }
+}
+
+void Communicator::checkNeighbours() {
+    constexpr std::chrono::milliseconds pause(200);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - lookedAtNeighbours_ < pause) {
+        return;
+    }
+    lookedAtNeighbours_ = now;
+    for (const Neighbour& each : neighbours_) {
+        if (!isAlive(each.process)) {
+            throw host::Error(VKF_ERROR_DEVICE_LOST, onRank(each.rank, "its process has died"));
+        }
+    }
+}
+
+void Communicator::checkOthers() {
+    checkNeighbours();
     int there = 0;
     MPI_Status status{};
     checkMpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, failures_, &there, &status), "MPI_Iprobe");

@@ -3,6 +3,7 @@
 // The ranks of a call: what they say to each other besides tensors, and how the failure of one reaches the others.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,13 +44,21 @@ public:
     void agree(const Agreement& values) const;
     // Calls `work`, which waits for other ranks. If it throws, the other ranks hear of it and throw too.
     void guarded(const std::function<void()>& work);
-    // Throws if another rank has failed.
-    void checkOthers() const;
+    // Throws if another rank has failed, or if its process on this node has died.
+    void checkOthers();
     // Waits until all ranks are here. Collective.
     void barrier() const;
 
 private:
+    // A rank of this node.
+    struct Neighbour {
+        int rank = 0;
+        int64_t process = 0;
+    };
+
     std::string broadcast(std::string text, int from) const;
+    void findNeighbours(MPI_Comm node);
+    void checkNeighbours();
     void announce(const std::string& text);
 
     MPI_Comm tensors_ = MPI_COMM_NULL;
@@ -58,6 +67,8 @@ private:
     int size_ = 1;
     int localRank_ = 0;
     int nodeSize_ = 1;
+    std::vector<Neighbour> neighbours_; // empty if this rank cannot see their processes
+    std::chrono::steady_clock::time_point lookedAtNeighbours_{};
     std::string announced_; // stays in memory until MPI has sent it
 };
 

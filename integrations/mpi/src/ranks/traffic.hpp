@@ -23,7 +23,7 @@ public:
     // A message on its way. 0 = none, which has always arrived.
     using Ticket = size_t;
 
-    explicit Traffic(const Communicator& ranks) : ranks_(ranks) {}
+    explicit Traffic(Communicator& ranks) : ranks_(ranks) {}
     Traffic(const Traffic&) = delete;
     Traffic& operator=(const Traffic&) = delete;
     ~Traffic();
@@ -63,7 +63,7 @@ private:
     double awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy);
     void progress();
 
-    const Communicator& ranks_;
+    Communicator& ranks_;
     std::vector<Message> messages_;
     std::vector<MPI_Request> requests_;
     std::vector<Piece> pieces_; // of requests_

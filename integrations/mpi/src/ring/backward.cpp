@@ -119,7 +119,7 @@ void RingBackward::placeGradients(const VkfBackwardProblem& whole) {
 }
 
 std::string RingBackward::description() const {
-    const std::string text = "ring of " + std::to_string(blocks_.schedule().ranks) + " ranks";
+    const std::string text = blocks_.text();
     for (const std::vector<size_t>& step : plans_) {
         if (!step.empty()) {
             return text + ", " + calls_.backwardInfo(step[0]).description;

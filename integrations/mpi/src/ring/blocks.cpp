@@ -83,6 +83,10 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
     }
 }
 
+std::string RingBlocks::text() const {
+    return "ring of " + std::to_string(schedule_.ranks) + " ranks by " + (isShared_ ? "shared memory" : "messages");
+}
+
 void RingBlocks::upload(Staging& staging, const void* k, const void* v) {
     const auto* nextK = static_cast<const std::byte*>(k);
     const auto* nextV = static_cast<const std::byte*>(v);

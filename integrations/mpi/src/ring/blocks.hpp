@@ -21,6 +21,8 @@ public:
     // rank and messages. Collective.
     void connect(Transport transport);
 
+    // "ring of 4 ranks by shared memory", for descriptions.
+    std::string text() const;
     const Schedule& schedule() const { return schedule_; }
     const std::vector<Chunk>& ownRows() const { return schedule_.parts[schedule_.rank].rows; }
     const BlockLayout& layoutOf(uint32_t owner) const { return layouts_[owner]; }

@@ -79,7 +79,7 @@ void Ring::placeRows() {
 }
 
 std::string Ring::description() const {
-    const std::string text = "ring of " + std::to_string(blocks_.schedule().ranks) + " ranks";
+    const std::string text = blocks_.text();
     for (const std::vector<size_t>& step : plans_) {
         if (!step.empty()) {
             return text + ", " + calls_.info(step[0]).description;
