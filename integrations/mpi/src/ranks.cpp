@@ -41,6 +41,21 @@ State::State(MPI_Comm communicator, const host::DeviceOptions& options) : ranks(
     });
 }
 
+State::~State() {
+    if (gpu != nullptr && gpu->isGivenUp()) {
+        static_cast<void>(gpu.release());
+    }
+}
+
+void State::guarded(const std::function<void()>& work) {
+    try {
+        ranks.guarded(work);
+    } catch (...) {
+        gpu->settle();
+        throw;
+    }
+}
+
 Ranks::Ranks(MPI_Comm communicator, const host::DeviceOptions& options)
     : state_(std::make_shared<State>(communicator, options)) {}
 
@@ -67,7 +82,7 @@ double Ranks::measureLink(uint64_t bytes) {
     const int next = (rank() + 1) % size();
     const int previous = (rank() + size() - 1) % size();
     double best = 0;
-    state_->ranks.guarded([&] {
+    state_->guarded([&] {
         constexpr int tries = 4; // the first one touches the memory
         for (int i = 0; i < tries; ++i) {
             state_->ranks.barrier();

@@ -16,6 +16,13 @@ class State {
 public:
     // Collective.
     State(MPI_Comm communicator, const host::DeviceOptions& options);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
+
+    // Calls `work`, which waits for other ranks while the device works. If it throws, the other ranks hear of it, and
+    // the device has finished, so that memory can go.
+    void guarded(const std::function<void()>& work);
 
     Communicator ranks;
     std::unique_ptr<Gpu> gpu;

@@ -60,6 +60,9 @@ void AddKernel::create() {
 }
 
 void AddKernel::destroy() noexcept {
+    if (gpu_.isGivenUp()) {
+        return;
+    }
     gpu_.functions().DestroyPipeline(gpu_.handle(), pipeline_, nullptr);
     gpu_.functions().DestroyPipelineLayout(gpu_.handle(), layout_, nullptr);
 }

@@ -270,7 +270,7 @@ void Memory::createImport(std::byte* host, uint64_t bytes) {
 }
 
 Memory::~Memory() {
-    if (gpu_ == nullptr) {
+    if (gpu_ == nullptr || gpu_->isGivenUp()) {
         return;
     }
     gpu_->functions().DestroyBuffer(gpu_->handle(), buffer_, nullptr);
@@ -309,6 +309,17 @@ Gpu::Gpu(const host::DeviceOptions& options) : base_(options) {
 }
 
 Gpu::~Gpu() { destroy(); }
+
+void Gpu::settle() noexcept {
+    constexpr uint64_t threeSeconds = 3'000'000'000;
+    for (const Queue* queue : {kernels_.get(), toDevice_.get(), toHost_.get()}) {
+        try {
+            givenUp_ = givenUp_ || !queue->wait(queue->last().value, threeSeconds);
+        } catch (const host::Error&) {
+            continue; // a lost device uses nothing any more
+        }
+    }
+}
 
 void Gpu::destroy() noexcept {
     if (vk_ == nullptr) {

@@ -130,6 +130,11 @@ public:
               uint64_t bytes) const;
     void fill(VkCommandBuffer commands, const Memory& memory, uint64_t offset, uint64_t bytes, uint32_t pattern) const;
 
+    // Waits until the device has finished what was submitted. After some seconds, gives it up: the owner must not
+    // destroy this object then, because the device may still use all of it.
+    void settle() noexcept;
+    bool isGivenUp() const { return givenUp_; }
+
     // Bytes of device memory that are in use, and the most since the device was opened.
     uint64_t peakBytes() const { return peakBytes_; }
     void count(uint64_t bytes, bool allocated) const;
@@ -149,6 +154,7 @@ private:
     VkPhysicalDeviceMemoryProperties memories_{};
     Context context_;
     std::unique_ptr<Queue> kernels_, toDevice_, toHost_;
+    bool givenUp_ = false;
     mutable uint64_t bytes_ = 0;
     mutable uint64_t peakBytes_ = 0;
 };

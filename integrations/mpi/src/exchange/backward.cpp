@@ -107,7 +107,7 @@ RunReport ExchangeBackward::run() {
     using Clock = std::chrono::steady_clock;
     RunReport report;
     const Clock::time_point start = Clock::now();
-    state_.ranks.guarded([&] {
+    state_.guarded([&] {
         Traffic traffic(state_.ranks);
         for (const MovedMemory* each : {&q_, &k_, &v_, &o_, &lse_, &dout_}) {
             moves_.toHeads(traffic, each->tensor, each->part, each->heads);

@@ -291,7 +291,7 @@ RunReport RingBackward::run() {
     using Clock = std::chrono::steady_clock;
     RunReport report;
     const Clock::time_point start = Clock::now();
-    state_.ranks.guarded([&] { runSteps(report); });
+    state_.guarded([&] { runSteps(report); });
     report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return report;
 }
