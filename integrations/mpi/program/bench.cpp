@@ -206,6 +206,7 @@ void bench(const BenchOptions& options) {
         const uint64_t block = uint64_t{problem.batch} * problem.kvHeads * (problem.keys / ranks.size() + 1) *
                                (problem.headDim + problem.valueDim) * vkfTypeBytes(problem.k.type);
         const double link = static_cast<double>(block) / ranks.measureLink(block) * 1e-9;
+        ranks.resetPeakBytes();
         const Measured all = measure(options, ranks, MPI_COMM_WORLD, problem);
         const tools::Json json = benchJson(options, problem, ranks, all, one, link);
         results.push_back(json);

@@ -69,6 +69,8 @@ uint64_t Ranks::validationMessageCount() const noexcept { return state_->gpu->ba
 
 uint64_t Ranks::peakBytes() const noexcept { return state_->gpu->peakBytes(); }
 
+void Ranks::resetPeakBytes() noexcept { state_->gpu->resetPeakBytes(); }
+
 void Ranks::together(const std::function<void()>& work) const { state_->ranks.together(work); }
 
 double Ranks::measureLink(uint64_t bytes) {

@@ -133,6 +133,7 @@ public:
     const host::DeviceSummary& deviceSummary() const noexcept; // not collective
     uint64_t validationMessageCount() const noexcept;          // not collective
     uint64_t peakBytes() const noexcept;                       // most device memory in use so far; not collective
+    void resetPeakBytes() noexcept;                            // sets peakBytes() to what is in use; not collective
     // Calls `work` on each rank, which throws an Error on every rank if it does so on one.
     void together(const std::function<void()>& work) const;
     // Seconds that one block of `bytes` bytes takes from each rank to the next, host memory to host memory.

@@ -137,6 +137,7 @@ public:
 
     // Bytes of device memory that are in use, and the most since the device was opened.
     uint64_t peakBytes() const { return peakBytes_; }
+    void resetPeakBytes() { peakBytes_ = bytes_; }
     void count(uint64_t bytes, bool allocated) const;
 
 private:

@@ -37,7 +37,7 @@ uint64_t hashOf(const std::string& text) {
 std::string linesOf(const Agreement& values) {
     std::string text;
     for (const auto& [name, value] : values) {
-        text += name + "=" + value + "\n";
+        text.append(name).append("=").append(value).append("\n");
     }
     return text;
 }
@@ -163,7 +163,7 @@ void Communicator::announce(const std::string& text) {
         if (to != rank_) {
             MPI_Request request = MPI_REQUEST_NULL;
             MPI_Isend(announced_.data(), static_cast<int>(announced_.size()), MPI_CHAR, to, 0, failures_, &request);
-            MPI_Request_free(&request);
+            announcements_.push_back(request);
         }
     }
 }

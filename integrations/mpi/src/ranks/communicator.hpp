@@ -69,7 +69,8 @@ private:
     int nodeSize_ = 1;
     std::vector<Neighbour> neighbours_; // empty if this rank cannot see their processes
     std::chrono::steady_clock::time_point lookedAtNeighbours_{};
-    std::string announced_; // stays in memory until MPI has sent it
+    std::string announced_;                  // stays in memory until MPI has sent it
+    std::vector<MPI_Request> announcements_; // nobody waits for them: the other ranks may be gone
 };
 
 // Throws host::Error if the call failed.

@@ -264,12 +264,16 @@ void RingBackward::runSteps(RunReport& report) {
     const Schedule& schedule = blocks_.schedule();
     Traffic traffic(state_.ranks);
     std::fill(hasSum_.begin(), hasSum_.end(), false);
-    blocks_.begin(traffic);
     gradients_.begin(traffic);
     for (uint32_t step = 0; step < schedule.ranks; ++step) {
         if (schedule.hasBlock(step)) {
-            blocks_.send(traffic, step);
             compute(step, report);
+        }
+        if (step == 0) {
+            report.waited += blocks_.begin(traffic);
+        }
+        if (schedule.hasBlock(step)) {
+            blocks_.send(traffic, step);
         }
         if (step > 0) {
             gradients_.send(traffic, step - 1);

@@ -116,22 +116,25 @@ void RingBlocks::bind(uint32_t step, size_t number, VkfBindings& bindings) const
 
 Moment RingBlocks::arrivalOf(uint32_t step) const { return step == 0 ? gpu_.toDevice().last() : slotOf(step).arrived; }
 
-void RingBlocks::begin(Traffic& traffic) {
+double RingBlocks::begin(Traffic& traffic) {
     for (Slot& slot : slots_) {
         slot.message = 0;
     }
     if (isShared_) {
         traffic.awaitAll(); // nobody reads the block of the run before
     }
+    double idle = 0;
     if (schedule_.sendsBlock(0)) {
         const Memory& to = isShared_ ? window_.of(static_cast<int>(schedule_.rank)) : slots_[0].onHost;
-        traffic.await(gpu_.toHost().submit(
+        const Moment copied = gpu_.toHost().submit(
             [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, 0, to, 0, block_.bytes()); },
-            {gpu_.toDevice().last(), gpu_.kernels().last()}));
+            {gpu_.toDevice().last()});
+        idle = traffic.awaitIdle(copied, gpu_.kernels().last());
     }
     if (isShared_) {
         traffic.awaitAll(); // all blocks are there
     }
+    return idle;
 }
 
 void RingBlocks::send(Traffic& traffic, uint32_t step) {

@@ -37,8 +37,9 @@ public:
     // When the block of a step is on the device.
     Moment arrivalOf(uint32_t step) const;
 
-    // Begins a run: takes the own block to mapped memory if it travels.
-    void begin(Traffic& traffic);
+    // Begins a run: takes the own block to mapped memory if it travels. Kernels of step 0 may run meanwhile. Returns
+    // the seconds in which the device had nothing to do.
+    double begin(Traffic& traffic);
     // Sends the block of a step on. Kernels of the step may run meanwhile.
     void send(Traffic& traffic, uint32_t step);
     // Kernels up to now read the block of the step.

@@ -170,11 +170,15 @@ void Ring::runSteps(RunReport& report) {
     for (RowSums& sums : sums_) {
         sums.restart();
     }
-    blocks_.begin(traffic);
     for (uint32_t step = 0; step < schedule.ranks; ++step) {
         if (schedule.hasBlock(step)) {
-            blocks_.send(traffic, step);
             compute(step, report);
+        }
+        if (step == 0) {
+            report.waited += blocks_.begin(traffic);
+        }
+        if (schedule.hasBlock(step)) {
+            blocks_.send(traffic, step);
         }
         blocks_.receive(traffic, step + 1);
         report.waited += blocks_.await(traffic, step + 1);
