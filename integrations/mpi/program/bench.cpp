@@ -105,8 +105,8 @@ Measured measure(const BenchOptions& options, Ranks& ranks, MPI_Comm communicato
     const Split split = splitOf(options.split, problem);
     const Part part = partOf(problem, split.distribution, {}, static_cast<uint32_t>(ranks.size()),
                              static_cast<uint32_t>(ranks.rank()));
-    const uint64_t rows = problem.batch * problem.queryHeads * rowsOf(part.rows);
-    const uint64_t keys = problem.batch * problem.kvHeads * rowsOf(part.keys);
+    const uint64_t rows = uint64_t{problem.batch} * problem.queryHeads * rowsOf(part.rows);
+    const uint64_t keys = uint64_t{problem.batch} * problem.kvHeads * rowsOf(part.keys);
     const Bytes q = randomPart(problem.q.type, rows * problem.headDim, 1);
     const Bytes k = randomPart(problem.k.type, keys * problem.headDim, 2);
     const Bytes v = randomPart(problem.v.type, keys * problem.valueDim, 3);
@@ -203,7 +203,8 @@ void bench(const BenchOptions& options) {
         problem.valueDim = problem.valueDim == 0 ? problem.headDim : problem.valueDim;
         std::optional<Measured> one;
         ranks.together([&] { one = measureOne(options, problem); });
-        const uint64_t block = uint64_t{problem.batch} * problem.kvHeads * (problem.keys / ranks.size() + 1) *
+        const uint64_t block = uint64_t{problem.batch} * problem.kvHeads *
+                               (problem.keys / static_cast<uint32_t>(ranks.size()) + 1) *
                                (problem.headDim + problem.valueDim) * vkfTypeBytes(problem.k.type);
         const double link = static_cast<double>(block) / ranks.measureLink(block) * 1e-9;
         ranks.resetPeakBytes();

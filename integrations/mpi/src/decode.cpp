@@ -208,16 +208,7 @@ void Decode::Impl::gather(Traffic& traffic) {
     traffic.await(gpu_.toHost().submit(
         [&](VkCommandBuffer commands) { gpu_.copy(commands, partial_, 0, partialOnHost_, 0, partialBytes_); },
         {gpu_.kernels().last()}));
-    MPI_Request request = MPI_REQUEST_NULL;
-    const auto bytes = static_cast<int>(partialBytes_);
-    checkMpi(MPI_Iallgather(partialOnHost_.mapped(), bytes, MPI_BYTE, allOnHost_.mapped(), bytes, MPI_BYTE,
-                            state_->ranks.handle(), &request),
-             "MPI_Iallgather");
-    traffic.await([&] {
-        int done = 0;
-        checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-        return done != 0;
-    });
+    traffic.gather(partialOnHost_.mapped(), allOnHost_.mapped(), partialBytes_);
     gpu_.toDevice().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, allOnHost_, 0, all_, 0, all_.bytes()); },
                            {gpu_.kernels().last()});
 }

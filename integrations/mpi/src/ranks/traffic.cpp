@@ -134,14 +134,24 @@ double Traffic::awaitIdle(const Moment& moment, const Moment& busy) {
     return awaitIdleUntil([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); }, busy);
 }
 
-void Traffic::awaitAll() {
-    MPI_Request request = MPI_REQUEST_NULL;
-    checkMpi(MPI_Ibarrier(ranks_.handle(), &request), "MPI_Ibarrier");
+void Traffic::awaitCollective() {
     await([&] {
         int done = 0;
-        checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        checkMpi(MPI_Test(&collective_, &done, MPI_STATUS_IGNORE), "MPI_Test");
         return done != 0;
     });
+}
+
+void Traffic::awaitAll() {
+    checkMpi(MPI_Ibarrier(ranks_.handle(), &collective_), "MPI_Ibarrier");
+    awaitCollective();
+}
+
+void Traffic::gather(const std::byte* own, std::byte* all, uint64_t bytes) {
+    const auto count = static_cast<int>(bytes);
+    checkMpi(MPI_Iallgather(own, count, MPI_BYTE, all, count, MPI_BYTE, ranks_.handle(), &collective_),
+             "MPI_Iallgather");
+    awaitCollective();
 }
 
 void Traffic::finish() {

@@ -14,7 +14,7 @@
 
 namespace vkf::mpi {
 
-enum class Tag : int { block = 1, gradients = 2, home = 3, exchange = 4 };
+enum class Tag : int { block = 1, gradients = 2, home = 3, exchange = 4, taken = 5 };
 
 class Traffic {
 public:
@@ -42,6 +42,8 @@ public:
     double awaitIdle(const Moment& moment, const Moment& busy);
     // Waits until all ranks are here.
     void awaitAll();
+    // Gathers `bytes` bytes of each rank on all ranks.
+    void gather(const std::byte* own, std::byte* all, uint64_t bytes);
     // Counts bytes that came from another rank without a message.
     void countShared(uint64_t bytes) { sentBytes_ += bytes; }
     // Waits for all messages.
@@ -60,6 +62,7 @@ private:
         uint64_t bytes;
     };
     Ticket begin(Arrived arrived);
+    void awaitCollective();
     double awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy);
     void progress();
 
@@ -69,6 +72,7 @@ private:
     std::vector<Piece> pieces_; // of requests_
     std::vector<int> completed_;
     uint64_t sentBytes_ = 0;
+    MPI_Request collective_ = MPI_REQUEST_NULL;
 };
 
 } // namespace vkf::mpi

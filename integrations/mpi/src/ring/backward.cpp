@@ -17,7 +17,10 @@ public:
     RingBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
     VkfType productType() const override;
-    void connect(Transport transport) override { blocks_.connect(transport); }
+    void connect(Transport transport) override {
+        blocks_.connect(transport);
+        gradients_.connect();
+    }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
     RunReport run() override;
     void download(const PartGradients& outputs) override;

@@ -26,6 +26,8 @@ public:
     const Schedule& schedule() const { return schedule_; }
     const std::vector<Chunk>& ownRows() const { return schedule_.parts[schedule_.rank].rows; }
     const BlockLayout& layoutOf(uint32_t owner) const { return layouts_[owner]; }
+    // Whether blocks travel through shared memory.
+    bool isShared() const { return isShared_; }
     int next() const { return static_cast<int>((schedule_.rank + 1) % schedule_.ranks); }
     int previous() const { return static_cast<int>((schedule_.rank + schedule_.ranks - 1) % schedule_.ranks); }
 

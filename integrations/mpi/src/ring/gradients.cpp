@@ -6,26 +6,36 @@
 namespace vkf::mpi {
 
 RingGradients::RingGradients(State& state, const VkfProblem& whole, const RingBlocks& blocks)
-    : gpu_(*state.gpu), blocks_(blocks), add_(*state.gpu) {
-    uint64_t most = 0;
+    : state_(state), gpu_(*state.gpu), blocks_(blocks), add_(*state.gpu), window_(state.ranks, *state.gpu) {
     for (const Part& part : blocks_.schedule().parts) {
         layouts_.emplace_back(whole, part, VKF_TYPE_F32, VKF_TYPE_F32);
-        most = std::max(most, layouts_.back().bytes);
+        most_ = std::max(most_, layouts_.back().bytes);
     }
-    const bool travels = blocks_.schedule().ranks > 1;
     for (Slot& slot : slots_) {
-        slot.sum = Memory(gpu_, most, Place::device);
-        if (travels) {
-            slot.out = Memory(gpu_, most, Place::host);
-            slot.in = Memory(gpu_, most, Place::host);
-            slot.addend = Memory(gpu_, most, Place::device);
+        slot.sum = Memory(gpu_, most_, Place::device);
+        if (blocks_.schedule().ranks > 1) {
+            slot.addend = Memory(gpu_, most_, Place::device);
         }
     }
-    const uint64_t bytes = layouts_[blocks_.schedule().rank].bytes;
-    own_ = Memory(gpu_, bytes, Place::device);
-    if (travels) {
-        ownOnHost_ = Memory(gpu_, bytes, Place::host);
+    own_ = Memory(gpu_, layouts_[blocks_.schedule().rank].bytes, Place::device);
+}
+
+void RingGradients::connect() {
+    const uint32_t ranks = blocks_.schedule().ranks;
+    if (ranks == 1) {
+        return;
     }
+    isShared_ = blocks_.isShared() && window_.allocate(std::vector<uint64_t>(ranks, homeAt() + most_));
+    state_.ranks.together([&] {
+        if (isShared_) {
+            return;
+        }
+        for (Slot& slot : slots_) {
+            slot.out = Memory(gpu_, most_, Place::host);
+            slot.in = Memory(gpu_, most_, Place::host);
+        }
+        ownOnHost_ = Memory(gpu_, own_.bytes(), Place::host);
+    });
 }
 
 void RingGradients::begin(Traffic& traffic) {
@@ -36,13 +46,46 @@ void RingGradients::begin(Traffic& traffic) {
     home_ = 0;
     if (const uint32_t reach = schedule.reach[schedule.rank]; reach > 0) {
         const auto last = static_cast<int>((schedule.rank + reach) % schedule.ranks);
-        home_ = traffic.receive(last, Tag::home, ownOnHost_.mapped(), own_.bytes());
+        home_ = isShared_ ? traffic.receive(last, Tag::home, &homeSignal_, 1)
+                          : traffic.receive(last, Tag::home, ownOnHost_.mapped(), own_.bytes());
     }
+}
+
+// Adds what has arrived, after the kernels of the step.
+void RingGradients::add(uint32_t step, const Moment& arrived) {
+    Slot& slot = slotOf(step);
+    const uint64_t bytes = layouts_[blocks_.schedule().ownerOf(step)].bytes;
+    slot.added = gpu_.kernels().submit(
+        [&](VkCommandBuffer commands) {
+            add_.record(commands, slot.sum.address(), slot.addend.address(), bytes / sizeof(float));
+        },
+        {arrived});
+}
+
+double RingGradients::receiveShared(Traffic& traffic, uint32_t step) {
+    Slot& slot = slotOf(step);
+    const Moment computed = gpu_.kernels().last();
+    const double idle =
+        traffic.awaitIdle(traffic.receive(blocks_.previous(), Tag::gradients, &slot.signal, 1), computed);
+    const uint64_t bytes = layouts_[blocks_.schedule().ownerOf(step)].bytes;
+    const Moment arrived = gpu_.toDevice().submit(
+        [&](VkCommandBuffer commands) {
+            gpu_.copy(commands, window_.of(blocks_.previous()), windowAt(step - 1), slot.addend, 0, bytes);
+        },
+        {slot.added});
+    add(step, arrived);
+    const double copying = traffic.awaitIdle(arrived, computed);
+    traffic.send(blocks_.previous(), Tag::taken, &one_, 1);
+    traffic.countShared(bytes);
+    return idle + copying;
 }
 
 double RingGradients::receive(Traffic& traffic, uint32_t step) {
     if (step == 0 || !isHere(step)) {
         return 0;
+    }
+    if (isShared_) {
+        return receiveShared(traffic, step);
     }
     Slot& slot = slotOf(step);
     traffic.await(slot.added);
@@ -54,11 +97,7 @@ double RingGradients::receive(Traffic& traffic, uint32_t step) {
     };
     const Traffic::Ticket sums = traffic.receive(blocks_.previous(), Tag::gradients, slot.in.mapped(), bytes, arrived);
     const double idle = traffic.awaitIdle(sums, gpu_.kernels().last());
-    slot.added = gpu_.kernels().submit(
-        [&](VkCommandBuffer commands) {
-            add_.record(commands, slot.sum.address(), slot.addend.address(), bytes / sizeof(float));
-        },
-        {gpu_.toDevice().last()});
+    add(step, gpu_.toDevice().last());
     return idle;
 }
 
@@ -74,9 +113,14 @@ void RingGradients::finish(Traffic& traffic, uint32_t step) {
             gpu_.kernels().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, slot.sum, 0, own_, 0, bytes); });
         return;
     }
-    slot.copied =
-        gpu_.toHost().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, slot.sum, 0, slot.out, 0, bytes); },
-                             {gpu_.kernels().last()});
+    const Schedule& schedule = blocks_.schedule();
+    const bool goesOn = schedule.sendsBlock(step);
+    const uint32_t reader = goesOn ? schedule.rank : schedule.ownerOf(step); // whose window it is
+    const Memory& out = isShared_ ? window_.of(static_cast<int>(reader)) : slot.out;
+    const uint64_t place = goesOn ? windowAt(step) : homeAt();
+    const uint64_t at = isShared_ ? place : 0;
+    slot.copied = gpu_.toHost().submit(
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, slot.sum, 0, out, at, bytes); }, {gpu_.kernels().last()});
 }
 
 void RingGradients::send(Traffic& traffic, uint32_t step) {
@@ -87,10 +131,13 @@ void RingGradients::send(Traffic& traffic, uint32_t step) {
     Slot& slot = slotOf(step);
     const uint32_t owner = schedule.ownerOf(step);
     traffic.await(slot.copied);
-    if (schedule.sendsBlock(step)) {
-        slot.sent = traffic.send(blocks_.next(), Tag::gradients, slot.out.mapped(), layouts_[owner].bytes);
-    } else {
-        slot.sent = traffic.send(static_cast<int>(owner), Tag::home, slot.out.mapped(), layouts_[owner].bytes);
+    const bool goesOn = schedule.sendsBlock(step);
+    const int to = goesOn ? blocks_.next() : static_cast<int>(owner);
+    const Tag tag = goesOn ? Tag::gradients : Tag::home;
+    slot.sent =
+        isShared_ ? traffic.send(to, tag, &one_, 1) : traffic.send(to, tag, slot.out.mapped(), layouts_[owner].bytes);
+    if (isShared_ && goesOn) {
+        slot.sent = traffic.receive(to, Tag::taken, &slot.answer, 1);
     }
 }
 
@@ -99,7 +146,9 @@ void RingGradients::complete(Traffic& traffic) {
         return;
     }
     traffic.await(home_);
-    gpu_.toDevice().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, ownOnHost_, 0, own_, 0, own_.bytes()); },
+    const Memory& from = isShared_ ? window_.of(static_cast<int>(blocks_.schedule().rank)) : ownOnHost_;
+    const uint64_t at = isShared_ ? homeAt() : 0;
+    gpu_.toDevice().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, from, at, own_, 0, own_.bytes()); },
                            {gpu_.kernels().last()});
 }
 
