@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 namespace vkf::mpi {
@@ -17,9 +18,11 @@ constexpr int looksAtOthers = 64;
 } // namespace
 
 Traffic::~Traffic() {
-    for (MPI_Request& request : requests_) {
-        MPI_Cancel(&request);
-        MPI_Request_free(&request);
+    for (MPI_Request& each : requests_) {
+        if (each != MPI_REQUEST_NULL) {
+            MPI_Cancel(&each);
+            MPI_Request_free(&each);
+        }
     }
 }
 
@@ -32,11 +35,10 @@ Traffic::Ticket Traffic::send(int to, Tag tag, const std::byte* from, uint64_t b
     const Ticket ticket = begin({});
     for (uint64_t offset = 0; offset < bytes; offset += pieceBytes) {
         const uint64_t size = std::min(pieceBytes, bytes - offset);
-        MPI_Request request = MPI_REQUEST_NULL;
+        requests_.push_back(MPI_REQUEST_NULL);
         checkMpi(MPI_Isend(from + offset, static_cast<int>(size), MPI_BYTE, to, static_cast<int>(tag), ranks_.handle(),
-                           &request),
+                           &requests_.back()),
                  "MPI_Isend");
-        requests_.push_back(request);
         pieces_.push_back({ticket, offset, size});
         messages_.back().open++;
     }
@@ -48,11 +50,10 @@ Traffic::Ticket Traffic::receive(int from, Tag tag, std::byte* to, uint64_t byte
     const Ticket ticket = begin(std::move(arrived));
     for (uint64_t offset = 0; offset < bytes; offset += pieceBytes) {
         const uint64_t size = std::min(pieceBytes, bytes - offset);
-        MPI_Request request = MPI_REQUEST_NULL;
+        requests_.push_back(MPI_REQUEST_NULL);
         checkMpi(MPI_Irecv(to + offset, static_cast<int>(size), MPI_BYTE, from, static_cast<int>(tag), ranks_.handle(),
-                           &request),
+                           &requests_.back()),
                  "MPI_Irecv");
-        requests_.push_back(request);
         pieces_.push_back({ticket, offset, size});
         messages_.back().open++;
     }
@@ -72,18 +73,19 @@ void Traffic::progress() {
         return;
     }
     completed_.resize(static_cast<size_t>(count));
-    std::sort(completed_.begin(), completed_.end());
+    std::sort(completed_.begin(), completed_.end(), std::greater<>());
     std::vector<Piece> arrived;
-    for (auto number = completed_.rbegin(); number != completed_.rend(); ++number) {
-        arrived.push_back(pieces_[static_cast<size_t>(*number)]);
-        requests_.erase(requests_.begin() + *number);
-        pieces_.erase(pieces_.begin() + *number);
+    for (const int number : completed_) {
+        arrived.push_back(pieces_[static_cast<size_t>(number)]);
+        requests_.erase(requests_.begin() + number);
+        pieces_.erase(pieces_.begin() + number);
     }
-    for (auto piece = arrived.rbegin(); piece != arrived.rend(); ++piece) {
-        Message& message = messages_[piece->message - 1];
+    std::reverse(arrived.begin(), arrived.end());
+    for (const Piece& piece : arrived) {
+        Message& message = messages_[piece.message - 1];
         message.open--;
         if (message.arrived) {
-            message.arrived(piece->offset, piece->bytes);
+            message.arrived(piece.offset, piece.bytes);
         }
     }
 }
