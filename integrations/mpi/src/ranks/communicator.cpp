@@ -161,9 +161,9 @@ void Communicator::announce(const std::string& text) {
     announced_ = text;
     for (int to = 0; to < size_; ++to) {
         if (to != rank_) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            MPI_Isend(announced_.data(), static_cast<int>(announced_.size()), MPI_CHAR, to, 0, failures_, &request);
-            announcements_.push_back(request);
+            announcements_.push_back(MPI_REQUEST_NULL);
+            MPI_Isend(announced_.data(), static_cast<int>(announced_.size()), MPI_CHAR, to, 0, failures_,
+                      &announcements_.back());
         }
     }
 }
