@@ -193,6 +193,11 @@ Inputs loadInputs(const InputFiles& files) {
         for (size_t i = 0; i < names.size(); ++i)
             names[i] = name + ": tensor " + wanted[i];
     }
+    completeInputs(files, names, inputs);
+    return inputs;
+}
+
+void completeInputs(const InputFiles& files, const std::array<std::string, 3>& names, Inputs& inputs) {
     const bool packed = !files.of("--cu-seqlens-q").empty();
     if (packed != !files.of("--cu-seqlens-k").empty())
         failInput("{}: is missing; packed sequences take --cu-seqlens-q and --cu-seqlens-k",
@@ -212,7 +217,6 @@ Inputs loadInputs(const InputFiles& files) {
     if (inputs.cuSeqlensQ.size() != inputs.cuSeqlensK.size())
         failInput("--cu-seqlens-k {}: has {} elements, --cu-seqlens-q {} has {}", files.of("--cu-seqlens-k"),
                   inputs.cuSeqlensK.size(), files.of("--cu-seqlens-q"), inputs.cuSeqlensQ.size());
-    return inputs;
 }
 
 VkfProblem problemOf(const Inputs& inputs) {

@@ -4,6 +4,7 @@
 #ifndef VKFLASH_TOOLS_INPUTS_HPP
 #define VKFLASH_TOOLS_INPUTS_HPP
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -83,6 +84,10 @@ struct Inputs {
 
 // Throws ProgramError with flag, file and limit.
 Inputs loadInputs(const InputFiles& files);
+
+// Checks q, k and v, of which only types and shapes count, and loads the optional inputs. `names` are those of q, k and
+// v in messages. loadInputs has done it. Throws ProgramError.
+void completeInputs(const InputFiles& files, const std::array<std::string, 3>& names, Inputs& inputs);
 
 // Shape and input types of the call. o has the type of q.
 VkfProblem problemOf(const Inputs& inputs);

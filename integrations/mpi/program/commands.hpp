@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "cli/program/program.hpp"
+
+namespace vkf::mpi::program {
+
+void addRunCommand(CLI::App& program, tools::Action& action);
+void addBackwardCommand(CLI::App& program, tools::Action& action);
+void addVerifyCommand(CLI::App& program, tools::Action& action);
+void addBenchCommand(CLI::App& program, tools::Action& action, const std::string& commandLine);
+
+} // namespace vkf::mpi::program

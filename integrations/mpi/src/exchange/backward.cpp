@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// The backward pass of head exchange: one backward pass of this rank's heads between two exchanges.
+#include <chrono>
+
+#include "exchange/heads.hpp"
+
+namespace vkf::mpi {
+namespace {
+
+class ExchangeBackward final : public BackwardEngine {
+public:
+    ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
+    std::string description() const override;
+    VkfType productType() const override { return calls_.backwardInfo(pass_).productType; }
+    void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
+    RunReport run() override;
+    void download(const PartGradients& outputs) override;
+
+private:
+    void compute();
+
+    State& state_;
+    Gpu& gpu_;
+    ExchangeMoves moves_;
+    ExchangeHeads heads_;
+    Calls calls_;
+    Staging staging_;
+    size_t pass_ = 0;
+    MovedMemory q_, k_, v_, o_, lse_, dout_, dq_, dk_, dv_;
+};
+
+MovedTensor rowsOf(const VkfProblem& whole, uint32_t dim, VkfType type) {
+    return {Along::rows, whole.queryHeads, dim * vkfTypeBytes(type)};
+}
+
+MovedTensor keysOf(const VkfProblem& whole, uint32_t dim, VkfType type) {
+    return {Along::keys, whole.kvHeads, dim * vkfTypeBytes(type)};
+}
+
+ExchangeBackward::ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution,
+                                   const Lengths& lengths)
+    : state_(state), gpu_(*state.gpu), moves_(state, *whole.forward, distribution, lengths),
+      heads_(state, *whole.forward, lengths), calls_(gpu_), staging_(gpu_),
+      q_(gpu_, moves_, rowsOf(*whole.forward, whole.forward->headDim, whole.forward->q.type)),
+      k_(gpu_, moves_, keysOf(*whole.forward, whole.forward->headDim, whole.forward->k.type)),
+      v_(gpu_, moves_, keysOf(*whole.forward, valueDimOf(*whole.forward), whole.forward->v.type)),
+      o_(gpu_, moves_, rowsOf(*whole.forward, valueDimOf(*whole.forward), whole.forward->o.type)),
+      lse_(gpu_, moves_, rowsOf(*whole.forward, 1, VKF_TYPE_F32)),
+      dout_(gpu_, moves_, rowsOf(*whole.forward, valueDimOf(*whole.forward), whole.dout.type)),
+      dq_(gpu_, moves_, rowsOf(*whole.forward, whole.forward->headDim, whole.dq.type)),
+      dk_(gpu_, moves_, keysOf(*whole.forward, whole.forward->headDim, whole.dk.type)),
+      dv_(gpu_, moves_, keysOf(*whole.forward, valueDimOf(*whole.forward), whole.dv.type)) {
+    VkfBackwardProblem problem = whole;
+    problem.forward = &heads_.problem();
+    pass_ = calls_.addBackward(problem);
+    calls_.allocateScratch();
+}
+
+std::string ExchangeBackward::description() const {
+    return "head exchange of " + std::to_string(state_.ranks.size()) + " ranks, " +
+           calls_.backwardInfo(pass_).description;
+}
+
+void ExchangeBackward::upload(const PartInputs& inputs, const PartGradientInputs& gradients) {
+    staging_.upload(q_.part, q_.all(), inputs.q);
+    staging_.upload(k_.part, k_.all(), inputs.k);
+    staging_.upload(v_.part, v_.all(), inputs.v);
+    staging_.upload(o_.part, o_.all(), gradients.o);
+    staging_.upload(lse_.part, lse_.all(), gradients.lse);
+    staging_.upload(dout_.part, dout_.all(), gradients.dout);
+    heads_.upload(staging_, inputs.alibiSlopes);
+}
+
+void ExchangeBackward::download(const PartGradients& outputs) {
+    staging_.download(outputs.dq, dq_.part, dq_.all());
+    staging_.download(outputs.dk, dk_.part, dk_.all());
+    staging_.download(outputs.dv, dv_.part, dv_.all());
+}
+
+void ExchangeBackward::compute() {
+    auto forward = make<VkfBindings>();
+    heads_.bind(forward);
+    forward.q = q_.ofHeads();
+    forward.k = k_.ofHeads();
+    forward.v = v_.ofHeads();
+    forward.o = o_.ofHeads();
+    forward.lse = lse_.ofHeads();
+    auto bindings = make<VkfBackwardBindings>();
+    bindings.forward = &forward;
+    bindings.dout = dout_.ofHeads();
+    bindings.dq = dq_.ofHeads();
+    bindings.dk = dk_.ofHeads();
+    bindings.dv = dv_.ofHeads();
+    bindings.scratch = calls_.scratch();
+    VkfMessage message{};
+    for (uint32_t i = 0; i < calls_.backwardInfo(pass_).stepCount; ++i) {
+        gpu_.kernels().submit(
+            [&](VkCommandBuffer commands) {
+                check(vkfCmdBackwardSteps(commands, calls_.backward(pass_), &bindings, i, 1, &message), message);
+            },
+            {gpu_.toDevice().last()});
+    }
+}
+
+RunReport ExchangeBackward::run() {
+    using Clock = std::chrono::steady_clock;
+    RunReport report;
+    const Clock::time_point start = Clock::now();
+    state_.guarded([&] {
+        Traffic traffic(state_.ranks);
+        for (const MovedMemory* each : {&q_, &k_, &v_, &o_, &lse_, &dout_}) {
+            moves_.toHeads(traffic, each->tensor, each->part, each->heads);
+        }
+        report.waited = std::chrono::duration<double>(Clock::now() - start).count();
+        compute();
+        traffic.await(gpu_.kernels().last());
+        const Clock::time_point computed = Clock::now();
+        for (const MovedMemory* each : {&dq_, &dk_, &dv_}) {
+            moves_.toParts(traffic, each->tensor, each->heads, each->part);
+        }
+        report.waited += std::chrono::duration<double>(Clock::now() - computed).count();
+        report.sentBytes = traffic.sentBytes();
+    });
+    report.computed = 1;
+    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return report;
+}
+
+} // namespace
+
+std::unique_ptr<BackwardEngine> makeExchangeBackward(State& state, const VkfBackwardProblem& whole,
+                                                     Distribution distribution, const Lengths& lengths) {
+    return std::make_unique<ExchangeBackward>(state, whole, distribution, lengths);
+}
+
+} // namespace vkf::mpi

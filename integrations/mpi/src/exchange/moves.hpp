@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// The two exchanges of head exchange: from all heads of a rank's rows to some heads of the whole sequence, and back.
+#pragma once
+
+#include "device/tensors.hpp"
+#include "ranks/traffic.hpp"
+#include "split/schedule.hpp"
+#include "state.hpp"
+
+namespace vkf::mpi {
+
+enum class Along { rows, keys };
+
+// A tensor of the call, as both exchanges see it.
+struct MovedTensor {
+    Along along = Along::rows;
+    uint32_t heads = 0; // all heads
+    uint64_t rowBytes = 0;
+};
+
+class ExchangeMoves {
+public:
+    ExchangeMoves(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
+
+    const Part& ownPart() const { return parts_[rank_]; }
+    // Bytes of the part of this rank: its chunks one after the other, without gaps.
+    uint64_t partBytes(const MovedTensor& tensor) const { return bytesOf(tensor, rank_) * ranks_; }
+    // Bytes of this rank's heads of the whole sequence: dense [batch, heads / ranks, rows, dim].
+    uint64_t headsBytes(const MovedTensor& tensor) const;
+
+    // Both wait until the tensor has arrived on the device.
+    void toHeads(Traffic& traffic, const MovedTensor& tensor, const Memory& part, const Memory& heads);
+    void toParts(Traffic& traffic, const MovedTensor& tensor, const Memory& heads, const Memory& part);
+
+private:
+    using Buffers = std::vector<std::vector<std::byte>>; // by rank
+
+    const std::vector<Chunk>& chunksOf(const MovedTensor& tensor, uint32_t rank) const;
+    uint64_t bytesOf(const MovedTensor& tensor, uint32_t rank) const;
+    void copyRows(const MovedTensor& tensor, uint32_t rank, std::byte* heads, std::byte* packed, bool pack) const;
+    void exchange(Traffic& traffic, const Buffers& out, Buffers& in) const;
+    std::byte* fetch(Traffic& traffic, const Memory& from, uint64_t bytes);
+    void deliver(Traffic& traffic, const Memory& to, uint64_t bytes);
+    void needStaging(uint64_t bytes);
+
+    Gpu& gpu_;
+    uint32_t ranks_;
+    uint32_t rank_;
+    uint64_t batch_;
+    uint32_t queryRows_;
+    uint32_t keys_;
+    std::vector<Part> parts_;
+    Memory staging_; // mapped
+};
+
+// A tensor in both forms.
+struct MovedMemory {
+    MovedMemory(Gpu& gpu, const ExchangeMoves& moves, const MovedTensor& movedTensor)
+        : tensor(movedTensor), part(gpu, moves.partBytes(tensor), Place::device),
+          heads(gpu, moves.headsBytes(tensor), Place::device) {}
+
+    Range all() const { return {0, part.bytes()}; }
+    VkfBinding ofHeads() const { return heads.binding(0, heads.bytes()); }
+
+    MovedTensor tensor;
+    Memory part;
+    Memory heads;
+};
+
+} // namespace vkf::mpi

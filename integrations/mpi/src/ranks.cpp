@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+
+#include "ranks/agreement.hpp"
+#include "ranks/traffic.hpp"
+#include "state.hpp"
+
+namespace vkf::mpi {
+namespace {
+
+// Ranks of one node take the devices of the best kind in turn.
+std::string selectByLocalRank(int localRank, PFN_vkGetInstanceProcAddr load) {
+    std::vector<host::DeviceSummary> usable;
+    for (host::DeviceSummary& device : host::listDevices(load)) {
+        if (device.usable == VKF_SUCCESS) {
+            usable.push_back(std::move(device));
+        }
+    }
+    if (usable.empty()) {
+        return ""; // host::Device says what is missing
+    }
+    host::DeviceKind best = usable.front().kind;
+    for (const host::DeviceSummary& device : usable) {
+        best = std::min(best, device.kind);
+    }
+    std::erase_if(usable, [&](const host::DeviceSummary& device) { return device.kind != best; });
+    return std::to_string(usable[static_cast<size_t>(localRank) % usable.size()].index);
+}
+
+} // namespace
+
+State::State(MPI_Comm communicator, const host::DeviceOptions& options) : ranks(communicator) {
+    ranks.agree(versionAgreement());
+    ranks.together([&] {
+        host::DeviceOptions own = options;
+        if (own.select.empty()) {
+            own.select = selectByLocalRank(ranks.localRank(), options.getInstanceProcAddr);
+        }
+        gpu = std::make_unique<Gpu>(own);
+    });
+}
+
+State::~State() {
+    if (gpu != nullptr && gpu->isGivenUp()) {
+        static_cast<void>(gpu.release());
+    }
+}
+
+void State::guarded(const std::function<void()>& work) {
+    try {
+        ranks.guarded(work);
+    } catch (...) {
+        gpu->settle();
+        throw;
+    }
+}
+
+Ranks::Ranks(MPI_Comm communicator, const host::DeviceOptions& options)
+    : state_(std::make_shared<State>(communicator, options)) {}
+
+int Ranks::rank() const noexcept { return state_->ranks.rank(); }
+
+int Ranks::size() const noexcept { return state_->ranks.size(); }
+
+const host::DeviceSummary& Ranks::deviceSummary() const noexcept { return state_->gpu->base().summary(); }
+
+uint64_t Ranks::validationMessageCount() const noexcept { return state_->gpu->base().validationMessageCount(); }
+
+uint64_t Ranks::peakBytes() const noexcept { return state_->gpu->peakBytes(); }
+
+void Ranks::resetPeakBytes() noexcept { state_->gpu->resetPeakBytes(); }
+
+void Ranks::together(const std::function<void()>& work) const { state_->ranks.together(work); }
+
+double Ranks::measureLink(uint64_t bytes) {
+    using Clock = std::chrono::steady_clock;
+    Memory out;
+    Memory in;
+    together([&] {
+        out = Memory(*state_->gpu, bytes, Place::host);
+        in = Memory(*state_->gpu, bytes, Place::host);
+    });
+    const int next = (rank() + 1) % size();
+    const int previous = (rank() + size() - 1) % size();
+    double best = 0;
+    state_->guarded([&] {
+        constexpr int tries = 4; // the first one touches the memory
+        for (int i = 0; i < tries; ++i) {
+            state_->ranks.barrier();
+            const Clock::time_point start = Clock::now();
+            Traffic traffic(state_->ranks);
+            traffic.receive(previous, Tag::block, in.mapped(), bytes);
+            traffic.send(next, Tag::block, out.mapped(), bytes);
+            traffic.finish();
+            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+            best = i < 2 ? seconds : std::min(best, seconds);
+        }
+    });
+    return best;
+}
+
+} // namespace vkf::mpi

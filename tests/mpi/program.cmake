@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# The program vkflash_mpi: its files, its errors, and a device that is lost on one rank.
+#
+#   LAUNCHER   words that start ranks          PREFIX    words that start each rank
+#   PROGRAM    vkflash_mpi                     ALONE     vkflash
+#   COMPARE    program that compares files     SAMPLES   folder with q.npy, k.npy and v.npy
+#   FOLDER     for the files of the test       FAULTY    a loader of which one call fails; empty = there is none
+#   REAL       the loader behind it
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+set(inputs --q "${SAMPLES}/q.npy" --k "${SAMPLES}/k.npy" --v "${SAMPLES}/v.npy" --path scalar)
+
+# expect(<0 or 1, whether it fails> <text of its output> <word>...)
+function(expect fails text)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${FOLDER}" TIMEOUT 100
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  set(failed 0)
+  if(NOT status EQUAL 0)
+    set(failed 1)
+  endif()
+  string(FIND "${output}" "${text}" at)
+  if(NOT failed EQUAL fails OR at EQUAL -1)
+    message(FATAL_ERROR "status ${status}, expected the text \"${text}\" of ${ARGN}:\n${output}")
+  endif()
+endfunction()
+
+function(expect_no_file pattern)
+  file(GLOB found "${FOLDER}/${pattern}")
+  if(found)
+    message(FATAL_ERROR "there are files: ${found}")
+  endif()
+endfunction()
+
+set(ranks ${LAUNCHER} -n 2 ${PREFIX} "${PROGRAM}")
+expect(0 "wrote" ${PREFIX} "${ALONE}" run ${inputs} --causal -o one.npy --lse one_lse.npy)
+expect(0 "wrote" ${ranks} run ${inputs} --causal -o two.npy --lse two_lse.npy)
+expect(0 "equal" ${PREFIX} "${COMPARE}" --compare one.npy two.npy)
+expect(0 "equal" ${PREFIX} "${COMPARE}" --compare one_lse.npy two_lse.npy)
+expect(0 "wrote" ${PREFIX} "${ALONE}" backward ${inputs} --do one.npy --dq one_dq.npy --dk one_dk.npy)
+expect(0 "plan" ${ranks} backward ${inputs} --do one.npy --dq two_dq.npy --dk two_dk.npy --distribution zigzag)
+expect(0 "equal" ${PREFIX} "${COMPARE}" --compare one_dq.npy two_dq.npy)
+expect(0 "equal" ${PREFIX} "${COMPARE}" --compare one_dk.npy two_dk.npy)
+expect(0 "right" ${ranks} verify --rows 40 --dim 16 --heads 4 --kv-heads 2 --path scalar --backward)
+
+# A bench says what it measured.
+expect(0 "share" ${ranks} bench --rows 64 --dim 16 --heads 2 --type f32 --causal --path scalar --runs 1 --json bench.json)
+file(READ "${FOLDER}/bench.json" report)
+foreach(member share linkGigabytesPerSecond memoryOverParts teraflopsPerRank)
+  string(JSON value GET "${report}" results 0 ${member})
+endforeach()
+
+# A truncated file is found before the work, and nothing is written.
+execute_process(COMMAND head -c 300 "${SAMPLES}/k.npy" OUTPUT_FILE "${FOLDER}/cut.npy")
+expect(1 "cut.npy: is truncated" ${ranks} run --q "${SAMPLES}/q.npy" --k cut.npy --v "${SAMPLES}/v.npy" -o none.npy)
+expect(1 "takes one of auto, contiguous, zigzag" ${ranks} run ${inputs} -o none.npy --distribution other)
+expect_no_file("none.npy")
+expect_no_file(".none*")
+
+# Ranks with different flags.
+expect(1 "the ranks differ: rank 0 has scale=0, rank 1 has scale=0.5" ${LAUNCHER}
+  -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy : -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy --scale 0.5)
+
+# The second rank loses its device: while it gets its tensors, and while blocks travel.
+if(FAULTY)
+  foreach(call 1 4)
+    expect(1 "rank 1: " ${LAUNCHER} -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} --method ring -o none.npy
+      : -n 1 ${CMAKE_COMMAND} -E env "LD_PRELOAD=${FAULTY}" "VKFLASH_FAULTY_REAL=${REAL}"
+      VKFLASH_FAULTY_FUNCTION=vkQueueSubmit VKFLASH_FAULTY_CALL=${call} VKFLASH_FAULTY_RESULT=-4
+      ${PREFIX} "${PROGRAM}" run ${inputs} --method ring -o none.npy)
+  endforeach()
+endif()
+expect_no_file("none.npy")
+expect_no_file(".none*")
