@@ -27,19 +27,18 @@ private:
     ExchangeHeads heads_;
     Calls calls_;
     Staging staging_;
-    size_t plan_ = 0;
+    size_t plan_;
     MovedMemory q_, k_, v_, o_, lse_;
 };
 
 Exchange::Exchange(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
     : state_(state), gpu_(*state.gpu), moves_(state, whole, distribution, lengths), heads_(state, whole, lengths),
-      calls_(gpu_), staging_(gpu_),
+      calls_(gpu_), staging_(gpu_), plan_(calls_.addPlan(heads_.problem())),
       q_(gpu_, moves_, {Along::rows, whole.queryHeads, whole.headDim * vkfTypeBytes(whole.q.type)}),
       k_(gpu_, moves_, {Along::keys, whole.kvHeads, whole.headDim * vkfTypeBytes(whole.k.type)}),
       v_(gpu_, moves_, {Along::keys, whole.kvHeads, valueDimOf(whole) * vkfTypeBytes(whole.v.type)}),
       o_(gpu_, moves_, {Along::rows, whole.queryHeads, valueDimOf(whole) * vkfTypeBytes(whole.o.type)}),
       lse_(gpu_, moves_, {Along::rows, whole.queryHeads, sizeof(float)}) {
-    plan_ = calls_.addPlan(heads_.problem());
     calls_.allocateScratch();
 }
 
