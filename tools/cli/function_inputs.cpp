@@ -16,13 +16,14 @@
 
 namespace vkf::tools {
 
-namespace {
-
-struct NamedFile {
+// A file of --function-array.
+struct FunctionArrayFile {
     VkfFunctionArray array{};
     std::string flag; // in messages
     Tensor tensor;
 };
+
+namespace {
 
 VkfElement elementOf(const std::string& flag, ElementType type) {
     switch (type) {
@@ -42,9 +43,9 @@ VkfElement elementOf(const std::string& flag, ElementType type) {
     }
 }
 
-NamedFile loadNamed(const std::string& text) {
+FunctionArrayFile loadNamed(const std::string& text) {
     const size_t equal = text.find('=');
-    NamedFile named;
+    FunctionArrayFile named;
     named.flag = fmt::format("--function-array {}", text);
     if (equal == std::string::npos || equal == 0 || equal >= sizeof named.array.name)
         failInput("{}: must be NAME=FILE.npy, with a name of up to {} bytes", named.flag, sizeof named.array.name - 1);
@@ -71,7 +72,7 @@ bool isCompiled(const std::string& file) { return file.ends_with(".vkfn"); }
 } // namespace
 
 struct FunctionInputs::State {
-    std::vector<NamedFile> arrays;
+    std::vector<FunctionArrayFile> arrays;
     VkfFunctions loaded = nullptr; // of a compiled file
 #if defined(VKFLASH_HAS_FUNCTIONS)
     std::optional<functions::Functions> compiled;
@@ -101,9 +102,9 @@ struct FunctionInputs::State {
             failInput("--functions {}: {}", file, message.text);
         std::array<VkfFunctionArray, VKF_MAX_FUNCTION_ARRAYS> wanted{};
         const uint32_t count = vkfGetFunctionArrays(loaded, wanted.data(), VKF_MAX_FUNCTION_ARRAYS);
-        std::vector<NamedFile> inOrder;
+        std::vector<FunctionArrayFile> inOrder;
         for (uint32_t i = 0; i < count; i++) {
-            const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const NamedFile& given) {
+            const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const FunctionArrayFile& given) {
                 return std::string_view(given.array.name) == wanted[i].name;
             });
             if (found == arrays.end())
@@ -122,7 +123,7 @@ struct FunctionInputs::State {
     void compile(const std::string& file, [[maybe_unused]] const std::vector<std::byte>& bytes) {
 #if defined(VKFLASH_HAS_FUNCTIONS)
         functions::Source source{{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, {}};
-        for (const NamedFile& array : arrays)
+        for (const FunctionArrayFile& array : arrays)
             source.arrays.push_back(array.array);
         try {
             compiled = functions::compile(source);
