@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, libraries, the CMake package (components reference, host and functions) and vkflash.pc. What only a
+# Installs headers, libraries, the CMake package (components reference, host, functions and mpi) and vkflash.pc. What only a
 # compiler needs is in the install component "development", the shared library in "runtime".
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +14,12 @@ endif()
 if(TARGET vkflash_functions)
   list(APPEND VKF_COMPONENTS functions)
   install(FILES cmake/VkfFindGlslang.cmake DESTINATION ${VKF_CMAKE_DIR} COMPONENT development)
+endif()
+
+# A fetched MPI is for ./dev and its tests, so a library that links it is not installed.
+if(TARGET vkflash_mpi AND NOT VKFLASH_MPI_ROOT)
+  list(APPEND VKF_COMPONENTS mpi)
+  install(TARGETS vkf_mpi EXPORT mpi)
 endif()
 
 # Each component has its own export file. A program that uses only the core then depends on nothing else.
