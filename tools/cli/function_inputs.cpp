@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/error.hpp"
+#include "cli/program/help.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/functions.h"
 #include "vkflash/vkflash.hpp"
@@ -151,6 +152,7 @@ void FunctionInputs::hand(host::HostTensors& tensors) const {
 }
 
 void addFunctionOptions(CLI::App& command, FunctionFiles& files) {
+    const HelpGroup group(command, masksGroup);
     command
         .add_option(
             "--functions", files.functions,

@@ -256,8 +256,7 @@ const std::array tableRows = {
     OptionalInput{"--lengths", ".npy file of [B], int32 or int64: number of keys of each sequence", loadLengths,
                   hasArray<VKF_USE_KEY_LENGTHS>, numbers<&I::lengths, &T::keyLengths>},
     OptionalInput{"--row-offsets",
-                  ".npy file of [B], int32 or int64: the position of row 0 less that of key 0 in each sequence; STRIDE "
-                  "comes from --row-positions and --key-positions",
+                  ".npy file of [B], int32 or int64: position of row 0 less that of key 0 in each sequence",
                   loadRowOffsets, isRowOffsets, numbers<&I::rowOffsets, &T::rowOffsets>},
     OptionalInput{"--block-mask",
                   ".npy file of [B, H, R, K], [H, R, K] or [R, K], bool or uint8: the open blocks; a block has "

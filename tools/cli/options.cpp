@@ -95,7 +95,7 @@ VkfWindow parseWindow(const std::string& text) {
     return window;
 }
 
-// FIRST or FIRST,STRIDE.
+// F or F,STRIDE.
 void parsePositions(const char* flag, const std::string& text, uint32_t& first, uint32_t& stride) {
     const char* const end = text.data() + text.size();
     auto parsed = std::from_chars(text.data(), end, first);
@@ -103,7 +103,7 @@ void parsePositions(const char* flag, const std::string& text, uint32_t& first, 
     if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == ',')
         parsed = std::from_chars(parsed.ptr + 1, end, stride);
     if (parsed.ec != std::errc() || parsed.ptr != end || stride == 0)
-        failInput("{} {}: takes FIRST or FIRST,STRIDE, whole numbers, STRIDE at least 1", flag, text);
+        failInput("{} {}: takes F or F,STRIDE, whole numbers, STRIDE at least 1", flag, text);
 }
 
 } // namespace
@@ -130,13 +130,10 @@ void addMaskOptions(CLI::App& command, MathOptions& options) {
                     fmt::format("diagonal of the window: {} (default: bottom-right)", namesOf(alignments)))
         ->type_name("ALIGNMENT");
     command
-        .add_option(
-            "--row-positions", options.rowPositions,
-            "where query rows stand in a longer sequence, for causal masks, windows and ALiBi: row i at FIRST + "
-            "i STRIDE")
-        ->type_name("FIRST,STRIDE");
-    command.add_option("--key-positions", options.keyPositions, "where keys stand, likewise")
-        ->type_name("FIRST,STRIDE");
+        .add_option("--row-positions", options.rowPositions,
+                    "row i stands at F + i STRIDE, for causal masks, windows and ALiBi")
+        ->type_name("F,STRIDE");
+    command.add_option("--key-positions", options.keyPositions, "key j stands at F + j STRIDE")->type_name("F,STRIDE");
     command.add_option("--scale", options.scale, "factor of the scores (default: 1/sqrt(D))")->type_name("X");
     command.add_option("--softcap", options.softcap, "scores become C * tanh(score / C)")->type_name("C");
     command.add_flag("--alibi", options.alibi, "ALiBi with the standard slopes");
