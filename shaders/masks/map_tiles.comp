@@ -184,7 +184,8 @@ void main() {
             findDocuments(thread);
             barrier();
         }
-        KEEP_LOOP for (uint i = thread; i < (UNLESS_BY_CORNERS(HAS_MASKS) ? RUNS * ROW_LANES : 0); i += WORKGROUP_SIZE) {
+        KEEP_LOOP for (uint i = thread; i < (UNLESS_BY_CORNERS(HAS_MASKS) ? RUNS * ROW_LANES : 0);
+                       i += WORKGROUP_SIZE) {
             addRun(i % RUNS, i / RUNS);
         }
         barrier();

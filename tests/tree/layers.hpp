@@ -64,8 +64,8 @@ inline constexpr std::array shaderRooms = {
     Room{"shared", ""},
 };
 
-// Floors from top to bottom: commands, bench, {soak, tune}, {measure, report, shapes}, cli, {gallery, model, tensors}. A
-// program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
+// Floors from top to bottom: commands, bench, {soak, tune}, {measure, report, shapes}, cli, {gallery, model, tensors}.
+// A program of the user sees the public headers. The one exception is the table of embedded shaders, for shaders of the
 // program itself.
 inline constexpr std::array toolRooms = {
     Room{"commands", "bench soak tune measure report shapes cli gallery model tensors <vkflash/*>"},
