@@ -1,105 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// One Vulkan device of a rank: a queue for kernels, queues for copies to and from the device, and memory. The queues
-// have timeline semaphores, so that copies and kernels overlap.
+// One Vulkan device of a rank: a queue for kernels, and queues for copies to and from the device.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <initializer_list>
 #include <memory>
 #include <vector>
 
 #include <vkflash/host.hpp>
 
 #include "device/functions.hpp"
+#include "device/memory.hpp"
+#include "device/queue.hpp"
 
 namespace vkf::mpi {
-
-class Queue;
-
-// The end of a submission. Without a queue it has always passed.
-struct Moment {
-    const Queue* queue = nullptr;
-    uint64_t value = 0;
-};
-
-using Record = std::function<void(VkCommandBuffer)>;
-
-// Throws host::Error if the call failed.
-void check(VkResult result, const char* call);
-void check(VkfResult result, const VkfMessage& message);
-
-// A queue with a timeline of its own. Two Queues may share a VkQueue.
-class Queue {
-public:
-    Queue(const DeviceFunctions& functions, VkDevice device, uint32_t family, VkQueue queue);
-    Queue(const Queue&) = delete;
-    Queue& operator=(const Queue&) = delete;
-    ~Queue();
-
-    // Submits commands that begin when all moments of `after` have passed. Earlier writes are visible to them, and what
-    // they write is visible to later submissions and to the host.
-    Moment submit(const Record& record, std::initializer_list<Moment> after = {});
-    // Whether the moment has passed. Waits for it no longer than the given time.
-    bool wait(uint64_t value, uint64_t nanoseconds) const;
-    // The end of the last submission.
-    Moment last() const { return {this, submitted_}; }
-
-private:
-    VkCommandBuffer freeCommands();
-    void destroy() noexcept;
-
-    const DeviceFunctions& vk_;
-    VkDevice device_;
-    VkQueue queue_;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkSemaphore timeline_ = VK_NULL_HANDLE;
-    uint64_t submitted_ = 0;
-    std::deque<std::pair<uint64_t, VkCommandBuffer>> used_; // with the moment from which on they are free
-};
-
-enum class Place {
-    device, // fast for kernels
-    host,   // mapped, coherent, cached by the CPU
-};
-
-class Gpu;
-
-// A buffer and its memory. Move-only. The Gpu must outlive it.
-class Memory {
-public:
-    Memory() = default;
-    Memory(const Gpu& gpu, uint64_t bytes, Place place);
-    // Host memory of another owner, for copies. Address and bytes are multiples of Gpu::importAlignment.
-    static Memory import(const Gpu& gpu, std::byte* host, uint64_t bytes);
-    Memory(Memory&& other) noexcept { swap(other); }
-    Memory& operator=(Memory&& other) noexcept {
-        swap(other);
-        return *this;
-    }
-    ~Memory();
-
-    uint64_t bytes() const { return bytes_; }
-    VkBuffer handle() const { return buffer_; }
-    std::byte* mapped() const { return mapped_; } // of Place::host
-    VkfBinding binding(uint64_t offset, uint64_t bytes) const;
-    VkDeviceAddress address(uint64_t offset = 0) const { return address_ + offset; }
-
-private:
-    void swap(Memory& other) noexcept;
-    void create(uint64_t bytes, Place place);
-    void createImport(std::byte* host, uint64_t bytes);
-
-    const Gpu* gpu_ = nullptr;
-    uint64_t bytes_ = 0;
-    VkBuffer buffer_ = VK_NULL_HANDLE;
-    VkDeviceMemory memory_ = VK_NULL_HANDLE;
-    VkDeviceAddress address_ = 0;
-    std::byte* mapped_ = nullptr;
-};
 
 class Gpu {
 public:
