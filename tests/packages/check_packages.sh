@@ -19,7 +19,7 @@ shift 3
 
 fail() { echo "packages: $*" >&2; exit 1; }
 say() { echo "packages: $*"; }
-for program in cpack dpkg-deb dpkg-shlibdeps file; do
+for program in cpack dpkg-deb dpkg-shlibdeps file pkg-config readelf; do
     command -v $program >/dev/null || { say "skipped, because $program was not found"; exit 0; }
 done
 
