@@ -3,7 +3,6 @@
 // Decode over ranks: each rank computes all rows over its keys of the cache. The partial results of all ranks are
 // gathered and merged on each of them, in the order of the ranks.
 #include <algorithm>
-#include <chrono>
 
 #include "device/tensors.hpp"
 #include "ranks/agreement.hpp"
@@ -237,12 +236,7 @@ void Decode::Impl::runSteps(RunReport& report) {
 }
 
 RunReport Decode::Impl::run() {
-    using Clock = std::chrono::steady_clock;
-    RunReport report;
-    const Clock::time_point start = Clock::now();
-    state_->guarded([&] { runSteps(report); });
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return report;
+    return state_->run([this](RunReport& report) { runSteps(report); });
 }
 
 void Decode::Impl::download(void* o, float* lse) {

@@ -56,6 +56,15 @@ void State::guarded(const std::function<void()>& work) {
     }
 }
 
+RunReport State::run(const std::function<void(RunReport&)>& work) {
+    using Clock = std::chrono::steady_clock;
+    RunReport report;
+    const Clock::time_point start = Clock::now();
+    guarded([&] { work(report); });
+    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return report;
+}
+
 Ranks::Ranks(MPI_Comm communicator, const host::DeviceOptions& options)
     : state_(std::make_shared<State>(communicator, options)) {}
 

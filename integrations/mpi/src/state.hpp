@@ -23,6 +23,8 @@ public:
     // Calls `work`, which waits for other ranks while the device works. If it throws, the other ranks hear of it, and
     // the device has finished, so that memory can go.
     void guarded(const std::function<void()>& work);
+    // A guarded run of a call, with its time.
+    RunReport run(const std::function<void(RunReport&)>& work);
 
     Communicator ranks;
     std::unique_ptr<Gpu> gpu;

@@ -7,6 +7,17 @@
 #include "device/gpu.hpp"
 
 namespace vkf::mpi {
+namespace {
+
+void shareAmongQueues(const Gpu& gpu, VkBufferCreateInfo& info) {
+    if (gpu.families().size() > 1) {
+        info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+        info.queueFamilyIndexCount = static_cast<uint32_t>(gpu.families().size());
+        info.pQueueFamilyIndices = gpu.families().data();
+    }
+}
+
+} // namespace
 
 Memory::Memory(const Gpu& gpu, uint64_t bytes, Place place) : gpu_(&gpu) {
     Memory made;
@@ -22,11 +33,7 @@ void Memory::create(uint64_t bytes, Place place) {
     info.size = std::max<uint64_t>(bytes, 4);
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (gpu_->families().size() > 1) {
-        info.sharingMode = VK_SHARING_MODE_CONCURRENT;
-        info.queueFamilyIndexCount = static_cast<uint32_t>(gpu_->families().size());
-        info.pQueueFamilyIndices = gpu_->families().data();
-    }
+    shareAmongQueues(*gpu_, info);
     check(vk.CreateBuffer(gpu_->handle(), &info, nullptr, &buffer_), "vkCreateBuffer");
     VkMemoryRequirements needs{};
     vk.GetBufferMemoryRequirements(gpu_->handle(), buffer_, &needs);
@@ -79,11 +86,7 @@ void Memory::createImport(std::byte* host, uint64_t bytes) {
     info.pNext = &external;
     info.size = bytes;
     info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (gpu_->families().size() > 1) {
-        info.sharingMode = VK_SHARING_MODE_CONCURRENT;
-        info.queueFamilyIndexCount = static_cast<uint32_t>(gpu_->families().size());
-        info.pQueueFamilyIndices = gpu_->families().data();
-    }
+    shareAmongQueues(*gpu_, info);
     check(vk.CreateBuffer(gpu_->handle(), &info, nullptr, &buffer_), "vkCreateBuffer");
     VkMemoryRequirements needs{};
     vk.GetBufferMemoryRequirements(gpu_->handle(), buffer_, &needs);

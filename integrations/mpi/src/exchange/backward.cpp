@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The backward pass of head exchange: one backward pass of this rank's heads between two exchanges.
-#include <chrono>
-
 #include "exchange/heads.hpp"
 
 namespace vkf::mpi {
@@ -30,27 +28,19 @@ private:
     MovedMemory q_, k_, v_, o_, lse_, dout_, dq_, dk_, dv_;
 };
 
-MovedTensor rowsOf(const VkfProblem& whole, uint32_t dim, VkfType type) {
-    return {Along::rows, whole.queryHeads, dim * vkfTypeBytes(type)};
-}
-
-MovedTensor keysOf(const VkfProblem& whole, uint32_t dim, VkfType type) {
-    return {Along::keys, whole.kvHeads, dim * vkfTypeBytes(type)};
-}
-
 ExchangeBackward::ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution,
                                    const Lengths& lengths)
     : state_(state), gpu_(*state.gpu), moves_(state, *whole.forward, distribution, lengths),
       heads_(state, *whole.forward, lengths), calls_(gpu_), staging_(gpu_),
-      q_(gpu_, moves_, rowsOf(*whole.forward, whole.forward->headDim, whole.forward->q.type)),
-      k_(gpu_, moves_, keysOf(*whole.forward, whole.forward->headDim, whole.forward->k.type)),
-      v_(gpu_, moves_, keysOf(*whole.forward, valueDimOf(*whole.forward), whole.forward->v.type)),
-      o_(gpu_, moves_, rowsOf(*whole.forward, valueDimOf(*whole.forward), whole.forward->o.type)),
-      lse_(gpu_, moves_, rowsOf(*whole.forward, 1, VKF_TYPE_F32)),
-      dout_(gpu_, moves_, rowsOf(*whole.forward, valueDimOf(*whole.forward), whole.dout.type)),
-      dq_(gpu_, moves_, rowsOf(*whole.forward, whole.forward->headDim, whole.dq.type)),
-      dk_(gpu_, moves_, keysOf(*whole.forward, whole.forward->headDim, whole.dk.type)),
-      dv_(gpu_, moves_, keysOf(*whole.forward, valueDimOf(*whole.forward), whole.dv.type)) {
+      q_(gpu_, moves_, movedRows(*whole.forward, whole.forward->headDim, whole.forward->q.type)),
+      k_(gpu_, moves_, movedKeys(*whole.forward, whole.forward->headDim, whole.forward->k.type)),
+      v_(gpu_, moves_, movedKeys(*whole.forward, valueDimOf(*whole.forward), whole.forward->v.type)),
+      o_(gpu_, moves_, movedRows(*whole.forward, valueDimOf(*whole.forward), whole.forward->o.type)),
+      lse_(gpu_, moves_, movedRows(*whole.forward, 1, VKF_TYPE_F32)),
+      dout_(gpu_, moves_, movedRows(*whole.forward, valueDimOf(*whole.forward), whole.dout.type)),
+      dq_(gpu_, moves_, movedRows(*whole.forward, whole.forward->headDim, whole.dq.type)),
+      dk_(gpu_, moves_, movedKeys(*whole.forward, whole.forward->headDim, whole.dk.type)),
+      dv_(gpu_, moves_, movedKeys(*whole.forward, valueDimOf(*whole.forward), whole.dv.type)) {
     VkfBackwardProblem problem = whole;
     problem.forward = &heads_.problem();
     pass_ = calls_.addBackward(problem);
@@ -104,27 +94,7 @@ void ExchangeBackward::compute() {
 }
 
 RunReport ExchangeBackward::run() {
-    using Clock = std::chrono::steady_clock;
-    RunReport report;
-    const Clock::time_point start = Clock::now();
-    state_.guarded([&] {
-        Traffic traffic(state_.ranks);
-        for (const MovedMemory* each : {&q_, &k_, &v_, &o_, &lse_, &dout_}) {
-            moves_.toHeads(traffic, each->tensor, each->part, each->heads);
-        }
-        report.waited = std::chrono::duration<double>(Clock::now() - start).count();
-        compute();
-        traffic.await(gpu_.kernels().last());
-        const Clock::time_point computed = Clock::now();
-        for (const MovedMemory* each : {&dq_, &dk_, &dv_}) {
-            moves_.toParts(traffic, each->tensor, each->heads, each->part);
-        }
-        report.waited += std::chrono::duration<double>(Clock::now() - computed).count();
-        report.sentBytes = traffic.sentBytes();
-    });
-    report.computed = 1;
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return report;
+    return moves_.run({&q_, &k_, &v_, &o_, &lse_, &dout_}, [this] { compute(); }, {&dq_, &dk_, &dv_});
 }
 
 } // namespace

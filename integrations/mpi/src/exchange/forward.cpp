@@ -2,8 +2,6 @@
 //
 // Head exchange, forward: an exchange gives this rank some heads of the whole sequence, one call computes them, and
 // another exchange brings o and lse to the ranks that hold the rows.
-#include <chrono>
-
 #include "exchange/heads.hpp"
 
 namespace vkf::mpi {
@@ -34,11 +32,11 @@ private:
 Exchange::Exchange(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
     : state_(state), gpu_(*state.gpu), moves_(state, whole, distribution, lengths), heads_(state, whole, lengths),
       calls_(gpu_), staging_(gpu_), plan_(calls_.addPlan(heads_.problem())),
-      q_(gpu_, moves_, {Along::rows, whole.queryHeads, whole.headDim * vkfTypeBytes(whole.q.type)}),
-      k_(gpu_, moves_, {Along::keys, whole.kvHeads, whole.headDim * vkfTypeBytes(whole.k.type)}),
-      v_(gpu_, moves_, {Along::keys, whole.kvHeads, valueDimOf(whole) * vkfTypeBytes(whole.v.type)}),
-      o_(gpu_, moves_, {Along::rows, whole.queryHeads, valueDimOf(whole) * vkfTypeBytes(whole.o.type)}),
-      lse_(gpu_, moves_, {Along::rows, whole.queryHeads, sizeof(float)}) {
+      q_(gpu_, moves_, movedRows(whole, whole.headDim, whole.q.type)),
+      k_(gpu_, moves_, movedKeys(whole, whole.headDim, whole.k.type)),
+      v_(gpu_, moves_, movedKeys(whole, valueDimOf(whole), whole.v.type)),
+      o_(gpu_, moves_, movedRows(whole, valueDimOf(whole), whole.o.type)),
+      lse_(gpu_, moves_, movedRows(whole, 1, VKF_TYPE_F32)) {
     calls_.allocateScratch();
 }
 
@@ -82,27 +80,7 @@ void Exchange::compute() {
 }
 
 RunReport Exchange::run() {
-    using Clock = std::chrono::steady_clock;
-    RunReport report;
-    const Clock::time_point start = Clock::now();
-    state_.guarded([&] {
-        Traffic traffic(state_.ranks);
-        for (const MovedMemory* each : {&q_, &k_, &v_}) {
-            moves_.toHeads(traffic, each->tensor, each->part, each->heads);
-        }
-        report.waited = std::chrono::duration<double>(Clock::now() - start).count();
-        compute();
-        traffic.await(gpu_.kernels().last());
-        const Clock::time_point computed = Clock::now();
-        for (const MovedMemory* each : {&o_, &lse_}) {
-            moves_.toParts(traffic, each->tensor, each->heads, each->part);
-        }
-        report.waited += std::chrono::duration<double>(Clock::now() - computed).count();
-        report.sentBytes = traffic.sentBytes();
-    });
-    report.computed = 1;
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return report;
+    return moves_.run({&q_, &k_, &v_}, [this] { compute(); }, {&o_, &lse_});
 }
 
 } // namespace

@@ -1,17 +1,43 @@
 // SPDX-License-Identifier: MIT
 #include "exchange/moves.hpp"
 
+#include <chrono>
 #include <cstring>
 
 namespace vkf::mpi {
 
 ExchangeMoves::ExchangeMoves(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
-    : gpu_(*state.gpu), ranks_(static_cast<uint32_t>(state.ranks.size())),
+    : state_(state), gpu_(*state.gpu), ranks_(static_cast<uint32_t>(state.ranks.size())),
       rank_(static_cast<uint32_t>(state.ranks.rank())), batch_(tensorBatch(whole)), queryRows_(whole.queryRows),
       keys_(whole.keys) {
     for (uint32_t i = 0; i < ranks_; ++i) {
         parts_.push_back(partOf(whole, distribution, lengths, ranks_, i));
     }
+}
+
+RunReport ExchangeMoves::run(std::initializer_list<const MovedMemory*> inputs, const std::function<void()>& compute,
+                             std::initializer_list<const MovedMemory*> outputs) {
+    using Clock = std::chrono::steady_clock;
+    const auto secondsSince = [](Clock::time_point start) {
+        return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    return state_.run([&](RunReport& report) {
+        const Clock::time_point start = Clock::now();
+        Traffic traffic(state_.ranks);
+        for (const MovedMemory* each : inputs) {
+            toHeads(traffic, each->tensor, each->part, each->heads);
+        }
+        report.waited = secondsSince(start);
+        compute();
+        traffic.await(gpu_.kernels().last());
+        const Clock::time_point computed = Clock::now();
+        for (const MovedMemory* each : outputs) {
+            toParts(traffic, each->tensor, each->heads, each->part);
+        }
+        report.waited += secondsSince(computed);
+        report.sentBytes = traffic.sentBytes();
+        report.computed = 1;
+    });
 }
 
 const std::vector<Chunk>& ExchangeMoves::chunksOf(const MovedTensor& tensor, uint32_t rank) const {

@@ -3,6 +3,9 @@
 // The two exchanges of head exchange: from all heads of a rank's rows to some heads of the whole sequence, and back.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
+
 #include "device/tensors.hpp"
 #include "ranks/traffic.hpp"
 #include "split/schedule.hpp"
@@ -19,6 +22,16 @@ struct MovedTensor {
     uint64_t rowBytes = 0;
 };
 
+inline MovedTensor movedRows(const VkfProblem& whole, uint32_t dim, VkfType type) {
+    return {Along::rows, whole.queryHeads, dim * vkfTypeBytes(type)};
+}
+
+inline MovedTensor movedKeys(const VkfProblem& whole, uint32_t dim, VkfType type) {
+    return {Along::keys, whole.kvHeads, dim * vkfTypeBytes(type)};
+}
+
+struct MovedMemory;
+
 class ExchangeMoves {
 public:
     ExchangeMoves(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
@@ -29,11 +42,15 @@ public:
     // Bytes of this rank's heads of the whole sequence: dense [batch, heads / ranks, rows, dim].
     uint64_t headsBytes(const MovedTensor& tensor) const;
 
+    // A run: brings the inputs to the heads, computes, and brings the outputs back.
+    RunReport run(std::initializer_list<const MovedMemory*> inputs, const std::function<void()>& compute,
+                  std::initializer_list<const MovedMemory*> outputs);
+
+private:
     // Both wait until the tensor has arrived on the device.
     void toHeads(Traffic& traffic, const MovedTensor& tensor, const Memory& part, const Memory& heads);
     void toParts(Traffic& traffic, const MovedTensor& tensor, const Memory& heads, const Memory& part);
 
-private:
     using Buffers = std::vector<std::vector<std::byte>>; // by rank
 
     const std::vector<Chunk>& chunksOf(const MovedTensor& tensor, uint32_t rank) const;
@@ -44,6 +61,7 @@ private:
     void deliver(Traffic& traffic, const Memory& to, uint64_t bytes);
     void needStaging(uint64_t bytes);
 
+    State& state_;
     Gpu& gpu_;
     uint32_t ranks_;
     uint32_t rank_;

@@ -4,7 +4,6 @@
 // from the final o and lse. dq is summed up on the rank, dk and dv by RingGradients.
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include "device/conversion.hpp"
 #include "ring/gradients.hpp"
@@ -122,22 +121,14 @@ void RingBackward::placeGradients(const VkfBackwardProblem& whole) {
 }
 
 std::string RingBackward::description() const {
-    const std::string text = blocks_.text();
-    for (const std::vector<size_t>& step : plans_) {
-        if (!step.empty()) {
-            return text + ", " + calls_.backwardInfo(step[0]).description;
-        }
-    }
-    return text + ", nothing to do on this rank";
+    const size_t* const plan = firstPlanOf(plans_);
+    return blocks_.text() + ", " +
+           (plan != nullptr ? calls_.backwardInfo(*plan).description : "nothing to do on this rank");
 }
 
 VkfType RingBackward::productType() const {
-    for (const std::vector<size_t>& step : plans_) {
-        if (!step.empty()) {
-            return calls_.backwardInfo(step[0]).productType;
-        }
-    }
-    return VKF_TYPE_F32;
+    const size_t* const plan = firstPlanOf(plans_);
+    return plan != nullptr ? calls_.backwardInfo(*plan).productType : VKF_TYPE_F32;
 }
 
 void RingBackward::upload(const PartInputs& inputs, const PartGradientInputs& gradients) {
@@ -295,12 +286,7 @@ void RingBackward::runSteps(RunReport& report) {
 }
 
 RunReport RingBackward::run() {
-    using Clock = std::chrono::steady_clock;
-    RunReport report;
-    const Clock::time_point start = Clock::now();
-    state_.guarded([&] { runSteps(report); });
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return report;
+    return state_.run([this](RunReport& report) { runSteps(report); });
 }
 
 } // namespace

@@ -14,6 +14,16 @@
 
 namespace vkf::mpi {
 
+// The first plan of a rank, by step and pair; null if the rank has nothing to compute.
+inline const size_t* firstPlanOf(const std::vector<std::vector<size_t>>& plans) {
+    for (const std::vector<size_t>& step : plans) {
+        if (!step.empty()) {
+            return &step.front();
+        }
+    }
+    return nullptr;
+}
+
 class RingBlocks {
 public:
     RingBlocks(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Ring attention, forward: a rank computes its rows over one block after the other, and merges the partial results.
-#include <chrono>
-
 #include "ring/blocks.hpp"
 #include "ring/row_sums.hpp"
 
@@ -79,22 +77,13 @@ void Ring::placeRows() {
 }
 
 std::string Ring::description() const {
-    const std::string text = blocks_.text();
-    for (const std::vector<size_t>& step : plans_) {
-        if (!step.empty()) {
-            return text + ", " + calls_.info(step[0]).description;
-        }
-    }
-    return text + ", nothing to do on this rank";
+    const size_t* const plan = firstPlanOf(plans_);
+    return blocks_.text() + ", " + (plan != nullptr ? calls_.info(*plan).description : "nothing to do on this rank");
 }
 
 VkfType Ring::productType() const {
-    for (const std::vector<size_t>& step : plans_) {
-        if (!step.empty()) {
-            return calls_.info(step[0]).productType;
-        }
-    }
-    return VKF_TYPE_F32;
+    const size_t* const plan = firstPlanOf(plans_);
+    return plan != nullptr ? calls_.info(*plan).productType : VKF_TYPE_F32;
 }
 
 void Ring::upload(const PartInputs& inputs) {
@@ -190,12 +179,7 @@ void Ring::runSteps(RunReport& report) {
 }
 
 RunReport Ring::run() {
-    using Clock = std::chrono::steady_clock;
-    RunReport report;
-    const Clock::time_point start = Clock::now();
-    state_.guarded([&] { runSteps(report); });
-    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return report;
+    return state_.run([this](RunReport& report) { runSteps(report); });
 }
 
 } // namespace
