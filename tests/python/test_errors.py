@@ -119,6 +119,19 @@ def test_refuses_arrays_that_show_no_memory(qkv):
     refuses("q is a Hidden whose memory cannot be read", Hidden(), *qkv[1:])
 
 
+def test_refuses_tensors_with_gradients(qkv):
+    class Trained:
+        requires_grad = True
+
+        def __dlpack__(self, **options):
+            return qkv[0].__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return qkv[0].__dlpack_device__()
+
+    refuses("q is a Trained .*needs no gradient", Trained(), *qkv[1:])
+
+
 def test_refuses_device_arrays_of_other_elements(qkv, device):
     q, k, v = qkv
     refuses("q has elements of int32", device.array(np.zeros(q.shape, np.int32)), k, v)

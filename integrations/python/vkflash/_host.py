@@ -34,6 +34,9 @@ def to_numpy(value: Any, name: str) -> tuple[np.ndarray, bool]:
         array, is_bf16 = value, value.dtype.name == "bfloat16"
     elif hasattr(value, "__dlpack__"):
         try:
+            # Not every way out of PyTorch refuses a tensor with gradients, and they would be lost.
+            if getattr(value, "requires_grad", False):
+                raise Error("gradients")
             array, is_bf16 = from_dlpack(value)
         except Error:
             raise Error(f"{name} is a {type(value).__name__} whose memory cannot be read: pass one on the CPU that "
