@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "session.hpp"
 
+#include <optional>
+#include <utility>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,8 +12,10 @@
 namespace vkf::mpi::program {
 namespace {
 
-bool brokenDown = false;
-int standardErrors = -1; // a copy of stderr
+std::optional<Ranks> openedRanks; // outlives the errors of a command
+int standardErrors = -1;          // a copy of stderr
+
+bool haveFailed() { return openedRanks && openedRanks->hasFailed(); }
 
 void silence(int stream) {
     if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
@@ -34,6 +39,7 @@ void addSplitOptions(CLI::App& command, SplitOptions& options) {
         .add_option("--transport", options.transport,
                     "how blocks of the ring travel: messages (default: shared memory where all ranks are on one node)")
         ->type_name("NAME");
+    command.add_flag("--share-device", options.shareDevice, "let several ranks use one GPU, to try things out");
 }
 
 Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
@@ -73,13 +79,30 @@ const char* methodName(Method method) {
     }
 }
 
-Ranks openRanks(const tools::DeviceFlags& flags, MPI_Comm communicator) {
+Ranks openRanks(const tools::DeviceFlags& flags, const SplitOptions& split) {
     host::DeviceOptions options;
     options.select = flags.device;
     options.validation = flags.validation;
     options.tuning = tools::loadTuning(flags.tuning);
     options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-    return Ranks(communicator, options);
+    const Ranks& ranks = openedRanks.emplace(MPI_COMM_WORLD, options);
+    const bool isGpu = ranks.deviceSummary().kind != host::DeviceKind::cpu;
+    together(ranks, [&] {
+        if (isGpu && ranks.ranksOnDevice() > 1 && !split.shareDevice) {
+            tools::failInput("{} ranks share the device {}; start as many ranks as there are devices, or allow it with "
+                             "--share-device",
+                             ranks.ranksOnDevice(), ranks.deviceSummary().name);
+        }
+    });
+    if (isGpu && ranks.ranksOnDevice() > 1) {
+        fmt::print(stderr, "NOTE: {} ranks share the device {}. Times say nothing about as many GPUs.\n",
+                   ranks.ranksOnDevice(), ranks.deviceSummary().name);
+    }
+    return ranks;
+}
+
+std::string sharedText(const Ranks& ranks) {
+    return ranks.ranksOnDevice() > 1 ? fmt::format(", {} of them on each device", ranks.ranksOnDevice()) : "";
 }
 
 void silenceOtherRanks() {
@@ -102,18 +125,25 @@ void together(const Ranks& ranks, const std::function<void()>& work) {
     });
 }
 
-RunReport travelling(const std::function<RunReport()>& run) {
-    try {
-        return run();
-    } catch (...) {
-        brokenDown = true;
-        if (standardErrors >= 0) {
-            dup2(standardErrors, STDERR_FILENO);
+tools::Action overRanks(std::function<void()> command) {
+    return [command = std::move(command)] {
+        try {
+            command();
+        } catch (...) {
+            if (haveFailed() && standardErrors >= 0) {
+                dup2(standardErrors, STDERR_FILENO);
+            }
+            throw;
         }
-        throw;
-    }
+    };
 }
 
-bool hasBrokenDown() { return brokenDown; }
+bool closeRanks() {
+    const bool failed = haveFailed();
+    if (!failed) {
+        openedRanks.reset();
+    }
+    return failed;
+}
 
 } // namespace vkf::mpi::program

@@ -75,7 +75,7 @@ void Attention::upload(const PartInputs& inputs) {
     impl_->ranks().together([&] { impl_->engine->upload(inputs); });
 }
 
-RunReport Attention::run() { return impl_->engine->run(); }
+RunReport Attention::run(const Progress& progress) { return impl_->engine->run(progress); }
 
 void Attention::download(const PartOutputs& outputs) { impl_->engine->download(outputs); }
 

@@ -68,6 +68,7 @@ public:
     std::string description() const {
         return "decode on " + std::to_string(ranks_) + " ranks, " + calls_.info(plan_).description;
     }
+    VkfType productType() const { return calls_.info(plan_).productType; }
     void uploadCache(const void* k, const void* v);
     void uploadRows(const void* q, const int32_t* keyLengths, const float* slopes);
     RunReport run();
@@ -254,6 +255,8 @@ Decode::Decode(Ranks& ranks, const VkfProblem& problem, Deal deal)
 Decode::Decode(Decode&&) noexcept = default;
 Decode& Decode::operator=(Decode&&) noexcept = default;
 Decode::~Decode() = default;
+
+VkfType Decode::productType() const noexcept { return impl_->productType(); }
 
 std::string Decode::description() const { return impl_->description(); }
 
