@@ -155,8 +155,7 @@ void testDecode(mpi::Ranks& ranks, const Case& one, mpi::Deal deal) {
     const auto ranksCount = static_cast<uint32_t>(ranks.size());
     const auto rank = static_cast<uint32_t>(ranks.rank());
     const uint32_t count = mpi::keysDealt(deal, one.problem.keys, ranksCount, rank);
-    const auto first =
-        static_cast<uint32_t>(deal == mpi::Deal::striped ? rank : uint64_t{one.problem.keys} * rank / ranksCount);
+    const uint32_t first = mpi::firstKeyDealt(deal, one.problem.keys, ranksCount, rank);
     const auto cacheOf = [&](const Whole& tensor) {
         Bytes part;
         for (uint64_t head = 0; head < tensor.batch * tensor.heads; ++head) {

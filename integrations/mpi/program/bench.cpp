@@ -135,7 +135,7 @@ private:
         const auto tick = [this] { progress_.update(static_cast<double>(done_) / static_cast<double>(calls_.size())); };
         const LinkSpeed link = ranks_.measureLink(blockBytes(call.problem, size_), call.split.transport);
         std::optional<PassSeconds> one;
-        ranks_.together([&] { one = onOne(call, tick); });
+        together(ranks_, [&] { one = onOne(call, tick); });
         const MeasuredCall all = measureCall(ranks_, call, options_.limits, tick);
         progress_.hide();
         report(call, link, one, all);

@@ -123,7 +123,8 @@ Measured measureBackward(Ranks& ranks, const BenchCall& call, const BenchLimits&
                          const Tensors& tensors) {
     Measured measured;
     const VkfBackwardProblem problem = backwardOf(call.problem);
-    const Bytes dout = randomBytes(problem.dout.type, tensors.rows * call.problem.valueDim, 4);
+    Bytes dout;
+    ranks.together([&] { dout = randomBytes(problem.dout.type, tensors.rows * call.problem.valueDim, 4); });
     ranks.resetPeakBytes();
     Backward backward(ranks, problem, call.split, {});
     backward.upload({tensors.q.data(), tensors.k.data(), tensors.v.data()},
@@ -140,7 +141,9 @@ Measured measureDecode(Ranks& ranks, const BenchCall& call, const BenchLimits& l
     Measured measured;
     const uint32_t keys = keysDealt(Deal::contiguous, call.problem.keys, static_cast<uint32_t>(ranks.size()),
                                     static_cast<uint32_t>(ranks.rank()));
-    const Tensors tensors(call.problem, call.problem.queryRows, keys);
+    std::optional<Tensors> own;
+    ranks.together([&] { own.emplace(call.problem, call.problem.queryRows, keys); });
+    const Tensors& tensors = *own;
     ranks.resetPeakBytes();
     Decode decode(ranks, call.problem, Deal::contiguous);
     decode.uploadCache(tensors.k.data(), tensors.v.data());
@@ -228,7 +231,9 @@ MeasuredCall measureCall(Ranks& ranks, const BenchCall& call, const BenchLimits&
     }
     const Part part = partOf(call.problem, call.split.distribution, {}, static_cast<uint32_t>(ranks.size()),
                              static_cast<uint32_t>(ranks.rank()));
-    Tensors tensors(call.problem, rowsOf(part.rows), rowsOf(part.keys));
+    std::optional<Tensors> own;
+    ranks.together([&] { own.emplace(call.problem, rowsOf(part.rows), rowsOf(part.keys)); });
+    Tensors& tensors = *own;
     Measured forward = measureForward(ranks, call, forwardLimits(call, limits), tick, tensors);
     if (call.work != Work::backward) {
         measured.forward = std::move(forward);

@@ -54,7 +54,7 @@ struct PassSeconds {
     double sum() const { return forward + backward; }
 };
 
-// The call by vkf::host on one device, by the host's clock. Of decode: over the keys of one rank of `ranks`.
+// The call by vkf::host on one device, by the host's clock. A call of decode has the keys of one rank of `ranks`.
 PassSeconds measureOnOne(host::Device& device, const BenchCall& call, uint32_t ranks, const BenchLimits& limits,
                          const std::function<void()>& tick);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session.hpp"
 
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 namespace vkf::mpi::program {
 namespace {
 
-std::optional<Ranks> openedRanks; // outlives the errors of a command
-int standardErrors = -1;          // a copy of stderr
+std::unique_ptr<Ranks> openedRanks; // outlives the errors of a command
+int standardErrors = -1;            // a copy of stderr
 
 bool haveFailed() { return openedRanks && openedRanks->hasFailed(); }
 
@@ -64,28 +64,9 @@ Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
     return split;
 }
 
-const char* distributionName(Distribution distribution) {
-    return distribution == Distribution::zigzag ? "zigzag" : "contiguous";
-}
-
-const char* methodName(Method method) {
-    switch (method) {
-    case Method::ring:
-        return "ring";
-    case Method::headExchange:
-        return "heads";
-    default:
-        return "auto";
-    }
-}
-
 Ranks openRanks(const tools::DeviceFlags& flags, const SplitOptions& split) {
-    host::DeviceOptions options;
-    options.select = flags.device;
-    options.validation = flags.validation;
-    options.tuning = tools::loadTuning(flags.tuning);
-    options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-    const Ranks& ranks = openedRanks.emplace(MPI_COMM_WORLD, options);
+    openedRanks = std::make_unique<Ranks>(MPI_COMM_WORLD, tools::deviceOptions(flags));
+    const Ranks& ranks = *openedRanks;
     const bool isGpu = ranks.deviceSummary().kind != host::DeviceKind::cpu;
     together(ranks, [&] {
         if (isGpu && ranks.ranksOnDevice() > 1 && !split.shareDevice) {
@@ -102,7 +83,7 @@ Ranks openRanks(const tools::DeviceFlags& flags, const SplitOptions& split) {
 }
 
 std::string sharedText(const Ranks& ranks) {
-    return ranks.ranksOnDevice() > 1 ? fmt::format(", {} of them on each device", ranks.ranksOnDevice()) : "";
+    return ranks.ranksOnDevice() > 1 ? fmt::format(", {} of them on this device", ranks.ranksOnDevice()) : "";
 }
 
 void silenceOtherRanks() {
@@ -139,11 +120,12 @@ tools::Action overRanks(std::function<void()> command) {
 }
 
 bool closeRanks() {
-    const bool failed = haveFailed();
-    if (!failed) {
-        openedRanks.reset();
+    if (haveFailed()) {
+        static_cast<void>(openedRanks.release()); // its device may never finish
+        return true;
     }
-    return failed;
+    openedRanks.reset();
+    return false;
 }
 
 } // namespace vkf::mpi::program

@@ -26,13 +26,11 @@ struct SplitOptions {
 void addSplitOptions(CLI::App& command, SplitOptions& options);
 // Without --distribution, causal calls take zigzag and others contiguous.
 Split splitOf(const SplitOptions& options, const VkfProblem& problem);
-const char* distributionName(Distribution distribution);
-const char* methodName(Method method);
 
 // Opens the device of each rank, once in a program. Collective. Throws if ranks share a GPU without --share-device, and
 // says loudly if they share one with it.
 Ranks openRanks(const tools::DeviceFlags& flags, const SplitOptions& split);
-// ", 2 of them on each device" if ranks share devices, else "".
+// ", 2 of them on this device" if other ranks use the device of this one, else "".
 std::string sharedText(const Ranks& ranks);
 // Sends the standard streams of all ranks but the first nowhere. `overRanks` brings stderr back for errors of one rank.
 void silenceOtherRanks();

@@ -129,7 +129,7 @@ Bytes dealt(std::span<const std::byte> whole, const VkfProblem& problem, VkfTens
     const auto size = static_cast<uint32_t>(ranks.size());
     const auto rank = static_cast<uint32_t>(ranks.rank());
     const FileLayout layout = layoutOf(problem, role, rowBytesOf(problem, role));
-    const uint64_t first = deal == Deal::striped ? rank : uint64_t{problem.keys} * rank / size;
+    const uint64_t first = firstKeyDealt(deal, problem.keys, size, rank);
     const uint64_t stride = deal == Deal::striped ? size : 1;
     const uint32_t count = keysDealt(deal, problem.keys, size, rank);
     Bytes keys;

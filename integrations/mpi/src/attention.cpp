@@ -5,6 +5,22 @@
 #include "state.hpp"
 
 namespace vkf::mpi {
+
+const char* distributionName(Distribution distribution) noexcept {
+    return distribution == Distribution::zigzag ? "zigzag" : "contiguous";
+}
+
+const char* methodName(Method method) noexcept {
+    switch (method) {
+    case Method::ring:
+        return "ring";
+    case Method::headExchange:
+        return "heads";
+    default:
+        return "auto";
+    }
+}
+
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks) {
     if (split.method != Method::automatic) {
         return {split.method, "the caller chose it"};

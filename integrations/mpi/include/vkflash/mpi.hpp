@@ -55,6 +55,10 @@ enum class Method { automatic, ring, headExchange };
 // - messages: from mapped memory of one rank to that of the next, by MPI.
 enum class Transport { automatic, messages };
 
+// Names of the above, as flags of the program: "zigzag", "heads". Not collective.
+const char* distributionName(Distribution distribution) noexcept;
+const char* methodName(Method method) noexcept;
+
 // How a call is split over the ranks.
 struct Split {
     Distribution distribution = Distribution::contiguous;
@@ -266,6 +270,9 @@ enum class Deal { contiguous, striped };
 
 // How many keys of a cache rank `rank` holds. Not collective.
 uint32_t keysDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
+// The first of them. Each next one is one key further, or as many as there are ranks where keys are striped. Not
+// collective.
+uint32_t firstKeyDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
 
 // New rows over a cache that is dealt to the ranks. Every rank gets all rows of q, computes them over its keys, and has
 // the whole o in the end: one gathering of (o, lse) and a merge.

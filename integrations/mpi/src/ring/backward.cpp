@@ -255,7 +255,7 @@ void RingBackward::convert() {
         {gpu_.toDevice().last()});
 }
 
-// Of kernels, in a run. Each step fills gradients before its pairs, and each pair ends with additions.
+// How often a run submits kernels. Each step fills gradients before its pairs, and each pair ends with additions.
 uint64_t RingBackward::submissions() const {
     uint64_t count = 0;
     for (const std::vector<size_t>& step : plans_) {

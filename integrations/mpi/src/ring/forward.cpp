@@ -154,7 +154,7 @@ void Ring::finishEmptyRows() {
     }
 }
 
-// Of kernels, in a run.
+// How often a run submits kernels.
 uint64_t Ring::submissions() const {
     uint64_t count = 0;
     for (const std::vector<size_t>& step : plans_) {
