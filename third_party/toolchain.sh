@@ -82,20 +82,61 @@ unpack() {
     fi
 }
 
+# cache_folder NAME WORDS...: prints a folder of the user's cache. Its name changes with the words: what is fetched into
+# it, and how.
+cache_folder() {
+    local name=$1
+    shift
+    echo "${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/$name$(echo "$*" | sha256sum | cut -c1-12)"
+}
+
+# fetch_packages FOLDER SUITE PACKAGES TEXT [FUNCTION]: unpacks packages of a Debian release, and what they depend on,
+# into FOLDER/root, unless FOLDER is there. FUNCTION gets the folder before it has its name. Fails if they cannot be
+# fetched.
+fetch_packages() {
+    local folder=$1 suite=$2 packages=$3 text=$4 finish=${5:-true} archive uri work
+    [ ! -e "$folder" ] || return 0
+    archive=$(debian_archive) || return 1
+    uri=${archive% *}
+    (need_programs mmdebstrap:mmdebstrap) || return 1
+    work=$(work_folder "$folder")
+    say "fetching $text of Debian $suite"
+    if ! unpack "$work/root" "$packages" "$suite" "deb $uri $suite main" >&2 || ! "$finish" "$work"; then
+        rm -rf "$work"
+        return 1
+    fi
+    finish_folder "$work" "$folder"
+}
+
+# work_folder FOLDER: makes a folder beside FOLDER and prints its path.
+work_folder() {
+    local work
+    mkdir -p "${1%/*}"
+    work=$(mktemp -d "$1.XXXXXX")
+    chmod 755 "$work"
+    echo "$work"
+}
+
+# finish_folder WORK FOLDER: gives the folder its name. Another run may have been faster. Its folder is just as good.
+finish_folder() { mv -T "$1" "$2" 2>/dev/null || rm -rf "$1"; }
+
+# write_script FILE: makes a program of the script on the standard input.
+write_script() {
+    cat >"$1"
+    chmod 755 "$1"
+}
+
 # fetch_root GROUPS: makes the toolchain root for the missing groups (vulkan, cpp) and prints its path. The root is in
 # the user's cache. Its name changes with the package lists.
 fetch_root() {
-    local groups=$1 archive uri codename hash root work
+    local groups=$1 archive uri codename root work
     archive=$(debian_archive) ||
         die "this system's Vulkan tools are missing or too old (see above), and ./dev can fetch them only on Debian; install the Vulkan SDK and set VULKAN_SDK"
     read -r uri codename <<<"$archive"
-    hash=$(echo "$groups $codename $vulkan_suite $vulkan_packages $cpp_packages" | sha256sum | cut -c1-12)
-    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/$hash"
+    root=$(cache_folder "" "$groups $codename $vulkan_suite $vulkan_packages $cpp_packages")
     if [ ! -e "$root" ]; then
         need_programs mmdebstrap:mmdebstrap
-        mkdir -p "${root%/*}"
-        work=$(mktemp -d "$root.XXXXXX")
-        chmod 755 "$work"
+        work=$(work_folder "$root")
         case " $groups " in *" vulkan "*)
             say "fetching Vulkan tools and drivers of Debian $vulkan_suite (about 150 MB)"
             unpack "$work/vulkan" "$vulkan_packages" "$vulkan_suite" "deb $uri $vulkan_suite main" ;;
@@ -104,8 +145,7 @@ fetch_root() {
             say "fetching C++ libraries of Debian $codename"
             unpack_cpp "$work/cpp" "$uri" "$codename" ;;
         esac
-        # Another run may have been faster. Its root is just as good.
-        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+        finish_folder "$work" "$root"
     fi
     echo "$root"
 }
@@ -176,15 +216,12 @@ find_ptx_compiler() {
 # Prints the path of a script that starts the fetched clang. The compiler is of this system's release and uses its C
 # library. apt fetches just these packages, without their dependencies.
 fetch_ptx_compiler() {
-    local archive uri codename hash root work apt package
+    local archive uri codename root work apt package
     archive=$(debian_archive) || return 1
     read -r uri codename <<<"$archive"
-    hash=$(echo "$codename $ptx_packages" | sha256sum | cut -c1-12)
-    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/clang-$hash"
+    root=$(cache_folder clang- "$codename $ptx_packages")
     if [ ! -e "$root" ]; then
-        mkdir -p "${root%/*}"
-        work=$(mktemp -d "$root.XXXXXX")
-        chmod 755 "$work"
+        work=$(work_folder "$root")
         mkdir -p "$work/root" "$work/apt/lists/partial" "$work/apt/archives/partial"
         say "fetching clang 19 of Debian $codename for the kernels of path wgmma (about 40 MB)"
         echo "deb $uri $codename main" >"$work/apt/sources.list"
@@ -197,14 +234,13 @@ fetch_ptx_compiler() {
         fi
         for package in "$work"/apt/*.deb; do dpkg-deb -x "$package" "$work/root"; done
         rm -rf "$work/apt"
-        cat >"$work/clang" <<'SCRIPT'
+        write_script "$work/clang" <<'SCRIPT'
 #!/bin/sh
 root=$(dirname "$(readlink -f "$0")")/root
 for lib in "$root"/usr/lib/*-linux-gnu*; do :; done
 LD_LIBRARY_PATH=$lib exec "$root/usr/lib/llvm-19/bin/clang" "$@"
 SCRIPT
-        chmod 755 "$work/clang"
-        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
+        finish_folder "$work" "$root"
     fi
     echo "$root/clang"
 }
@@ -250,29 +286,23 @@ install_matplotlib() {
 # Prints the path of a script that starts the fetched browser. The browser is of this system's release and uses its C
 # library.
 fetch_browser() {
-    local archive uri codename hash root work
+    local archive codename root
     archive=$(debian_archive) || return 1
     command -v mmdebstrap >/dev/null || return 1
-    read -r uri codename <<<"$archive"
-    hash=$(echo "$codename $browser_packages" | sha256sum | cut -c1-12)
-    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/browser-$hash"
-    if [ ! -e "$root" ]; then
-        mkdir -p "${root%/*}"
-        work=$(mktemp -d "$root.XXXXXX")
-        chmod 755 "$work"
-        say "fetching a browser of Debian $codename for the tests (about 150 MB)"
-        unpack "$work/root" "$browser_packages" "$codename" "deb $uri $codename main" >&2 || { rm -rf "$work"; return 1; }
-        cat >"$work/browser" <<'SCRIPT'
+    codename=${archive#* }
+    root=$(cache_folder browser- "$codename $browser_packages")
+    fetch_packages "$root" "$codename" "$browser_packages" "a browser (about 150 MB)" add_browser_script || return 1
+    echo "$root/browser"
+}
+
+add_browser_script() {
+    write_script "$1/browser" <<'SCRIPT'
 #!/bin/sh
 root=$(dirname "$(readlink -f "$0")")/root
 for lib in "$root"/usr/lib/*-linux-gnu*; do :; done
 FONTCONFIG_SYSROOT=$root LD_LIBRARY_PATH=$lib:$lib/pulseaudio \
     exec "$root/usr/lib/chromium/chromium-headless-shell" "$@"
 SCRIPT
-        chmod 755 "$work/browser"
-        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
-    fi
-    echo "$root/browser"
 }
 
 # Finds SwiftShader, the Vulkan driver of Chromium, for the tests on a second driver. Passes its description to the tests
@@ -296,34 +326,24 @@ find_swiftshader() {
 # Prints the path of a script that starts a program with the fetched RADV: `SCRIPT PROGRAM ARGS...`. The script uses the
 # C library of the fetched release.
 fetch_radv() {
-    local archive uri codename hash root work
-    archive=$(debian_archive) || return 1
+    local root
     command -v mmdebstrap >/dev/null || return 1
-    read -r uri codename <<<"$archive"
-    hash=$(echo "$radv_suite $radv_packages" | sha256sum | cut -c1-12)
-    root="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/radv-$hash"
-    if [ ! -e "$root" ]; then
-        mkdir -p "${root%/*}"
-        work=$(mktemp -d "$root.XXXXXX")
-        chmod 755 "$work"
-        say "fetching AMD's compiler in Mesa of Debian $radv_suite (about 100 MB)"
-        if ! unpack "$work/root" "$radv_packages" "$radv_suite" "deb $uri $radv_suite main" >&2 ||
-            [ ! -e "$work/root/usr/share/vulkan/icd.d/radeon_icd.json" ]; then
-            rm -rf "$work"
-            return 1
-        fi
-        # Compile times are true only without the cache of shaders.
-        cat >"$work/with_radv" <<'SCRIPT'
+    root=$(cache_folder radv- "$radv_suite $radv_packages")
+    fetch_packages "$root" "$radv_suite" "$radv_packages" "AMD's compiler in Mesa (about 100 MB)" add_radv_script ||
+        return 1
+    echo "$root/with_radv"
+}
+
+add_radv_script() {
+    [ -e "$1/root/usr/share/vulkan/icd.d/radeon_icd.json" ] || return 1
+    # Compile times are true only without the cache of shaders.
+    write_script "$1/with_radv" <<'SCRIPT'
 #!/bin/sh
 usr=$(dirname "$(readlink -f "$0")")/root/usr
 for loader in "$usr"/lib/*/ld-linux*.so.*; do :; done
 MESA_SHADER_CACHE_DISABLE=true VK_DRIVER_FILES=$usr/share/vulkan/icd.d/radeon_icd.json \
     exec "$loader" --library-path "${loader%/*}" "$@"
 SCRIPT
-        chmod 755 "$work/with_radv"
-        mv -T "$work" "$root" 2>/dev/null || rm -rf "$work"
-    fi
-    echo "$root/with_radv"
 }
 
 # Fetches RADV for the test of AMD's compiler, and passes it to the test in VKFLASH_TEST_RADV. Without it the test is

@@ -19,9 +19,7 @@ TEXT
 # Sets ggml_root to the folder with ggml's include/ and lib/: VKFLASH_GGML_ROOT, or what was fetched before. Leaves it
 # empty if there is neither. Sets ggml_options to CMake's options for it.
 find_ggml() {
-    local hash
-    hash=$(echo "$vulkan_suite $ggml_packages" | sha256sum | cut -c1-12)
-    ggml_cache="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/ggml-$hash"
+    ggml_cache=$(cache_folder ggml- "$vulkan_suite $ggml_packages")
     ggml_root=${VKFLASH_GGML_ROOT:-}
     ggml_options=()
     if [ -z "$ggml_root" ] && [ -d "$ggml_cache" ]; then ggml_root=$ggml_cache/root/usr; fi
@@ -30,18 +28,9 @@ find_ggml() {
 
 # Fetches ggml if there is none. Fails if it cannot be fetched.
 fetch_ggml() {
-    local archive uri codename work
     find_ggml
     [ -z "$ggml_root" ] || return 0
-    archive=$(debian_archive) || return 1
-    read -r uri codename <<<"$archive"
-    (need_programs mmdebstrap:mmdebstrap) || return 1
-    mkdir -p "${ggml_cache%/*}"
-    work=$(mktemp -d "$ggml_cache.XXXXXX")
-    chmod 755 "$work"
-    say "fetching ggml and llama.cpp of Debian $vulkan_suite (about 45 MB)"
-    unpack "$work/root" "$ggml_packages" "$vulkan_suite" "deb $uri $vulkan_suite main" >&2 || { rm -rf "$work"; return 1; }
-    mv -T "$work" "$ggml_cache" 2>/dev/null || rm -rf "$work" # another run may have been faster
+    fetch_packages "$ggml_cache" "$vulkan_suite" "$ggml_packages" "ggml and llama.cpp (about 45 MB)" || return 1
     find_ggml
 }
 

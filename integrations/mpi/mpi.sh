@@ -7,7 +7,7 @@ readonly mpi_packages=mpich,libmpich-dev
 # Sets mpi_launcher to the words that start a program on several ranks, up to their number: the MPI of this machine, or
 # what was fetched before. Leaves it empty if there is neither. Sets mpi_options to CMake's options.
 find_mpi() {
-    local archive uri codename
+    local archive
     mpi_launcher=() mpi_options=() mpi_libraries=
     if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then
         mpi_launcher=(mpirun)
@@ -20,8 +20,7 @@ find_mpi() {
         return
     fi
     archive=$(debian_archive) || return 0
-    read -r uri codename <<<"$archive"
-    mpi_cache="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/mpi-$(echo "$codename $mpi_packages" | sha256sum | cut -c1-12)"
+    mpi_cache=$(cache_folder mpi- "${archive#* } $mpi_packages")
     if [ -d "$mpi_cache" ]; then
         mpi_libraries=$(echo "$mpi_cache"/root/usr/lib/*-linux-gnu)
         mpi_launcher=(env "LD_LIBRARY_PATH=$mpi_libraries" "$mpi_cache/root/usr/bin/mpiexec.hydra" -launcher fork)
@@ -31,22 +30,16 @@ find_mpi() {
 
 # Fetches MPICH if there is no MPI. Fails if it cannot be fetched.
 fetch_mpi() {
-    local archive uri codename work
+    local archive
     find_mpi
     [ ${#mpi_options[@]} -eq 0 ] || return 0
     archive=$(debian_archive) || return 1
-    read -r uri codename <<<"$archive"
-    (need_programs mmdebstrap:mmdebstrap) || return 1
-    mkdir -p "${mpi_cache%/*}"
-    work=$(mktemp -d "$mpi_cache.XXXXXX")
-    chmod 755 "$work"
-    say "fetching MPICH of Debian $codename (about 130 MB)"
-    unpack "$work/root" "$mpi_packages" "$codename" "deb $uri $codename main" >&2 || { rm -rf "$work"; return 1; }
-    # Compilers and documents came along as dependencies.
-    rm -rf "$work/root/usr/lib/gcc" "$work/root/usr/share/doc" "$work/root/usr/lib/llvm"*
-    mv -T "$work" "$mpi_cache" 2>/dev/null || rm -rf "$work" # another run may have been faster
+    fetch_packages "$mpi_cache" "${archive#* }" "$mpi_packages" "MPICH (about 130 MB)" remove_compilers || return 1
     find_mpi
 }
+
+# Compilers and documents come along as dependencies.
+remove_compilers() { rm -rf "$1/root/usr/lib/gcc" "$1/root/usr/share/doc" "$1/root/usr/lib/llvm"*; }
 
 # mpi -n P ARGS...: runs the program with ARGS on P ranks.
 mpi() {
@@ -60,6 +53,7 @@ mpi() {
     fetch_mpi || die "no MPI: install MPICH or Open MPI"
     build vkflash_mpi_cli
     read -ra prefix <<<"$(mpi_prefix)"
+    if [ -t 2 ]; then export VKFLASH_PROGRESS=1; fi
     (cd "$caller_dir" && exec "${mpi_launcher[@]}" -n "$ranks" "${prefix[@]}" "$OLDPWD/$build_dir/bin/vkflash_mpi" "$@")
 }
 

@@ -8,9 +8,7 @@ readonly python_packages=python3,python3-dev,python3-numpy,python3-ml-dtypes,nan
 # Sets python_program to a command that starts Python: VKFLASH_PYTHON_PROGRAM, or what was fetched before. Leaves it empty if
 # there is neither. Sets python_options to CMake's options for the module.
 find_python_program() {
-    local hash
-    hash=$({ echo "$vulkan_suite $python_packages"; cat integrations/python/fetched_python.sh; } | sha256sum | cut -c1-12)
-    python_cache="${XDG_CACHE_HOME:-$HOME/.cache}/vkflash/python-$hash"
+    python_cache=$(cache_folder python- "$vulkan_suite $python_packages"$'\n'"$(cat integrations/python/fetched_python.sh)")
     python_program=${VKFLASH_PYTHON_PROGRAM:-}
     python_options=()
     if [ -n "$python_program" ]; then
@@ -23,22 +21,14 @@ find_python_program() {
 
 # Fetches Python if there is none. Fails if it cannot be fetched.
 fetch_python_program() {
-    local archive uri codename work
     find_python_program
     [ -z "$python_program" ] || return 0
-    archive=$(debian_archive) || return 1
-    read -r uri codename <<<"$archive"
-    (need_programs mmdebstrap:mmdebstrap) || return 1
-    mkdir -p "${python_cache%/*}"
-    work=$(mktemp -d "$python_cache.XXXXXX")
-    chmod 755 "$work"
-    say "fetching Python, NumPy and nanobind of Debian $vulkan_suite (about 60 MB)"
-    unpack "$work/root" "$python_packages" "$vulkan_suite" "deb $uri $vulkan_suite main" >&2 || { rm -rf "$work"; return 1; }
-    cp integrations/python/fetched_python.sh "$work/python"
-    chmod 755 "$work/python"
-    mv -T "$work" "$python_cache" 2>/dev/null || rm -rf "$work" # another run may have been faster
+    fetch_packages "$python_cache" "$vulkan_suite" "$python_packages" "Python, NumPy and nanobind (about 60 MB)" \
+        add_python_script || return 1
     find_python_program
 }
+
+add_python_script() { write_script "$1/python" <integrations/python/fetched_python.sh; }
 
 python() {
     ensure_toolchain

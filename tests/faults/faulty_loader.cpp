@@ -5,9 +5,10 @@
 //   VKFLASH_FAULTY_REAL      path of the loader behind
 //   VKFLASH_FAULTY_FUNCTION  the function that fails; all others are passed on
 //   VKFLASH_FAULTY_CALL      which of its calls fails, from 0 on
-//   VKFLASH_FAULTY_RESULT    what this call returns, a number of VkResult
+//   VKFLASH_FAULTY_RESULT    what this call returns, a number of VkResult; "kill" = the process dies instead
 #include <dlfcn.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 #include <type_traits>
@@ -35,6 +36,9 @@ template <int number, typename Result, typename... Arguments> struct Wrapped<num
     static Result VKAPI_CALL call(Arguments... arguments) {
         if constexpr (std::is_same_v<Result, VkResult>) {
             if (failsNow(name)) {
+                if (std::string_view(variable("VKFLASH_FAULTY_RESULT")) == "kill") {
+                    std::raise(SIGKILL);
+                }
                 // The device behind must have finished its work, as a lost device has.
                 if (std::string_view(name) == "vkWaitForFences") {
                     real(arguments...);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cases.hpp"
 
+#include <array>
+
 namespace vkf::test {
 namespace {
 
@@ -63,8 +65,9 @@ VkfProblem alibi(VkfProblem problem) {
     return problem;
 }
 
-VkfProblem fewRows(VkfProblem problem) {
-    problem.queryRows = problem.keys = 3;
+// A rank more than there are rows.
+VkfProblem fewRows(VkfProblem problem, uint32_t ranks) {
+    problem.queryRows = problem.keys = ranks - 1;
     return problem;
 }
 
@@ -82,11 +85,73 @@ Case keyLengths(Case one) {
     return one;
 }
 
+// A feature of calls: what it does to the base, which has two query heads for each KV head, and odd lengths.
+struct Feature {
+    const char* name;
+    VkfProblem (*of)(VkfProblem problem, uint32_t ranks);
+    bool isPacked = false;
+};
+
+VkfProblem evenLengths(VkfProblem problem, uint32_t ranks) {
+    problem.queryRows = problem.keys = 8 * ranks;
+    return problem;
+}
+
+const std::array<Feature, 8> features = {{
+    {"full", evenLengths},
+    {"odd lengths", [](VkfProblem problem, uint32_t) { return moreKeys(problem); }},
+    {"causal", [](VkfProblem problem, uint32_t) { return causal(moreKeys(problem)); }},
+    {"top-left causal", [](VkfProblem problem, uint32_t) { return topLeft(causal(moreKeys(problem))); }},
+    {"window", [](VkfProblem problem, uint32_t) { return windowed(problem); }},
+    {"equal heads, causal",
+     [](VkfProblem problem, uint32_t) {
+         problem.queryHeads = problem.kvHeads;
+         return causal(problem);
+     }},
+    {"packed causal", [](VkfProblem problem, uint32_t) { return causal(problem); }, true},
+    {"few rows, causal", [](VkfProblem problem, uint32_t ranks) { return causal(fewRows(problem, ranks)); }},
+}};
+
 } // namespace
 
+std::vector<Case> productCases(uint32_t ranks) {
+    std::vector<Case> cases;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+        VkfProblem problem = base(type);
+        problem.batch = 1;
+        problem.kvHeads = ranks; // so that heads can be exchanged
+        problem.queryHeads = 2 * ranks;
+        for (const Feature& feature : features) {
+            for (const mpi::Split& split : {contiguousRing, zigzagRing, exchange}) {
+                Case one = named(feature.name, feature.of(problem, ranks), split, true);
+                cases.push_back(feature.isPacked ? packed(one) : one);
+            }
+        }
+    }
+    return cases;
+}
+
+std::vector<Case> decodeProduct(uint32_t ranks) {
+    std::vector<Case> cases;
+    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+        for (const Feature& feature : features) {
+            for (const uint32_t rows : {1U, 3U}) {
+                if (feature.isPacked) {
+                    continue; // refused
+                }
+                VkfProblem problem = feature.of(base(type), ranks);
+                problem.queryRows = rows;
+                cases.push_back(
+                    named("decode, " + std::to_string(rows) + " rows, " + feature.name, problem, {}, false));
+            }
+        }
+    }
+    return cases;
+}
+
 // The driver spends a second on each new kernel, and each rank has kernels of its own. So each number of ranks has a
-// part of the cases.
-std::vector<Case> forwardCases(uint32_t ranks) {
+// part of the cases that the product does not have.
+std::vector<Case> selectedCases(uint32_t ranks) {
     const VkfProblem f32 = base(VKF_TYPE_F32);
     const VkfProblem f16 = base(VKF_TYPE_F16);
     switch (ranks) {
@@ -105,18 +170,20 @@ std::vector<Case> forwardCases(uint32_t ranks) {
                 named("more keys, causal", causal(moreKeys(f32)), zigzagRing, true),
                 named("more keys, top-left causal", topLeft(causal(moreKeys(f32))), contiguousRing, false),
                 named("window", windowed(f32), contiguousRing, false)};
-    default:
+    case 4:
         return {named("causal", causal(f32), zigzagRing, true),
                 named("causal", causal(f32), zigzagMessages, true),
-                named("3 rows, causal", causal(fewRows(f32)), zigzagRing, true),
+                named("3 rows, causal", causal(fewRows(f32, 4)), zigzagRing, true),
                 named("window", windowed(f16), zigzagRing, false),
                 keyLengths(named("causal, key lengths", causal(f32), contiguousRing, false)),
                 packed(named("packed window", windowed(f32), contiguousRing, false)),
                 named("alibi", alibi(f32), contiguousRing, false)};
+    default: // the driver takes seconds to start so many processes
+        return {named("causal", causal(f32), zigzagRing, true)};
     }
 }
 
-std::vector<Case> decodeCases() {
+std::vector<Case> selectedDecode() {
     VkfProblem row = base(VKF_TYPE_F16);
     row.queryRows = 1;
     VkfProblem rows = row;

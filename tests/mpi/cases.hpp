@@ -5,8 +5,11 @@
 
 namespace vkf::test {
 
-// The calls that the tests compute on this number of ranks.
-std::vector<Case> forwardCases(uint32_t ranks);
-std::vector<Case> decodeCases();
+// Each feature by each method and distribution in each type, forward and backward. For 2 ranks or more.
+std::vector<Case> productCases(uint32_t ranks);
+std::vector<Case> decodeProduct(uint32_t ranks);
+// Cases of both transports, and of features beside the product.
+std::vector<Case> selectedCases(uint32_t ranks);
+std::vector<Case> selectedDecode();
 
 } // namespace vkf::test

@@ -155,8 +155,7 @@ void testDecode(mpi::Ranks& ranks, const Case& one, mpi::Deal deal) {
     const auto ranksCount = static_cast<uint32_t>(ranks.size());
     const auto rank = static_cast<uint32_t>(ranks.rank());
     const uint32_t count = mpi::keysDealt(deal, one.problem.keys, ranksCount, rank);
-    const auto first =
-        static_cast<uint32_t>(deal == mpi::Deal::striped ? rank : uint64_t{one.problem.keys} * rank / ranksCount);
+    const uint32_t first = mpi::firstKeyDealt(deal, one.problem.keys, ranksCount, rank);
     const auto cacheOf = [&](const Whole& tensor) {
         Bytes part;
         for (uint64_t head = 0; head < tensor.batch * tensor.heads; ++head) {
@@ -190,7 +189,7 @@ template <typename Work> void expectError(const std::string& name, const std::st
 
 void testRefusals(mpi::Ranks& ranks) {
     const auto create = [&](const VkfProblem& problem) { mpi::Attention(ranks, problem, {}, {}); };
-    const VkfProblem good = forwardCases(1).front().problem;
+    const VkfProblem good = selectedCases(1).front().problem;
     VkfProblem problem = good;
     enable(problem, VKF_USE_SINKS);
     expectError("sinks", "rank 0: VKF_USE_SINKS does not work over ranks", [&] { create(problem); });
@@ -210,21 +209,27 @@ void testRefusals(mpi::Ranks& ranks) {
     create(good); // the ranks go on after an error
 }
 
-// The layer makes each call slower, so that only runs of two ranks have it.
-bool ranksValidate() {
-    int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks == 2;
+// A rank has its part, two blocks of k and v, three times o of its part in fp32 with lse, and little else.
+void testMemory(mpi::Ranks& ranks) {
+    Case one = selectedCases(1).front();
+    one.name = "memory";
+    one.problem.queryRows = one.problem.keys = 4096;
+    const auto count = static_cast<uint64_t>(ranks.size());
+    const uint64_t rows = uint64_t{one.problem.batch} * one.problem.queryHeads * one.problem.queryRows / count;
+    const uint64_t keys = uint64_t{one.problem.batch} * one.problem.kvHeads * one.problem.keys / count;
+    const uint64_t blockBytes = keys * (one.problem.headDim + one.problem.valueDim) * sizeof(float);
+    const uint64_t oBytes = rows * (one.problem.valueDim + 1) * sizeof(float);
+    const uint64_t part = rows * one.problem.headDim * sizeof(float) + blockBytes + oBytes;
+    constexpr uint64_t scratch = 64 << 10;
+    ranks.resetPeakBytes();
+    const mpi::Attention attention(ranks, one.problem, one.split, one.lengths());
+    const uint64_t most = part + 2 * blockBytes + 3 * oBytes + scratch;
+    expect(ranks.peakBytes() > part && ranks.peakBytes() <= most, one.name,
+           std::to_string(ranks.peakBytes()) + " bytes, allowed " + std::to_string(most));
 }
 
-int runAll() {
-    host::DeviceOptions options;
-    options.quirks = VKF_QUIRK_ROLLED_SCALAR_LOOPS;
-    options.layoutSource = host::LayoutSource::builtIn;
-    options.validation = ranksValidate();
-    options.onValidationMessage = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
-    mpi::Ranks ranks(MPI_COMM_WORLD, options);
-    for (const Case& one : forwardCases(static_cast<uint32_t>(ranks.size()))) {
+void testAttention(mpi::Ranks& ranks, const std::vector<Case>& cases) {
+    for (const Case& one : cases) {
         try {
             const Inputs inputs(one.problem);
             const Forward forward = testForward(ranks, one, inputs);
@@ -235,7 +240,10 @@ int runAll() {
             expect(false, one.name, error.what());
         }
     }
-    for (const Case& one : ranks.size() > 2 ? decodeCases() : std::vector<Case>()) {
+}
+
+void testDecode(mpi::Ranks& ranks, const std::vector<Case>& cases) {
+    for (const Case& one : cases) {
         for (const mpi::Deal deal : {mpi::Deal::contiguous, mpi::Deal::striped}) {
             try {
                 testDecode(ranks, one, deal);
@@ -244,6 +252,30 @@ int runAll() {
             }
         }
     }
+}
+
+// `what`: "selection" or "product"; the first is quick.
+int runAll(std::string_view what) {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    host::DeviceOptions options;
+    options.quirks = VKF_QUIRK_ROLLED_SCALAR_LOOPS;
+    options.layoutSource = host::LayoutSource::builtIn;
+    options.validation = what == "selection" && size == 2; // the layer makes each call slower
+    options.onValidationMessage = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+    mpi::Ranks ranks(MPI_COMM_WORLD, options);
+    const auto count = static_cast<uint32_t>(size);
+    expect(ranks.ranksOnDevice() >= 1 && ranks.ranksOnDevice() <= count, "device", "the ranks miscount who uses it");
+    if (what == "product") {
+        testAttention(ranks, productCases(count));
+        testDecode(ranks, decodeProduct(count));
+        return failures;
+    }
+    testAttention(ranks, selectedCases(count));
+    if (size > 2) {
+        testDecode(ranks, selectedDecode());
+    }
+    testMemory(ranks);
     testRefusals(ranks);
     expect(ranks.validationMessageCount() == 0, "Vulkan", "validation messages");
     return failures;
@@ -274,7 +306,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int failed = 0;
     try {
-        failed = vkf::test::runAll();
+        failed = vkf::test::runAll(argc > 1 ? argv[1] : "selection");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "failed: %s\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);

@@ -309,7 +309,7 @@ std::string loadTuning(const std::string& file) {
     }
 }
 
-host::Device openDevice(const DeviceFlags& flags) {
+host::DeviceOptions deviceOptions(const DeviceFlags& flags) {
     host::DeviceOptions options;
     options.tuning = loadTuning(flags.tuning);
     options.select = flags.device;
@@ -318,8 +318,12 @@ host::Device openDevice(const DeviceFlags& flags) {
     for (const std::string& quirk : flags.quirks)
         options.quirks |= static_cast<VkfQuirks>(parseChoice<VkfQuirkBits>("--quirk", quirk, quirks));
     options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "validation: {}\n", text); };
+    return options;
+}
+
+host::Device openDevice(const DeviceFlags& flags) {
     try {
-        return host::Device(options);
+        return host::Device(deviceOptions(flags));
     } catch (const host::Error& error) {
         if (flags.device.empty())
             throw;

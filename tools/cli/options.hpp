@@ -105,7 +105,8 @@ void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes);
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes);
 // The content of the file given to --tuning. "" if the flag was not given.
 std::string loadTuning(const std::string& file);
-// Prints validation messages to stderr as they come. checkValidation fails if there were any.
+// Validation messages go to stderr as they come. checkValidation fails if there were any.
+host::DeviceOptions deviceOptions(const DeviceFlags& flags);
 host::Device openDevice(const DeviceFlags& flags);
 void checkValidation(const host::Device& device);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -16,10 +17,13 @@ constexpr std::chrono::milliseconds quietTime{2000};
 constexpr std::chrono::milliseconds redrawTime{100};
 constexpr size_t barWidth = 32;
 
+// A launcher such as mpirun takes stderr through a pipe, even if its own is a terminal.
+bool isSeen() { return stderrIsTerminal() || std::getenv("VKFLASH_PROGRESS") != nullptr; }
+
 } // namespace
 
 Progress::Progress(std::string label) : label_(std::move(label)) {
-    if (stderrIsTerminal())
+    if (isSeen())
         drawer_ = std::thread([this] { drawUntilEnd(); });
 }
 

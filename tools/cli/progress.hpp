@@ -10,8 +10,8 @@
 
 namespace vkf::tools {
 
-// A progress bar on stderr for long work. It appears only if stderr is a terminal and two seconds have passed, even if
-// nothing was updated by then: a driver may still compile. The destructor erases it.
+// A progress bar on stderr for long work. It appears only if stderr is a terminal, or VKFLASH_PROGRESS is set, and two
+// seconds have passed, even if nothing was updated by then: a driver may still compile. The destructor erases it.
 class Progress {
 public:
     explicit Progress(std::string label);

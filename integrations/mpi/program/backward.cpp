@@ -81,7 +81,7 @@ void run(const BackwardOptions& options) {
     if (options.dq.empty() && options.dk.empty() && options.dv.empty()) {
         tools::failInput("--dq: is missing; give a file for one of the gradients: --dq, --dk, --dv");
     }
-    Ranks ranks = openRanks(options.device);
+    Ranks ranks = openRanks(options.device, options.split);
     std::optional<CallFiles> files;
     std::optional<MappedFile> dout;
     Problems problems;
@@ -114,11 +114,11 @@ void run(const BackwardOptions& options) {
     {
         Attention attention(ranks, problems.forward, split, files->lengths());
         attention.upload(inputs);
-        travelling([&] { return attention.run(); });
+        runWithProgress("attention", attention);
         attention.download({o.data(), reinterpret_cast<float*>(lse.data())});
     }
     backward.upload(inputs, {o.data(), reinterpret_cast<const float*>(lse.data()), partDout.data()});
-    const RunReport report = travelling([&] { return backward.run(); });
+    const RunReport report = runWithProgress("backward pass", backward);
     backward.download({gradients[0].part.data(), gradients[1].part.data(), gradients[2].part.data()});
     for (Gradient& each : gradients) {
         if (each.file) {
@@ -162,7 +162,7 @@ void addBackwardCommand(CLI::App& program, tools::Action& action) {
     addSplitOptions(*command, options->split);
     tools::addDeviceOptions(*command, options->device);
     tools::addTuningOption(*command, options->device.tuning);
-    command->callback([options, &action] { action = [options] { run(*options); }; });
+    command->callback([options, &action] { action = overRanks([options] { run(*options); }); });
 }
 
 } // namespace vkf::mpi::program

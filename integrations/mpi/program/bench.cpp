@@ -1,226 +1,242 @@
 // SPDX-License-Identifier: MIT
 //
-// vkflash_mpi bench: times calls over all ranks, and the same calls on the first rank alone.
+// vkflash_mpi bench: times calls over all ranks, and the same calls on one GPU.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "bench/bench_report.hpp"
+#include "bench_measure.hpp"
 #include "cli/error.hpp"
 #include "cli/program/help.hpp"
+#include "cli/progress.hpp"
 #include "commands.hpp"
-#include "measure/timing.hpp"
-#include "part_files.hpp"
+#include "model.hpp"
 #include "session.hpp"
-#include "tensors/random_tensors.hpp"
 
 namespace vkf::mpi::program {
 namespace {
 
 struct BenchOptions {
-    std::vector<uint32_t> rows = {16384, 32768, 65536, 131072};
+    std::vector<uint32_t> rows;
+    std::string only; // part of the names of standard calls; empty = all
+    uint32_t divisor = 1;
     tools::ShapeOptions shape;
     tools::MathOptions math;
     tools::DeviceFlags device;
     SplitOptions split;
     tools::ReportOptions report;
-    uint32_t runs = 5;
+    BenchLimits limits;
     bool backward = false;
     bool withoutOne = false;
 };
 
-// Multiplications and additions of the visible pairs of rows and keys.
-double operationsOf(const VkfProblem& problem, bool backward) {
-    double pairs = 0;
-    const bool isCausal = has(problem, VKF_USE_CAUSAL);
-    const bool isWindow = has(problem, VKF_USE_WINDOW);
-    const bool topLeft = problem.alignment == VKF_ALIGNMENT_TOP_LEFT;
-    const int64_t shift = topLeft ? 0 : int64_t{problem.keys} - problem.queryRows;
-    for (int64_t i = 0; i < problem.queryRows; ++i) {
-        int64_t end = problem.keys;
-        int64_t begin = 0;
-        if (isCausal || (isWindow && problem.window.right >= 0)) {
-            end = std::min(end, i + shift + (isCausal ? 0 : problem.window.right) + 1);
-        }
-        if (isWindow && problem.window.left >= 0) {
-            begin = std::max(begin, i + shift - problem.window.left);
-        }
-        pairs += static_cast<double>(std::max<int64_t>(end - begin, 0));
-    }
-    const double forward = 2 * pairs * problem.batch * problem.queryHeads * (problem.headDim + problem.valueDim);
-    return backward ? 2.5 * forward : forward;
-}
-
-// Random memory for a part.
-Bytes randomPart(VkfType type, uint64_t elements, uint64_t seed) {
-    constexpr uint64_t blockElements = uint64_t{1} << 20;
-    const Bytes block = tools::normalBlock(type, std::min(elements, blockElements), seed);
-    Bytes part(elements * vkfTypeBytes(type));
-    if (!part.empty()) {
-        tools::repeatBlock(block, 0, part);
-    }
-    return part;
-}
-
-uint64_t rowsOf(const std::vector<Chunk>& chunks) {
-    uint64_t rows = 0;
-    for (const Chunk& chunk : chunks) {
-        rows += chunk.rows;
-    }
-    return rows;
-}
-
-// What the ranks did for one call.
-struct Measured {
-    tools::Timing timing;
-    double waited = 0; // the longest of all ranks, in the last run
-    uint64_t sentBytes = 0;
-    uint64_t partBytes = 0; // of q, k, v and o, and of their gradients
-    std::string plan;
-    std::string method;
-};
-
-// Runs `work` on all ranks at once. A run takes as long as its slowest rank.
-void timeRuns(const BenchOptions& options, MPI_Comm ranks, const std::function<RunReport()>& work, Measured& measured) {
-    std::vector<double> times;
-    for (uint32_t i = 0; i < options.runs + 1; ++i) {
-        MPI_Barrier(ranks);
-        const RunReport report = travelling(work);
-        double seconds = report.seconds;
-        measured.waited = report.waited;
-        measured.sentBytes = report.sentBytes;
-        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, ranks);
-        MPI_Allreduce(MPI_IN_PLACE, &measured.waited, 1, MPI_DOUBLE, MPI_MAX, ranks);
-        MPI_Allreduce(MPI_IN_PLACE, &measured.sentBytes, 1, MPI_UINT64_T, MPI_MAX, ranks);
-        if (i > 0) { // the first run warms up
-            times.push_back(seconds);
-        }
-    }
-    measured.timing = tools::timingOf(times);
-}
-
-Measured measure(const BenchOptions& options, Ranks& ranks, MPI_Comm communicator, const VkfProblem& problem) {
-    Measured measured;
-    const Split split = splitOf(options.split, problem);
-    const Part part = partOf(problem, split.distribution, {}, static_cast<uint32_t>(ranks.size()),
-                             static_cast<uint32_t>(ranks.rank()));
-    const uint64_t rows = uint64_t{problem.batch} * problem.queryHeads * rowsOf(part.rows);
-    const uint64_t keys = uint64_t{problem.batch} * problem.kvHeads * rowsOf(part.keys);
-    const Bytes q = randomPart(problem.q.type, rows * problem.headDim, 1);
-    const Bytes k = randomPart(problem.k.type, keys * problem.headDim, 2);
-    const Bytes v = randomPart(problem.v.type, keys * problem.valueDim, 3);
-    Bytes o(rows * problem.valueDim * vkfTypeBytes(problem.o.type));
-    std::vector<float> lse(rows);
-    measured.partBytes = q.size() + k.size() + v.size() + o.size();
-    {
-        Attention attention(ranks, problem, split, {});
-        attention.upload({q.data(), k.data(), v.data()});
-        measured.plan = attention.description();
-        measured.method = methodName(attention.method().method);
-        if (!options.backward) {
-            timeRuns(
-                options, communicator, [&] { return attention.run(); }, measured);
-            return measured;
-        }
-        travelling([&] { return attention.run(); });
-        attention.download({o.data(), lse.data()});
-    }
-    auto gradient = make<VkfBackwardProblem>();
-    gradient.forward = &problem;
-    gradient.dout = problem.o;
-    gradient.dq = problem.q;
-    gradient.dk = problem.k;
-    gradient.dv = problem.v;
-    const Bytes dout = randomPart(problem.o.type, rows * problem.valueDim, 4);
-    Backward backward(ranks, gradient, split, {});
-    backward.upload({q.data(), k.data(), v.data()}, {o.data(), lse.data(), dout.data()});
-    measured.plan = backward.description();
-    measured.method = methodName(backward.method().method);
-    measured.partBytes *= 2;
-    timeRuns(
-        options, communicator, [&] { return backward.run(); }, measured);
-    return measured;
-}
-
-// The whole call on the first rank alone. Empty if it does not fit its memory.
-std::optional<Measured> measureOne(const BenchOptions& options, const VkfProblem& problem) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (options.withoutOne || rank != 0) {
-        return std::nullopt;
-    }
-    try {
-        Ranks self = openRanks(options.device, MPI_COMM_SELF);
-        return measure(options, self, MPI_COMM_SELF, problem);
-    } catch (const host::Error& error) {
-        if (error.result() != VKF_ERROR_OUT_OF_DEVICE_MEMORY) {
-            throw;
-        }
-        return std::nullopt;
-    }
-}
-
-tools::Json benchJson(const BenchOptions& options, const VkfProblem& problem, const Ranks& ranks, const Measured& all,
-                      const std::optional<Measured>& one, double linkGigabytes) {
-    const double operations = operationsOf(problem, options.backward);
-    tools::Json json = tools::problemJson(problem);
-    json.update({{"backward", options.backward},
-                 {"ranks", ranks.size()},
-                 {"distribution", distributionName(splitOf(options.split, problem).distribution)},
-                 {"method", all.method},
-                 {"plan", all.plan}});
-    json.update(tools::timesJson(all.timing));
-    json.update({{"operations", operations},
-                 {"teraflopsPerRank", operations / all.timing.median / ranks.size() * 1e-12},
-                 {"waitedSeconds", all.waited},
-                 {"sentBytes", all.sentBytes},
-                 {"linkGigabytesPerSecond", linkGigabytes},
-                 {"partBytes", all.partBytes},
-                 {"peakBytes", ranks.peakBytes()},
-                 {"memoryOverParts", static_cast<double>(ranks.peakBytes()) / static_cast<double>(all.partBytes)}});
-    if (one) {
-        json["oneRankSeconds"] = one->timing.median;
-        json["share"] = one->timing.median / (ranks.size() * all.timing.median);
-    }
-    return json;
-}
-
-void bench(const BenchOptions& options) {
-    tools::checkReport(options.report);
-    if (options.runs == 0) {
-        tools::failInput("--runs 0: must be at least 1");
-    }
-    Ranks ranks = openRanks(options.device);
-    fmt::print("{}, {} ranks\n{:>9}{:>13}{:>13}{:>8}{:>11}{:>10}{:>9}{:>9}\n", ranks.deviceSummary().name, ranks.size(),
-               "rows", "ms", "ms, 1 rank", "share", "TFLOP/s", "waited %", "GB/s", "memory");
-    tools::Json results = tools::Json::array();
+// The calls of --rows.
+std::vector<BenchCall> callsOfRows(const BenchOptions& options) {
+    std::vector<BenchCall> calls;
     for (const uint32_t rows : options.rows) {
         tools::ShapeOptions shape = options.shape;
         shape.rows = rows;
-        VkfProblem problem = tools::makeProblem(shape, options.math);
-        enable(problem, VKF_USE_LSE);
-        problem.valueDim = problem.valueDim == 0 ? problem.headDim : problem.valueDim;
-        std::optional<Measured> one;
-        ranks.together([&] { one = measureOne(options, problem); });
-        const uint64_t block = uint64_t{problem.batch} * problem.kvHeads *
-                               (problem.keys / static_cast<uint32_t>(ranks.size()) + 1) *
-                               (problem.headDim + problem.valueDim) * vkfTypeBytes(problem.k.type);
-        const double link = static_cast<double>(block) / ranks.measureLink(block) * 1e-9;
-        ranks.resetPeakBytes();
-        const Measured all = measure(options, ranks, MPI_COMM_WORLD, problem);
-        const tools::Json json = benchJson(options, problem, ranks, all, one, link);
-        results.push_back(json);
-        fmt::print("{:>9}{:>13.3f}{:>13}{:>8}{:>11.4g}{:>10.1f}{:>9.3g}{:>9.3g}\n", rows, all.timing.median * 1e3,
-                   one ? fmt::format("{:.3f}", one->timing.median * 1e3) : "-",
-                   one ? fmt::format("{:.3f}", json["share"].get<double>()) : "-",
-                   json["teraflopsPerRank"].get<double>(), 100 * all.waited / all.timing.median, link,
-                   json["memoryOverParts"].get<double>());
+        BenchCall call;
+        call.name = fmt::format("{} rows", rows);
+        call.work = options.backward ? Work::backward : Work::forward;
+        call.problem = tools::makeProblem(shape, options.math);
+        enable(call.problem, VKF_USE_LSE);
+        call.problem.valueDim = call.problem.valueDim == 0 ? call.problem.headDim : call.problem.valueDim;
+        call.split = splitOf(options.split, call.problem);
+        calls.push_back(call);
+    }
+    return calls;
+}
+
+std::vector<BenchCall> callsOf(const BenchOptions& options) {
+    if (!options.rows.empty()) {
+        return callsOfRows(options);
+    }
+    std::vector<BenchCall> calls = standardCalls(options.divisor);
+    std::erase_if(calls, [&](const BenchCall& call) { return call.name.find(options.only) == std::string::npos; });
+    if (calls.empty()) {
+        tools::failInput("--only {}: is part of no name of a call", options.only);
+    }
+    for (BenchCall& call : calls) {
+        call.split.transport = splitOf(options.split, call.problem).transport;
+    }
+    return calls;
+}
+
+uint64_t blockBytes(const VkfProblem& problem, uint32_t ranks) {
+    constexpr uint64_t most = uint64_t{256} << 20;
+    const uint64_t bytes = uint64_t{problem.batch} * problem.kvHeads * (problem.keys / ranks + 1) *
+                           (problem.headDim + problem.valueDim) * vkfTypeBytes(problem.k.type);
+    return std::min(bytes, most);
+}
+
+double operationsOf(const BenchCall& call) {
+    const bool isBackward = call.work == Work::backward || call.work == Work::both;
+    return (call.work == Work::backward ? 0 : operationsOf(call.problem, Pass::forward)) +
+           (isBackward ? operationsOf(call.problem, Pass::backward) : 0);
+}
+
+// What the model says of a pass. 0 where it says nothing.
+double modelSeconds(const BenchCall& call, const std::string& method, Pass pass, double one, uint32_t ranks,
+                    double bandwidth) {
+    if (one == 0 || bandwidth == 0 || call.work == Work::decode) {
+        return 0;
+    }
+    constexpr double latency = 20e-6;
+    const Cluster cluster = {ranks, operationsOf(call.problem, pass) / one, bandwidth, latency};
+    return method == "ring" ? ringSeconds(call.problem, call.split.distribution, pass, cluster)
+                            : exchangeSeconds(call.problem, pass, cluster);
+}
+
+class Bench {
+public:
+    explicit Bench(const BenchOptions& options)
+        : options_(options), calls_(callsOf(options)), ranks_(openRanks(options.device, options.split)),
+          size_(static_cast<uint32_t>(ranks_.size())), progress_(fmt::format("bench over {} ranks", size_)) {}
+
+    void run() {
+        fmt::print("{}, {} ranks{}\n{:<32}{:>11}{:>12}{:>8}{:>8}{:>10}{:>10}{:>8}{:>8}\n", ranks_.deviceSummary().name,
+                   size_, sharedText(ranks_), "call", "ms", "ms, 1 GPU", "share", "model", "TFLOP/s", "waited %",
+                   "GB/s", "memory");
+        for (const BenchCall& call : calls_) {
+            measureOrLeaveOut(call);
+            ++done_;
+        }
+        progress_.hide();
+        if (ranks_.rank() == 0) {
+            tools::writeReport(options_.report, "mpi", ranks_.deviceSummary(),
+                               {{"ranks", size_},
+                                {"ranksOnDevice", ranks_.ranksOnDevice()},
+                                {"results", results_},
+                                {"leftOut", leftOut_}});
+        }
+        tools::requireResults(results_, leftOut_);
+    }
+
+private:
+    // Calls that ranks or device cannot do are left out. All ranks throw the same error then.
+    void measureOrLeaveOut(const BenchCall& call) {
+        try {
+            measure(call);
+        } catch (const host::Error& error) {
+            if (ranks_.hasFailed()) {
+                throw;
+            }
+            leftOut_.push_back({{"name", call.name}, {"reason", error.what()}});
+            progress_.hide();
+            fmt::print("{:<32}  left out: {}\n", call.name, error.what());
+        }
         std::fflush(stdout);
     }
-    if (ranks.rank() == 0) {
-        tools::writeReport(options.report, "mpi", ranks.deviceSummary(), {{"results", results}});
+
+    void measure(const BenchCall& call) {
+        const auto tick = [this] { progress_.update(static_cast<double>(done_) / static_cast<double>(calls_.size())); };
+        const LinkSpeed link = ranks_.measureLink(blockBytes(call.problem, size_), call.split.transport);
+        std::optional<PassSeconds> one;
+        together(ranks_, [&] { one = onOne(call, tick); });
+        const MeasuredCall all = measureCall(ranks_, call, options_.limits, tick);
+        progress_.hide();
+        report(call, link, one, all);
     }
+
+    // The call on the GPU of the first rank. Empty if it does not fit its memory.
+    std::optional<PassSeconds> onOne(const BenchCall& call, const std::function<void()>& tick) {
+        if (options_.withoutOne || ranks_.rank() != 0) {
+            return std::nullopt;
+        }
+        try {
+            host::Device device = tools::openDevice(options_.device);
+            return measureOnOne(device, call, size_, options_.limits, tick);
+        } catch (const host::Error& error) {
+            if (error.result() != VKF_ERROR_OUT_OF_DEVICE_MEMORY) {
+                throw;
+            }
+            return std::nullopt;
+        }
+    }
+
+    void report(const BenchCall& call, const LinkSpeed& link, const std::optional<PassSeconds>& one,
+                const MeasuredCall& all) {
+        const double operations = operationsOf(call);
+        const double seconds = all.seconds();
+        tools::Json json = {{"name", call.name}};
+        json.update(tools::problemJson(call.problem));
+        json.update({{"distribution", distributionName(call.split.distribution)},
+                     {"method", all.last().method},
+                     {"plan", all.last().plan},
+                     {"seconds", seconds},
+                     {"operations", operations},
+                     {"teraflopsPerRank", operations / seconds / size_ * 1e-12},
+                     {"waitedSeconds", all.waited()},
+                     {"sentBytes", all.sentBytes()},
+                     {"link", linkJson(link)},
+                     {"partBytes", all.last().partBytes},
+                     {"peakBytes", all.last().peakBytes},
+                     {"memoryOverPart", all.memory()}});
+        addPass(json, "forward", all.forward);
+        addPass(json, "backward", all.backward);
+        std::string share = "-";
+        std::string model = "-";
+        if (one) {
+            json["oneGpuSeconds"] = one->sum();
+            if (call.work == Work::decode) {
+                json["timeOverOneGpu"] = seconds / one->sum();
+                share = fmt::format("{:.2f}x", seconds / one->sum());
+            } else {
+                json["share"] = one->sum() / (size_ * seconds);
+                share = fmt::format("{:.3f}", one->sum() / (size_ * seconds));
+            }
+            const std::string& method = all.last().method;
+            const double predicted = modelSeconds(call, method, Pass::forward, one->forward, size_, link.slowest()) +
+                                     modelSeconds(call, method, Pass::backward, one->backward, size_, link.slowest());
+            if (predicted > 0) {
+                json["modelShare"] = one->sum() / (size_ * predicted);
+                model = fmt::format("{:.3f}", one->sum() / (size_ * predicted));
+            }
+        }
+        results_.push_back(json);
+        fmt::print("{:<32}{:>11.3f}{:>12}{:>8}{:>8}{:>10.4g}{:>10.1f}{:>8.3g}{:>8.3f}\n", call.name, seconds * 1e3,
+                   one ? fmt::format("{:.3f}", one->sum() * 1e3) : "-", share, model,
+                   json["teraflopsPerRank"].get<double>(), 100 * all.waited() / seconds, link.slowest() * 1e-9,
+                   all.memory());
+    }
+
+    static tools::Json linkJson(const LinkSpeed& link) {
+        const auto gigabytes = [](double bytes) { return bytes * 1e-9; };
+        return {{"shared", link.isShared},
+                {"gigabytesPerSecond", gigabytes(link.slowest())},
+                {"toHost", gigabytes(link.toHost)},
+                {"messages", gigabytes(link.messages)},
+                {"toDevice", gigabytes(link.toDevice)}};
+    }
+
+    static void addPass(tools::Json& json, const char* name, const std::optional<Measured>& pass) {
+        if (pass) {
+            json[name] = tools::timesJson(pass->timing);
+        }
+    }
+
+    const BenchOptions& options_;
+    std::vector<BenchCall> calls_;
+    Ranks ranks_;
+    uint32_t size_;
+    tools::Progress progress_;
+    size_t done_ = 0;
+    tools::Json results_ = tools::Json::array();
+    tools::Json leftOut_ = tools::Json::array();
+};
+
+void bench(const BenchOptions& options) {
+    tools::checkReport(options.report);
+    if (options.limits.runs == 0) {
+        tools::failInput("--runs 0: must be at least 1");
+    }
+    if (options.divisor == 0) {
+        tools::failInput("--divide 0: must be at least 1");
+    }
+    Bench(options).run();
 }
 
 } // namespace
@@ -232,12 +248,15 @@ void addBenchCommand(CLI::App& program, tools::Action& action, const std::string
     options->shape.dim = 128;
     CLI::App* command = program.add_subcommand(
         "bench",
-        "Times calls over all ranks, and the same calls on the first rank alone. share is the time of one rank "
-        "divided by the ranks and by their time; memory is the most device memory of a rank over its tensors.");
-    command->footer("mpirun -n 4 vkflash_mpi bench --causal --json mpi.json");
+        "Times calls over all ranks, and the same calls on one GPU: standard calls, or those of --rows. share is the "
+        "time of one GPU divided by the ranks and by their time; for decode the time of the ranks over that of one "
+        "GPU with the keys of one rank. memory is the most device memory of a rank over its tensors.");
+    command->footer("mpirun -n 4 vkflash_mpi bench --json mpi.json");
+    tools::addValue(*command, "--only", options->only, "only standard calls whose names contain this text");
+    tools::addValue(*command, "--divide", options->divisor, "divide the tokens of standard calls, for small devices");
     {
         const tools::HelpGroup group(*command, tools::shapeGroup);
-        tools::addList(*command, "--rows", options->rows, "query rows, and keys, of the whole sequence");
+        command->add_option("--rows", options->rows, "query rows, and keys, of whole sequences")->delimiter(',');
         tools::addValue(*command, "--dim", options->shape.dim, "head dimension");
         tools::addValue(*command, "--type", options->shape.type, "type of the tensors: f32, f16, bf16");
     }
@@ -247,10 +266,11 @@ void addBenchCommand(CLI::App& program, tools::Action& action, const std::string
     tools::addDeviceOptions(*command, options->device);
     tools::addTuningOption(*command, options->device.tuning);
     tools::addReportOptions(*command, options->report);
-    tools::addValue(*command, "--runs", options->runs, "timed runs of each call, after one that warms up");
-    command->add_flag("--backward", options->backward, "time the backward pass");
-    command->add_flag("--without-one", options->withoutOne, "leave out the calls on the first rank alone");
-    command->callback([options, &action] { action = [options] { bench(*options); }; });
+    tools::addValue(*command, "--runs", options->limits.runs, "timed runs of each pass, after one that warms up");
+    tools::addValue(*command, "--seconds", options->limits.seconds, "time after which no further run of a pass starts");
+    command->add_flag("--backward", options->backward, "with --rows: time the backward pass");
+    command->add_flag("--without-one", options->withoutOne, "leave out the calls on one GPU");
+    command->callback([options, &action] { action = overRanks([options] { bench(*options); }); });
 }
 
 } // namespace vkf::mpi::program

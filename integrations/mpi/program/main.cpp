@@ -20,9 +20,9 @@ int run(int argc, char** argv) {
     const auto addBench = [&](CLI::App& program, tools::Action& action) {
         mpi::program::addBenchCommand(program, action, tools::commandLine(title, argc, argv));
     };
-    return tools::runProgram(
-        argc, argv, title,
-        {mpi::program::addRunCommand, mpi::program::addBackwardCommand, mpi::program::addVerifyCommand, addBench});
+    return tools::runProgram(argc, argv, title,
+                             {mpi::program::addRunCommand, mpi::program::addBackwardCommand,
+                              mpi::program::addVerifyCommand, addBench, mpi::program::addModelCommand});
 }
 
 } // namespace
@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int status = run(argc, argv);
-    if (vkf::mpi::program::hasBrokenDown()) {
+    if (vkf::mpi::program::closeRanks()) {
         // The other ranks print what they know.
         std::this_thread::sleep_for(std::chrono::seconds(1));
         MPI_Abort(MPI_COMM_WORLD, status);

@@ -87,7 +87,7 @@ void placePart(std::span<std::byte> data, const FileLayout& layout, const std::v
 }
 
 MappedFile::MappedFile(const std::string& name, const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         failInput("{}: {}", name, std::strerror(errno));
     }
@@ -120,12 +120,24 @@ MappedFile::~MappedFile() {
 
 SharedFile::SharedFile(const Ranks& ranks, const std::string& flag, const std::string& path, tools::ElementType type,
                        const tools::Shape& shape)
-    : ranks_(ranks), name_(flag + " " + path), path_(path) {
-    // All ranks open the file of the first one.
+    : ranks_(ranks), name_(flag + " " + path), path_(path), type_(type), shape_(shape) {
+    ranks_.together([&] {
+        if (ranks_.rank() == 0) {
+            try {
+                tools::checkWritable(tools::pathOf(path_));
+            } catch (const std::runtime_error& error) {
+                throw host::Error(VKF_ERROR_INVALID_ARGUMENT, name_ + ": " + error.what());
+            }
+        }
+    });
+}
+
+// All ranks open the file of the first one.
+void SharedFile::open() {
     std::array<char, 4096> name{};
     ranks_.together([&] {
         if (ranks_.rank() == 0) {
-            create(type, shape);
+            create();
             if (temporary_.size() >= name.size()) {
                 throw host::Error(VKF_ERROR_INVALID_ARGUMENT, name_ + ": the path is too long");
             }
@@ -134,9 +146,10 @@ SharedFile::SharedFile(const Ranks& ranks, const std::string& flag, const std::s
     });
     MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Bcast(&dataOffset_, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    temporary_ = name.data();
     ranks_.together([&] {
         if (ranks_.rank() != 0) {
-            file_ = open(name.data(), O_WRONLY | O_CLOEXEC);
+            file_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC);
             if (file_ < 0) {
                 failed("cannot be opened by all ranks");
             }
@@ -144,26 +157,20 @@ SharedFile::SharedFile(const Ranks& ranks, const std::string& flag, const std::s
     });
 }
 
-void SharedFile::create(tools::ElementType type, const tools::Shape& shape) {
-    try {
-        tools::checkWritable(tools::pathOf(path_));
-        const std::string header = tools::npyHeader(type, shape);
-        const std::filesystem::path target = tools::pathOf(path_);
-        temporary_ =
-            (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".tmp"))
-                .string();
-        file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file_ < 0) {
-            failed("cannot be created");
-        }
-        dataOffset_ = header.size();
-        const auto bytes = tools::tensorBytes(shape, tools::elementBytes(type));
-        if (!bytes || ftruncate(file_, static_cast<off_t>(header.size() + *bytes)) != 0 ||
-            !writeAt(file_, std::as_bytes(std::span(header)), 0)) {
-            failed("cannot be written");
-        }
-    } catch (const std::runtime_error& error) {
-        throw host::Error(VKF_ERROR_INVALID_ARGUMENT, name_ + ": " + error.what());
+void SharedFile::create() {
+    const std::string header = tools::npyHeader(type_, shape_);
+    const std::filesystem::path target = tools::pathOf(path_);
+    temporary_ =
+        (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".tmp")).string();
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ < 0) {
+        failed("cannot be created");
+    }
+    dataOffset_ = header.size();
+    const auto bytes = tools::tensorBytes(shape_, tools::elementBytes(type_));
+    if (!bytes || ftruncate(file_, static_cast<off_t>(header.size() + *bytes)) != 0 ||
+        !writeAt(file_, std::as_bytes(std::span(header)), 0)) {
+        failed("cannot be written");
     }
 }
 
@@ -181,6 +188,7 @@ void SharedFile::failed(const char* what) const {
 }
 
 void SharedFile::write(const FileLayout& layout, const std::vector<Chunk>& chunks, std::span<const std::byte> part) {
+    open();
     ranks_.together([&] {
         forEachPiece(layout, chunks, [&](uint64_t offset, uint64_t inPart, uint64_t bytes) {
             if (!writeAt(file_, part.subspan(inPart, bytes), dataOffset_ + offset)) {
@@ -199,9 +207,9 @@ void SharedFile::commit() {
             if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
                 failed("cannot be renamed into place");
             }
-            temporary_.clear();
         }
     });
+    temporary_.clear();
 }
 
 } // namespace vkf::mpi::program

@@ -57,29 +57,33 @@ private:
     tools::TensorView tensor_;
 };
 
-// A .npy file that all ranks write. It has a temporary name until `commit`. Without commit nothing is left of it.
+// A .npy file that all ranks write. `write` makes it, under a temporary name, so that a rank that dies before leaves
+// nothing behind. Without `commit`, each rank that lives removes it.
 class SharedFile {
 public:
-    // Collective. Throws host::Error on all ranks.
+    // Checks that the file can be written. Collective. Throws host::Error on all ranks.
     SharedFile(const Ranks& ranks, const std::string& flag, const std::string& path, tools::ElementType type,
                const tools::Shape& shape);
     SharedFile(const SharedFile&) = delete;
     SharedFile& operator=(const SharedFile&) = delete;
     ~SharedFile();
 
-    // Writes the rows of this rank. Collective.
+    // Makes the file, and writes the rows of this rank. Once. Collective.
     void write(const FileLayout& layout, const std::vector<Chunk>& chunks, std::span<const std::byte> part);
     // Gives the file its name. Collective.
     void commit();
 
 private:
-    void create(tools::ElementType type, const tools::Shape& shape);
+    void open();
+    void create();
     [[noreturn]] void failed(const char* what) const;
 
     const Ranks& ranks_;
     std::string name_; // flag and path
     std::string path_;
-    std::string temporary_; // empty after the commit
+    tools::ElementType type_;
+    tools::Shape shape_;
+    std::string temporary_; // empty before the first write and after the commit
     uint64_t dataOffset_ = 0;
     int file_ = -1;
 };

@@ -27,7 +27,7 @@ void run(const RunOptions& options) {
     if (options.output.empty()) {
         tools::failInput("-o: is missing; give the file for the result");
     }
-    Ranks ranks = openRanks(options.device);
+    Ranks ranks = openRanks(options.device, options.split);
     std::optional<CallFiles> files;
     VkfProblem problem{};
     Split split;
@@ -51,7 +51,7 @@ void run(const RunOptions& options) {
     PartInputs inputs;
     together(ranks, [&] { inputs = files->read(part); });
     attention.upload(inputs);
-    const RunReport report = travelling([&] { return attention.run(); });
+    const RunReport report = runWithProgress("attention", attention);
 
     const FileLayout oLayout = files->layoutOf(VKF_TENSOR_O, problem.o.type);
     Bytes partO(oLayout.partBytes(part.rows));
@@ -88,7 +88,7 @@ void addRunCommand(CLI::App& program, tools::Action& action) {
     addSplitOptions(*command, options->split);
     tools::addDeviceOptions(*command, options->device);
     tools::addTuningOption(*command, options->device.tuning);
-    command->callback([options, &action] { action = [options] { run(*options); }; });
+    command->callback([options, &action] { action = overRanks([options] { run(*options); }); });
 }
 
 } // namespace vkf::mpi::program

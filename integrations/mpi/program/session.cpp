@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "session.hpp"
 
+#include <memory>
+#include <utility>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,8 +12,10 @@
 namespace vkf::mpi::program {
 namespace {
 
-bool brokenDown = false;
-int standardErrors = -1; // a copy of stderr
+std::unique_ptr<Ranks> openedRanks; // outlives the errors of a command
+int standardErrors = -1;            // a copy of stderr
+
+bool haveFailed() { return openedRanks && openedRanks->hasFailed(); }
 
 void silence(int stream) {
     if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
@@ -34,6 +39,7 @@ void addSplitOptions(CLI::App& command, SplitOptions& options) {
         .add_option("--transport", options.transport,
                     "how blocks of the ring travel: messages (default: shared memory where all ranks are on one node)")
         ->type_name("NAME");
+    command.add_flag("--share-device", options.shareDevice, "let several ranks use one GPU, to try things out");
 }
 
 Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
@@ -58,28 +64,26 @@ Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
     return split;
 }
 
-const char* distributionName(Distribution distribution) {
-    return distribution == Distribution::zigzag ? "zigzag" : "contiguous";
-}
-
-const char* methodName(Method method) {
-    switch (method) {
-    case Method::ring:
-        return "ring";
-    case Method::headExchange:
-        return "heads";
-    default:
-        return "auto";
+Ranks openRanks(const tools::DeviceFlags& flags, const SplitOptions& split) {
+    openedRanks = std::make_unique<Ranks>(MPI_COMM_WORLD, tools::deviceOptions(flags));
+    const Ranks& ranks = *openedRanks;
+    const bool isGpu = ranks.deviceSummary().kind != host::DeviceKind::cpu;
+    together(ranks, [&] {
+        if (isGpu && ranks.ranksOnDevice() > 1 && !split.shareDevice) {
+            tools::failInput("{} ranks share the device {}; start as many ranks as there are devices, or allow it with "
+                             "--share-device",
+                             ranks.ranksOnDevice(), ranks.deviceSummary().name);
+        }
+    });
+    if (isGpu && ranks.ranksOnDevice() > 1) {
+        fmt::print(stderr, "NOTE: {} ranks share the device {}. Times say nothing about as many GPUs.\n",
+                   ranks.ranksOnDevice(), ranks.deviceSummary().name);
     }
+    return ranks;
 }
 
-Ranks openRanks(const tools::DeviceFlags& flags, MPI_Comm communicator) {
-    host::DeviceOptions options;
-    options.select = flags.device;
-    options.validation = flags.validation;
-    options.tuning = tools::loadTuning(flags.tuning);
-    options.onValidationMessage = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-    return Ranks(communicator, options);
+std::string sharedText(const Ranks& ranks) {
+    return ranks.ranksOnDevice() > 1 ? fmt::format(", {} of them on this device", ranks.ranksOnDevice()) : "";
 }
 
 void silenceOtherRanks() {
@@ -102,18 +106,26 @@ void together(const Ranks& ranks, const std::function<void()>& work) {
     });
 }
 
-RunReport travelling(const std::function<RunReport()>& run) {
-    try {
-        return run();
-    } catch (...) {
-        brokenDown = true;
-        if (standardErrors >= 0) {
-            dup2(standardErrors, STDERR_FILENO);
+tools::Action overRanks(std::function<void()> command) {
+    return [command = std::move(command)] {
+        try {
+            command();
+        } catch (...) {
+            if (haveFailed() && standardErrors >= 0) {
+                dup2(standardErrors, STDERR_FILENO);
+            }
+            throw;
         }
-        throw;
-    }
+    };
 }
 
-bool hasBrokenDown() { return brokenDown; }
+bool closeRanks() {
+    if (haveFailed()) {
+        static_cast<void>(openedRanks.release()); // its device may never finish
+        return true;
+    }
+    openedRanks.reset();
+    return false;
+}
 
 } // namespace vkf::mpi::program

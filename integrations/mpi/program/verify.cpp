@@ -23,6 +23,7 @@ struct VerifyOptions {
     uint64_t seed = 1;
     uint32_t sampleRows = 0; // 0 = all
     bool backward = false;
+    std::string deal; // empty = no decode
 };
 
 FileLayout layoutOf(const VkfProblem& problem, VkfTensorRole role, uint64_t rowBytes) {
@@ -67,7 +68,7 @@ void verifyForward(const VerifyOptions& options, Ranks& ranks, const VkfProblem&
     const Part& part = attention.part();
     std::array<Bytes, 3> memory;
     attention.upload(inputsOf(problem, whole, part, memory));
-    const RunReport report = travelling([&] { return attention.run(); });
+    const RunReport report = runWithProgress("attention", attention);
     const FileLayout oLayout = layoutOf(problem, VKF_TENSOR_O, rowBytesOf(problem, VKF_TENSOR_O));
     const FileLayout lseLayout = layoutOf(problem, VKF_TENSOR_O, sizeof(float));
     whole.o.resize(oLayout.partBytes(part.rows));
@@ -82,9 +83,10 @@ void verifyForward(const VerifyOptions& options, Ranks& ranks, const VkfProblem&
             const host::HostTensors tensors = whole.tensors.pointers(problem);
             const VkfVerdict verdict = tools::verifyResult(problem, tensors, plan, options.sampleRows);
             tools::requirePassed(verdict, fmt::format("--seed {}", options.seed));
-            fmt::print("device  {}\nplan    {}\nmethod  {}: {}\ntime    {:.3f} ms (first run)\n{}",
-                       ranks.deviceSummary().name, attention.description(), methodName(attention.method().method),
-                       attention.method().reason, report.seconds * 1e3, tools::verdictText(verdict, true));
+            fmt::print("device  {}{}\nplan    {}\nmethod  {}: {}\ntime    {:.3f} ms (first run)\n{}",
+                       ranks.deviceSummary().name, sharedText(ranks), attention.description(),
+                       methodName(attention.method().method), attention.method().reason, report.seconds * 1e3,
+                       tools::verdictText(verdict, true));
         }
     });
 }
@@ -101,7 +103,7 @@ void verifyBackward(const VerifyOptions& options, Ranks& ranks, const VkfProblem
         problem, VKF_TENSOR_O, vkf::layoutOf(problem, VKF_TENSOR_O).dim * vkfTypeBytes(random.problem.dout.type));
     const Bytes dout = partOf(random.dout, doutLayout, part.rows);
     backward.upload(inputs, {whole.o.data(), reinterpret_cast<const float*>(whole.lse.data()), dout.data()});
-    const RunReport report = travelling([&] { return backward.run(); });
+    const RunReport report = runWithProgress("backward pass", backward);
     backward.download({memory[0].data(), memory[1].data(), memory[2].data()});
     collect(random.dq, layoutOf(problem, VKF_TENSOR_Q, rowBytesOf(problem, VKF_TENSOR_Q)), part.rows, memory[0]);
     collect(random.dk, layoutOf(problem, VKF_TENSOR_K, rowBytesOf(problem, VKF_TENSOR_K)), part.keys, memory[1]);
@@ -121,15 +123,68 @@ void verifyBackward(const VerifyOptions& options, Ranks& ranks, const VkfProblem
     });
 }
 
-void verify(const VerifyOptions& options) {
-    VkfProblem problem = tools::makeProblem(options.shape, options.math);
-    enable(problem, VKF_USE_LSE);
+// The keys of this rank, of k or v.
+Bytes dealt(std::span<const std::byte> whole, const VkfProblem& problem, VkfTensorRole role, Deal deal,
+            const Ranks& ranks) {
+    const auto size = static_cast<uint32_t>(ranks.size());
+    const auto rank = static_cast<uint32_t>(ranks.rank());
+    const FileLayout layout = layoutOf(problem, role, rowBytesOf(problem, role));
+    const uint64_t first = firstKeyDealt(deal, problem.keys, size, rank);
+    const uint64_t stride = deal == Deal::striped ? size : 1;
+    const uint32_t count = keysDealt(deal, problem.keys, size, rank);
+    Bytes keys;
+    for (uint64_t head = 0; head < layout.batch * layout.heads; ++head) {
+        for (uint64_t i = 0; i < count; ++i) {
+            const auto row = whole.subspan(layout.offsetOf(head * problem.keys + first + i * stride), layout.rowBytes);
+            keys.insert(keys.end(), row.begin(), row.end());
+        }
+    }
+    return keys;
+}
+
+void verifyDecode(const VerifyOptions& options, Ranks& ranks, const VkfProblem& problem, Whole& whole) {
+    const Deal deal = options.deal == "striped" ? Deal::striped : Deal::contiguous;
+    Decode decode(ranks, problem, deal);
+    decode.uploadCache(dealt(whole.tensors.k, problem, VKF_TENSOR_K, deal, ranks).data(),
+                       dealt(whole.tensors.v, problem, VKF_TENSOR_V, deal, ranks).data());
+    decode.uploadRows(whole.tensors.q.data());
+    const RunReport report = decode.run();
+    decode.download(whole.tensors.o.data(), whole.tensors.lse.data());
+    together(ranks, [&] {
+        auto plan = make<VkfPlanInfo>();
+        plan.productType = decode.productType();
+        const VkfVerdict verdict =
+            tools::verifyResult(problem, whole.tensors.pointers(problem), plan, options.sampleRows);
+        tools::requirePassed(verdict, fmt::format("--seed {}", options.seed));
+        fmt::print("device  {}{}\nplan    {}\ntime    {:.3f} ms (first run)\n{}", ranks.deviceSummary().name,
+                   sharedText(ranks), decode.description(), report.seconds * 1e3, tools::verdictText(verdict, true));
+    });
+}
+
+void verifyAttention(const VerifyOptions& options, Ranks& ranks, const VkfProblem& problem, Whole& whole) {
     const Split split = splitOf(options.split, problem);
-    Ranks ranks = openRanks(options.device);
-    Whole whole(problem, options.seed);
     verifyForward(options, ranks, problem, split, whole);
     if (options.backward) {
         verifyBackward(options, ranks, problem, split, whole);
+    }
+}
+
+void verify(const VerifyOptions& options) {
+    VkfProblem problem = tools::makeProblem(options.shape, options.math);
+    enable(problem, VKF_USE_LSE);
+    const bool isDecode = !options.deal.empty();
+    if (isDecode && options.deal != "contiguous" && options.deal != "striped") {
+        tools::failInput("--deal {}: takes one of contiguous, striped", options.deal);
+    }
+    if (isDecode && options.backward) {
+        tools::failInput("--deal {}: decode has no --backward", options.deal);
+    }
+    Ranks ranks = openRanks(options.device, options.split);
+    Whole whole(problem, options.seed);
+    if (isDecode) {
+        verifyDecode(options, ranks, problem, whole);
+    } else {
+        verifyAttention(options, ranks, problem, whole);
     }
     together(ranks, [&] {
         if (ranks.validationMessageCount() != 0) {
@@ -154,7 +209,9 @@ void addVerifyCommand(CLI::App& program, tools::Action& action) {
     tools::addValue(*command, "--seed", options->seed, "seed of the random numbers");
     command->add_option("--sample-rows", options->sampleRows, "check about this many rows of each head (default: all)");
     command->add_flag("--backward", options->backward, "also compute and check the backward pass");
-    command->callback([options, &action] { action = [options] { verify(*options); }; });
+    command->add_option("--deal", options->deal, "check decode over a cache that is dealt so: contiguous, striped")
+        ->type_name("NAME");
+    command->callback([options, &action] { action = overRanks([options] { verify(*options); }); });
 }
 
 } // namespace vkf::mpi::program

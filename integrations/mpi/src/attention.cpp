@@ -5,6 +5,22 @@
 #include "state.hpp"
 
 namespace vkf::mpi {
+
+const char* distributionName(Distribution distribution) noexcept {
+    return distribution == Distribution::zigzag ? "zigzag" : "contiguous";
+}
+
+const char* methodName(Method method) noexcept {
+    switch (method) {
+    case Method::ring:
+        return "ring";
+    case Method::headExchange:
+        return "heads";
+    default:
+        return "auto";
+    }
+}
+
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks) {
     if (split.method != Method::automatic) {
         return {split.method, "the caller chose it"};
@@ -75,7 +91,7 @@ void Attention::upload(const PartInputs& inputs) {
     impl_->ranks().together([&] { impl_->engine->upload(inputs); });
 }
 
-RunReport Attention::run() { return impl_->engine->run(); }
+RunReport Attention::run(const Progress& progress) { return impl_->engine->run(progress); }
 
 void Attention::download(const PartOutputs& outputs) { impl_->engine->download(outputs); }
 

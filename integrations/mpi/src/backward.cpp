@@ -93,7 +93,7 @@ void Backward::upload(const PartInputs& inputs, const PartGradientInputs& gradie
     impl_->ranks().together([&] { impl_->engine->upload(inputs, gradients); });
 }
 
-RunReport Backward::run() { return impl_->engine->run(); }
+RunReport Backward::run(const Progress& progress) { return impl_->engine->run(progress); }
 
 void Backward::download(const PartGradients& outputs) { impl_->engine->download(outputs); }
 

@@ -16,7 +16,7 @@ namespace {
 // The keys of a rank, in the order of the cache.
 Chunk keysOf(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank) {
     const uint32_t count = keysDealt(deal, keys, ranks, rank);
-    const auto first = static_cast<uint32_t>(deal == Deal::striped ? rank : uint64_t{keys} * rank / ranks);
+    const uint32_t first = firstKeyDealt(deal, keys, ranks, rank);
     return {{{first, count, first}}, count};
 }
 
@@ -58,7 +58,11 @@ uint32_t keysDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank) {
     if (deal == Deal::striped) {
         return keys > rank ? (keys - rank - 1) / ranks + 1 : 0;
     }
-    return static_cast<uint32_t>(uint64_t{keys} * (rank + 1) / ranks - uint64_t{keys} * rank / ranks);
+    return firstKeyDealt(deal, keys, ranks, rank + 1) - firstKeyDealt(deal, keys, ranks, rank);
+}
+
+uint32_t firstKeyDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank) {
+    return deal == Deal::striped ? rank : static_cast<uint32_t>(uint64_t{keys} * rank / ranks);
 }
 
 class Decode::Impl {
@@ -68,6 +72,7 @@ public:
     std::string description() const {
         return "decode on " + std::to_string(ranks_) + " ranks, " + calls_.info(plan_).description;
     }
+    VkfType productType() const { return calls_.info(plan_).productType; }
     void uploadCache(const void* k, const void* v);
     void uploadRows(const void* q, const int32_t* keyLengths, const float* slopes);
     RunReport run();
@@ -254,6 +259,8 @@ Decode::Decode(Ranks& ranks, const VkfProblem& problem, Deal deal)
 Decode::Decode(Decode&&) noexcept = default;
 Decode& Decode::operator=(Decode&&) noexcept = default;
 Decode::~Decode() = default;
+
+VkfType Decode::productType() const noexcept { return impl_->productType(); }
 
 std::string Decode::description() const { return impl_->description(); }
 

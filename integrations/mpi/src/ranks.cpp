@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "ranks/agreement.hpp"
-#include "ranks/traffic.hpp"
 #include "state.hpp"
 
 namespace vkf::mpi {
@@ -39,6 +38,13 @@ State::State(MPI_Comm communicator, const host::DeviceOptions& options) : ranks(
         }
         gpu = std::make_unique<Gpu>(own);
     });
+    const std::vector<int64_t> devices = ranks.gathered(static_cast<int64_t>(gpu->identity()));
+    const std::vector<int64_t> nodes = ranks.gathered(ranks.node());
+    const auto own = static_cast<size_t>(ranks.rank());
+    ranksOnDevice = 0;
+    for (size_t i = 0; i < devices.size(); ++i) {
+        ranksOnDevice += devices[i] == devices[own] && nodes[i] == nodes[own] ? 1 : 0;
+    }
 }
 
 State::~State() {
@@ -76,37 +82,14 @@ const host::DeviceSummary& Ranks::deviceSummary() const noexcept { return state_
 
 uint64_t Ranks::validationMessageCount() const noexcept { return state_->gpu->base().validationMessageCount(); }
 
+uint32_t Ranks::ranksOnDevice() const noexcept { return state_->ranksOnDevice; }
+
+bool Ranks::hasFailed() const noexcept { return state_->ranks.hasFailed(); }
+
 uint64_t Ranks::peakBytes() const noexcept { return state_->gpu->peakBytes(); }
 
 void Ranks::resetPeakBytes() noexcept { state_->gpu->resetPeakBytes(); }
 
 void Ranks::together(const std::function<void()>& work) const { state_->ranks.together(work); }
-
-double Ranks::measureLink(uint64_t bytes) {
-    using Clock = std::chrono::steady_clock;
-    Memory out;
-    Memory in;
-    together([&] {
-        out = Memory(*state_->gpu, bytes, Place::host);
-        in = Memory(*state_->gpu, bytes, Place::host);
-    });
-    const int next = (rank() + 1) % size();
-    const int previous = (rank() + size() - 1) % size();
-    double best = 0;
-    state_->guarded([&] {
-        constexpr int tries = 4; // the first one touches the memory
-        for (int i = 0; i < tries; ++i) {
-            state_->ranks.barrier();
-            const Clock::time_point start = Clock::now();
-            Traffic traffic(state_->ranks);
-            traffic.receive(previous, Tag::block, in.mapped(), bytes);
-            traffic.send(next, Tag::block, out.mapped(), bytes);
-            traffic.finish();
-            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-            best = i < 2 ? seconds : std::min(best, seconds);
-        }
-    });
-    return best;
-}
 
 } // namespace vkf::mpi

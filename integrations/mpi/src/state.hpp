@@ -28,6 +28,7 @@ public:
 
     Communicator ranks;
     std::unique_ptr<Gpu> gpu;
+    uint32_t ranksOnDevice = 1;
 };
 
 // Attention by one method. The functions are those of Attention.
@@ -43,7 +44,7 @@ public:
     virtual std::string description() const = 0;
     virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs) = 0;
-    virtual RunReport run() = 0;
+    virtual RunReport run(const Progress& progress) = 0;
     virtual void download(const PartOutputs& outputs) = 0;
 };
 
@@ -60,7 +61,7 @@ public:
     virtual std::string description() const = 0;
     virtual VkfType productType() const = 0;
     virtual void upload(const PartInputs& inputs, const PartGradientInputs& gradients) = 0;
-    virtual RunReport run() = 0;
+    virtual RunReport run(const Progress& progress) = 0;
     virtual void download(const PartGradients& outputs) = 0;
 };
 

@@ -55,6 +55,10 @@ enum class Method { automatic, ring, headExchange };
 // - messages: from mapped memory of one rank to that of the next, by MPI.
 enum class Transport { automatic, messages };
 
+// Names of the above, as flags of the program: "zigzag", "heads". Not collective.
+const char* distributionName(Distribution distribution) noexcept;
+const char* methodName(Method method) noexcept;
+
 // How a call is split over the ranks.
 struct Split {
     Distribution distribution = Distribution::contiguous;
@@ -117,6 +121,17 @@ struct MethodChoice {
 // - Otherwise the ring is chosen, whose copies hide behind kernels.
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks);
 
+// Bytes a second on each part of a block's way. 0 = the way has no such part.
+struct LinkSpeed {
+    double toHost = 0;     // from the device to memory of the host
+    double messages = 0;   // by MPI to the next rank; 0 with shared memory
+    double toDevice = 0;   // from memory of the host, or of the rank before, to the device
+    bool isShared = false; // whether blocks travel through shared memory that the devices read and write
+
+    // The slowest part of those that a block passes in each step of the ring.
+    double slowest() const { return messages > 0 && messages < toDevice ? messages : toDevice; }
+};
+
 class State; // what Ranks, Attention and Backward share
 
 // The ranks of a communicator, each with a device. Copies share it.
@@ -132,12 +147,17 @@ public:
     int size() const noexcept;                                 // not collective
     const host::DeviceSummary& deviceSummary() const noexcept; // not collective
     uint64_t validationMessageCount() const noexcept;          // not collective
-    uint64_t peakBytes() const noexcept;                       // most device memory in use so far; not collective
-    void resetPeakBytes() noexcept;                            // sets peakBytes() to what is in use; not collective
+    // How many ranks use the device of this rank, this one included. Not collective.
+    uint32_t ranksOnDevice() const noexcept;
+    // Whether a rank has failed or died while others waited for it, so that the ranks must end. Not collective.
+    bool hasFailed() const noexcept;
+    uint64_t peakBytes() const noexcept; // most device memory in use so far; not collective
+    void resetPeakBytes() noexcept;      // sets peakBytes() to what is in use; not collective
     // Calls `work` on each rank, which throws an Error on every rank if it does so on one.
     void together(const std::function<void()>& work) const;
-    // Seconds that one block of `bytes` bytes takes from each rank to the next, host memory to host memory.
-    double measureLink(uint64_t bytes);
+    // Measures how fast a block of `bytes` bytes travels from each rank to the next, all ranks at once. The ring's
+    // blocks take the same way with this transport.
+    LinkSpeed measureLink(uint64_t bytes, Transport transport = Transport::automatic);
 
 private:
     friend class Attention;
@@ -159,6 +179,9 @@ struct PartOutputs {
     void* o = nullptr;
     float* lse = nullptr; // null = not wanted
 };
+
+// Called now and then during a run, with the share of this rank's kernels that have finished: 0 to 1.
+using Progress = std::function<void(double share)>;
 
 // What a run did on this rank.
 struct RunReport {
@@ -190,7 +213,7 @@ public:
     VkfType productType() const noexcept;
     std::string description() const; // of the plan of this rank, in one line; not collective
     void upload(const PartInputs& inputs);
-    RunReport run();
+    RunReport run(const Progress& progress = {});
     // Not collective.
     void download(const PartOutputs& outputs);
 
@@ -231,7 +254,7 @@ public:
     VkfType productType() const noexcept; // as that of Attention
     std::string description() const;      // not collective
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients);
-    RunReport run();
+    RunReport run(const Progress& progress = {});
     // Not collective.
     void download(const PartGradients& outputs);
 
@@ -247,6 +270,9 @@ enum class Deal { contiguous, striped };
 
 // How many keys of a cache rank `rank` holds. Not collective.
 uint32_t keysDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
+// The first of them. Each next one is one key further, or as many as there are ranks where keys are striped. Not
+// collective.
+uint32_t firstKeyDealt(Deal deal, uint32_t keys, uint32_t ranks, uint32_t rank);
 
 // New rows over a cache that is dealt to the ranks. Every rank gets all rows of q, computes them over its keys, and has
 // the whole o in the end: one gathering of (o, lse) and a merge.
@@ -260,7 +286,8 @@ public:
     Decode& operator=(Decode&&) noexcept;
     ~Decode();
 
-    std::string description() const; // not collective
+    VkfType productType() const noexcept; // as that of Attention
+    std::string description() const;      // not collective
     // The cache of this rank: dense [batch, kvHeads, keysDealt(...), dim].
     void uploadCache(const void* k, const void* v);
     // All rows of q, dense; the lengths of the whole cache, with VKF_USE_KEY_LENGTHS; slopes, with

@@ -38,6 +38,7 @@ namespace vkf::mpi {
     X(GetBufferMemoryRequirements)                                                                                     \
     X(GetDeviceQueue)                                                                                                  \
     X(GetMemoryHostPointerPropertiesEXT)                                                                               \
+    X(GetSemaphoreCounterValue)                                                                                        \
     X(MapMemory)                                                                                                       \
     X(QueueSubmit)                                                                                                     \
     X(WaitSemaphores)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 
 namespace vkf::mpi {
@@ -39,6 +40,7 @@ QueueChoice copyQueue(const std::vector<VkQueueFamilyProperties>& families, uint
 
 Gpu::Gpu(const host::DeviceOptions& options) : base_(options) {
     try {
+        findIdentity();
         createDevice();
         createContext(options);
     } catch (...) {
@@ -156,6 +158,31 @@ bool Gpu::findImport() {
         base_.physicalDevice(), &properties);
     importAlignment_ = host.minImportedHostPointerAlignment;
     return importAlignment_ != 0;
+}
+
+void Gpu::findIdentity() {
+    VkPhysicalDeviceIDProperties id{};
+    id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &id;
+    instanceFunction<PFN_vkGetPhysicalDeviceProperties2>(base_, "vkGetPhysicalDeviceProperties2")(
+        base_.physicalDevice(), &properties);
+    std::array<uint64_t, 2> halves{};
+    static_assert(sizeof halves == sizeof id.deviceUUID);
+    std::memcpy(halves.data(), id.deviceUUID, sizeof halves);
+    identity_ = halves[0] * 31 + halves[1];
+}
+
+std::function<void()> Gpu::watch(const std::function<void(double)>& progress, uint64_t submissions) const {
+    if (!progress || submissions == 0) {
+        return {};
+    }
+    return [this, progress, submissions, first = kernels_->last().value] {
+        const uint64_t passed = kernels_->passed();
+        const uint64_t done = passed > first ? std::min(passed - first, submissions) : 0;
+        progress(static_cast<double>(done) / static_cast<double>(submissions));
+    };
 }
 
 void Gpu::createContext(const host::DeviceOptions& options) {

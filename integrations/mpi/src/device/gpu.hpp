@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,11 @@ public:
         return (bytes + importAlignment_ - 1) / importAlignment_ * importAlignment_;
     }
 
+    // Number that the driver gives the device: equal for all processes that use it.
+    uint64_t identity() const { return identity_; }
+    // Tells `progress` which share of the next `submissions` submissions of kernels has passed. Empty without it.
+    std::function<void()> watch(const std::function<void(double)>& progress, uint64_t submissions) const;
+
     // Records a barrier between all commands before and after it.
     void barrier(VkCommandBuffer commands) const;
     void copy(VkCommandBuffer commands, const Memory& from, uint64_t fromOffset, const Memory& to, uint64_t toOffset,
@@ -57,6 +63,7 @@ public:
 private:
     void createDevice();
     bool findImport();
+    void findIdentity();
     void createContext(const host::DeviceOptions& options);
     void destroy() noexcept;
 
@@ -65,6 +72,7 @@ private:
     VkfFeatures features_ = 0;
     std::vector<uint32_t> families_;
     uint64_t importAlignment_ = 0;
+    uint64_t identity_ = 0;
     std::unique_ptr<DeviceFunctions> vk_;
     VkPhysicalDeviceMemoryProperties memories_{};
     Context context_;

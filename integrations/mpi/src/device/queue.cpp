@@ -127,6 +127,12 @@ Moment Queue::submit(const Record& record, std::initializer_list<Moment> after) 
     return {this, value};
 }
 
+uint64_t Queue::passed() const {
+    uint64_t value = 0;
+    check(vk_.GetSemaphoreCounterValue(device_, timeline_, &value), "vkGetSemaphoreCounterValue");
+    return value;
+}
+
 bool Queue::wait(uint64_t value, uint64_t nanoseconds) const {
     VkSemaphoreWaitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;

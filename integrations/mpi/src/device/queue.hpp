@@ -42,6 +42,8 @@ public:
     Moment submit(const Record& record, std::initializer_list<Moment> after = {});
     // Whether the moment has passed. Waits for it no longer than the given time.
     bool wait(uint64_t value, uint64_t nanoseconds) const;
+    // How many submissions have passed.
+    uint64_t passed() const;
     // The end of the last submission.
     Moment last() const { return {this, submitted_}; }
 

@@ -12,7 +12,7 @@ public:
     std::string description() const override;
     VkfType productType() const override { return calls_.backwardInfo(pass_).productType; }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
-    RunReport run() override;
+    RunReport run(const Progress& progress) override;
     void download(const PartGradients& outputs) override;
 
 private:
@@ -93,8 +93,10 @@ void ExchangeBackward::compute() {
     }
 }
 
-RunReport ExchangeBackward::run() {
-    return moves_.run({&q_, &k_, &v_, &o_, &lse_, &dout_}, [this] { compute(); }, {&dq_, &dk_, &dv_});
+RunReport ExchangeBackward::run(const Progress& progress) {
+    return moves_.run(
+        {&q_, &k_, &v_, &o_, &lse_, &dout_}, [this] { compute(); }, calls_.backwardInfo(pass_).stepCount,
+        {&dq_, &dk_, &dv_}, progress);
 }
 
 } // namespace

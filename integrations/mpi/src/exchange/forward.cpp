@@ -13,7 +13,7 @@ public:
     std::string description() const override;
     VkfType productType() const override { return calls_.info(plan_).productType; }
     void upload(const PartInputs& inputs) override;
-    RunReport run() override;
+    RunReport run(const Progress& progress) override;
     void download(const PartOutputs& outputs) override;
 
 private:
@@ -79,8 +79,9 @@ void Exchange::compute() {
     }
 }
 
-RunReport Exchange::run() {
-    return moves_.run({&q_, &k_, &v_}, [this] { compute(); }, {&o_, &lse_});
+RunReport Exchange::run(const Progress& progress) {
+    return moves_.run(
+        {&q_, &k_, &v_}, [this] { compute(); }, calls_.info(plan_).stepCount, {&o_, &lse_}, progress);
 }
 
 } // namespace

@@ -16,14 +16,15 @@ ExchangeMoves::ExchangeMoves(State& state, const VkfProblem& whole, Distribution
 }
 
 RunReport ExchangeMoves::run(std::initializer_list<const MovedMemory*> inputs, const std::function<void()>& compute,
-                             std::initializer_list<const MovedMemory*> outputs) {
+                             uint64_t submissions, std::initializer_list<const MovedMemory*> outputs,
+                             const Progress& progress) {
     using Clock = std::chrono::steady_clock;
     const auto secondsSince = [](Clock::time_point start) {
         return std::chrono::duration<double>(Clock::now() - start).count();
     };
     return state_.run([&](RunReport& report) {
         const Clock::time_point start = Clock::now();
-        Traffic traffic(state_.ranks);
+        Traffic traffic(state_.ranks, gpu_.watch(progress, submissions));
         for (const MovedMemory* each : inputs) {
             toHeads(traffic, each->tensor, each->part, each->heads);
         }

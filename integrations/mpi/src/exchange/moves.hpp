@@ -42,9 +42,9 @@ public:
     // Bytes of this rank's heads of the whole sequence: dense [batch, heads / ranks, rows, dim].
     uint64_t headsBytes(const MovedTensor& tensor) const;
 
-    // A run: brings the inputs to the heads, computes, and brings the outputs back.
+    // A run: brings the inputs to the heads, computes with so many submissions, and brings the outputs back.
     RunReport run(std::initializer_list<const MovedMemory*> inputs, const std::function<void()>& compute,
-                  std::initializer_list<const MovedMemory*> outputs);
+                  uint64_t submissions, std::initializer_list<const MovedMemory*> outputs, const Progress& progress);
 
 private:
     // Both wait until the tensor has arrived on the device.

@@ -35,10 +35,6 @@ std::string usedBits(VkfUse use) {
     return text.empty() ? "0" : text;
 }
 
-const char* distributionText(Distribution distribution) {
-    return distribution == Distribution::zigzag ? "zigzag" : "contiguous";
-}
-
 } // namespace
 
 Agreement versionAgreement() {
@@ -70,8 +66,8 @@ Agreement agreementOf(const VkfProblem& whole, const Split& split, const Lengths
             {"alignment", vkfAlignmentString(whole.alignment)},
             {"window.left", text(whole.window.left)},
             {"window.right", text(whole.window.right)},
-            {"distribution", distributionText(split.distribution)},
-            {"method", text(static_cast<int>(split.method))},
+            {"distribution", distributionName(split.distribution)},
+            {"method", methodName(split.method)},
             {"transport", text(static_cast<int>(split.transport))},
             {"keyLengths", listed(lengths.keyLengths, has(whole, VKF_USE_KEY_LENGTHS) ? whole.batch : 0)},
             {"cuSeqlensQ", listed(lengths.cuSeqlensQ, sequences)},

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <thread>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -74,6 +75,7 @@ Communicator::Communicator(MPI_Comm parent) {
     checkMpi(MPI_Comm_split_type(tensors_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
     MPI_Comm_rank(node, &localRank_);
     MPI_Comm_size(node, &nodeSize_);
+    checkMpi(MPI_Allreduce(&rank_, &node_, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
     findNeighbours(node);
     MPI_Comm_free(&node);
 }
@@ -96,11 +98,34 @@ std::string Communicator::broadcast(std::string text, int from) const {
     return text;
 }
 
+// Looks at the other ranks while it waits, because MPI itself may wait forever for a rank that has died.
+std::vector<int64_t> Communicator::gathered(int64_t own) const {
+    const auto count = static_cast<size_t>(size_);
+    std::vector<int64_t> numbers(count + 1, own);
+    MPI_Request request = MPI_REQUEST_NULL;
+    checkMpi(MPI_Iallgather(&numbers[count], 1, MPI_INT64_T, numbers.data(), 1, MPI_INT64_T, tensors_, &request),
+             "MPI_Iallgather");
+    try {
+        constexpr int busyLooks = 2000;
+        int done = 0;
+        for (int looks = 0; done == 0; ++looks) {
+            checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+            if (done == 0 && looks > busyLooks) {
+                checkOthers();
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+            }
+        }
+    } catch (...) {
+        abandoned_.push_back(std::move(numbers));
+        throw;
+    }
+    numbers.pop_back();
+    return numbers;
+}
+
 bool Communicator::allHave(bool condition) const {
-    int own = condition ? 1 : 0;
-    int all = 0;
-    checkMpi(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, tensors_), "MPI_Allreduce");
-    return all != 0;
+    const std::vector<int64_t> all = gathered(condition ? 1 : 0);
+    return std::all_of(all.begin(), all.end(), [](int64_t each) { return each != 0; });
 }
 
 void Communicator::together(const std::function<void()>& work) const {
@@ -115,9 +140,8 @@ void Communicator::together(const std::function<void()>& work) const {
         text = "out of host memory";
         code = VKF_ERROR_OUT_OF_HOST_MEMORY;
     }
-    std::vector<int32_t> codes(static_cast<size_t>(size_));
-    checkMpi(MPI_Allgather(&code, 1, MPI_INT32_T, codes.data(), 1, MPI_INT32_T, tensors_), "MPI_Allgather");
-    const auto failed = std::find_if(codes.begin(), codes.end(), [](int32_t each) { return each != VKF_SUCCESS; });
+    const std::vector<int64_t> codes = gathered(code);
+    const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t each) { return each != VKF_SUCCESS; });
     if (failed != codes.end()) {
         const auto first = static_cast<int>(failed - codes.begin());
         throw host::Error(static_cast<VkfResult>(*failed), onRank(first, broadcast(text, first)));
@@ -126,10 +150,8 @@ void Communicator::together(const std::function<void()>& work) const {
 
 void Communicator::agree(const Agreement& values) const {
     const std::string text = linesOf(values);
-    const uint64_t hash = hashOf(text);
-    std::vector<uint64_t> hashes(static_cast<size_t>(size_));
-    checkMpi(MPI_Allgather(&hash, 1, MPI_UINT64_T, hashes.data(), 1, MPI_UINT64_T, tensors_), "MPI_Allgather");
-    const auto other = std::find_if(hashes.begin(), hashes.end(), [&](uint64_t each) { return each != hashes[0]; });
+    const std::vector<int64_t> hashes = gathered(static_cast<int64_t>(hashOf(text)));
+    const auto other = std::find_if(hashes.begin(), hashes.end(), [&](int64_t each) { return each != hashes[0]; });
     if (other == hashes.end()) {
         return;
     }
@@ -178,7 +200,13 @@ void Communicator::findNeighbours(MPI_Comm node) {
     }
 }
 
-void Communicator::checkNeighbours() {
+// The ranks do not meet again after this.
+void Communicator::failAs(int rank, const std::string& text) const {
+    announced_ = onRank(rank, text);
+    throw host::Error(VKF_ERROR_DEVICE_LOST, announced_);
+}
+
+void Communicator::checkNeighbours() const {
     constexpr std::chrono::milliseconds pause(200);
     const auto now = std::chrono::steady_clock::now();
     if (now - lookedAtNeighbours_ < pause) {
@@ -187,12 +215,12 @@ void Communicator::checkNeighbours() {
     lookedAtNeighbours_ = now;
     for (const Neighbour& each : neighbours_) {
         if (!isAlive(each.process)) {
-            throw host::Error(VKF_ERROR_DEVICE_LOST, onRank(each.rank, "its process has died"));
+            failAs(each.rank, "its process has died");
         }
     }
 }
 
-void Communicator::checkOthers() {
+void Communicator::checkOthers() const {
     checkNeighbours();
     int there = 0;
     MPI_Status status{};
@@ -204,9 +232,7 @@ void Communicator::checkOthers() {
     MPI_Get_count(&status, MPI_CHAR, &length);
     std::string text(static_cast<size_t>(length), ' ');
     checkMpi(MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, 0, failures_, MPI_STATUS_IGNORE), "MPI_Recv");
-    throw host::Error(VKF_ERROR_DEVICE_LOST, onRank(status.MPI_SOURCE, text));
+    failAs(status.MPI_SOURCE, text);
 }
-
-void Communicator::barrier() const { checkMpi(MPI_Barrier(tensors_), "MPI_Barrier"); }
 
 } // namespace vkf::mpi

@@ -45,9 +45,11 @@ public:
     // Calls `work`, which waits for other ranks. If it throws, the other ranks hear of it and throw too.
     void guarded(const std::function<void()>& work);
     // Throws if another rank has failed, or if its process on this node has died.
-    void checkOthers();
-    // Waits until all ranks are here. Collective.
-    void barrier() const;
+    void checkOthers() const;
+    // A number of each rank, by rank. Collective.
+    std::vector<int64_t> gathered(int64_t own) const;
+    // Number of the node of this rank: the lowest rank on it.
+    int node() const { return node_; }
 
 private:
     // A rank of this node.
@@ -58,7 +60,8 @@ private:
 
     std::string broadcast(std::string text, int from) const;
     void findNeighbours(MPI_Comm node);
-    void checkNeighbours();
+    void checkNeighbours() const;
+    [[noreturn]] void failAs(int rank, const std::string& text) const;
     void announce(const std::string& text);
 
     MPI_Comm tensors_ = MPI_COMM_NULL;
@@ -67,10 +70,12 @@ private:
     int size_ = 1;
     int localRank_ = 0;
     int nodeSize_ = 1;
+    int node_ = 0;
     std::vector<Neighbour> neighbours_; // empty if this rank cannot see their processes
-    std::chrono::steady_clock::time_point lookedAtNeighbours_{};
-    std::string announced_;                  // stays in memory until MPI has sent it
-    std::vector<MPI_Request> announcements_; // nobody waits for them: the other ranks may be gone
+    mutable std::chrono::steady_clock::time_point lookedAtNeighbours_{};
+    mutable std::string announced_; // why the ranks must end; stays in memory until MPI has sent it
+    mutable std::vector<std::vector<int64_t>> abandoned_; // memory of collective calls that will never end
+    std::vector<MPI_Request> announcements_;              // nobody waits for them: the other ranks may be gone
 };
 
 // Throws host::Error if the call failed.

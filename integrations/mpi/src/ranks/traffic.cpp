@@ -98,6 +98,9 @@ void Traffic::await(const std::function<bool()>& reached) {
         }
         if (looks % looksAtOthers == 0) {
             ranks_.checkOthers();
+            if (watch_) {
+                watch_();
+            }
         }
         if (looks > busyLooks) {
             std::this_thread::sleep_for(std::chrono::microseconds(50));

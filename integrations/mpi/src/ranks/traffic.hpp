@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "device/gpu.hpp"
@@ -23,7 +24,8 @@ public:
     // A message on its way. 0 = none, which has always arrived.
     using Ticket = size_t;
 
-    explicit Traffic(Communicator& ranks) : ranks_(ranks) {}
+    // `watch` is called now and then while the ranks wait.
+    explicit Traffic(Communicator& ranks, std::function<void()> watch = {}) : ranks_(ranks), watch_(std::move(watch)) {}
     Traffic(const Traffic&) = delete;
     Traffic& operator=(const Traffic&) = delete;
     ~Traffic();
@@ -67,6 +69,7 @@ private:
     void progress();
 
     Communicator& ranks_;
+    std::function<void()> watch_;
     std::vector<Message> messages_;
     std::vector<MPI_Request> requests_;
     std::vector<Piece> pieces_; // of requests_

@@ -21,7 +21,7 @@ public:
         gradients_.connect();
     }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
-    RunReport run() override;
+    RunReport run(const Progress& progress) override;
     void download(const PartGradients& outputs) override;
 
 private:
@@ -34,7 +34,8 @@ private:
     void makePlans(const VkfBackwardProblem& whole);
     void compute(uint32_t step, RunReport& report);
     void computePair(uint32_t step, size_t number, bool firstOfKeys);
-    void runSteps(RunReport& report);
+    uint64_t submissions() const;
+    void runSteps(RunReport& report, const Progress& progress);
     void convert();
 
     State& state_;
@@ -254,9 +255,21 @@ void RingBackward::convert() {
         {gpu_.toDevice().last()});
 }
 
-void RingBackward::runSteps(RunReport& report) {
+// How often a run submits kernels. Each step fills gradients before its pairs, and each pair ends with additions.
+uint64_t RingBackward::submissions() const {
+    uint64_t count = 0;
+    for (const std::vector<size_t>& step : plans_) {
+        count++;
+        for (const size_t pass : step) {
+            count += uint64_t{calls_.backwardInfo(pass).stepCount} + 1;
+        }
+    }
+    return count;
+}
+
+void RingBackward::runSteps(RunReport& report, const Progress& progress) {
     const Schedule& schedule = blocks_.schedule();
-    Traffic traffic(state_.ranks);
+    Traffic traffic(state_.ranks, gpu_.watch(progress, submissions()));
     std::fill(hasSum_.begin(), hasSum_.end(), false);
     gradients_.begin(traffic);
     for (uint32_t step = 0; step < schedule.ranks; ++step) {
@@ -285,8 +298,8 @@ void RingBackward::runSteps(RunReport& report) {
     report.sentBytes = traffic.sentBytes();
 }
 
-RunReport RingBackward::run() {
-    return state_.run([this](RunReport& report) { runSteps(report); });
+RunReport RingBackward::run(const Progress& progress) {
+    return state_.run([&](RunReport& report) { runSteps(report, progress); });
 }
 
 } // namespace

@@ -14,7 +14,7 @@ public:
     VkfType productType() const override;
     void connect(Transport transport) override { blocks_.connect(transport); }
     void upload(const PartInputs& inputs) override;
-    RunReport run() override;
+    RunReport run(const Progress& progress) override;
     void download(const PartOutputs& outputs) override;
 
 private:
@@ -26,7 +26,8 @@ private:
     void compute(uint32_t step, RunReport& report);
     void computePair(uint32_t step, size_t number);
     void finishEmptyRows();
-    void runSteps(RunReport& report);
+    uint64_t submissions() const;
+    void runSteps(RunReport& report, const Progress& progress);
 
     State& state_;
     Gpu& gpu_;
@@ -153,9 +154,20 @@ void Ring::finishEmptyRows() {
     }
 }
 
-void Ring::runSteps(RunReport& report) {
+// How often a run submits kernels.
+uint64_t Ring::submissions() const {
+    uint64_t count = 0;
+    for (const std::vector<size_t>& step : plans_) {
+        for (const size_t plan : step) {
+            count += calls_.info(plan).stepCount;
+        }
+    }
+    return count;
+}
+
+void Ring::runSteps(RunReport& report, const Progress& progress) {
     const Schedule& schedule = blocks_.schedule();
-    Traffic traffic(state_.ranks);
+    Traffic traffic(state_.ranks, gpu_.watch(progress, submissions()));
     for (RowSums& sums : sums_) {
         sums.restart();
     }
@@ -178,8 +190,8 @@ void Ring::runSteps(RunReport& report) {
     report.sentBytes = traffic.sentBytes();
 }
 
-RunReport Ring::run() {
-    return state_.run([this](RunReport& report) { runSteps(report); });
+RunReport Ring::run(const Progress& progress) {
+    return state_.run([&](RunReport& report) { runSteps(report, progress); });
 }
 
 } // namespace
