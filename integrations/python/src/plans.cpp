@@ -39,6 +39,7 @@ constexpr std::array attentionMembers = {
     Member<VkfBindings>{"cu_seqlens_q", &VkfBindings::cuSeqlensQ},
     Member<VkfBindings>{"cu_seqlens_k", &VkfBindings::cuSeqlensK},
     Member<VkfBindings>{"dropout_seed", &VkfBindings::dropoutSeed},
+    Member<VkfBindings>{"tile_map", &VkfBindings::tileMap},
 };
 
 constexpr std::array backwardMembers = {
@@ -137,10 +138,7 @@ public:
           plan_(device_->use([&] { return host::Plan(device_->host(), withFunctions(problem, functions_)); })) {}
 
     double run(const nb::dict& arrays) {
-        auto bindings = make<VkfBindings>();
-        bindAll(device_, arrays, [&](const std::string& name, const VkfBinding& binding) {
-            return setAttentionBinding(bindings, name, binding);
-        });
+        VkfBindings bindings = bindingsOf(arrays);
         return device_->use([&] {
             const PooledBuffer scratch(*device_, plan_.info().scratchBytes);
             bindings.scratch = scratch.binding();
@@ -154,6 +152,19 @@ public:
         });
     }
 
+    // Writes the binding tile_map. Only with VKF_USE_TILE_MAP.
+    double mapTiles(const nb::dict& arrays) {
+        VkfBindings bindings = bindingsOf(arrays);
+        return device_->use([&] {
+            const PooledBuffer scratch(*device_, plan_.info().scratchBytes);
+            bindings.scratch = scratch.binding();
+            return device_->host().submit([&](VkCommandBuffer commands) {
+                VkfMessage message{};
+                check(vkfCmdMapTiles(commands, plan_.handle(), &bindings, &message), message);
+            });
+        });
+    }
+
     nb::dict info() const {
         const VkfPlanInfo& info = plan_.info();
         nb::dict entries;
@@ -162,6 +173,7 @@ public:
         entries["tile"] = info.tile;
         entries["steps"] = info.stepCount;
         entries["scratch_bytes"] = info.scratchBytes;
+        entries["tile_map_bytes"] = info.tileMapBytes;
         entries["kv_splits"] = info.kvSplits;
         entries["operations"] = info.operations;
         entries["minimum_bytes"] = info.minimumBytes;
@@ -181,6 +193,14 @@ public:
     }
 
 private:
+    VkfBindings bindingsOf(const nb::dict& arrays) const {
+        auto bindings = make<VkfBindings>();
+        bindAll(device_, arrays, [&](const std::string& name, const VkfBinding& binding) {
+            return setAttentionBinding(bindings, name, binding);
+        });
+        return bindings;
+    }
+
     std::shared_ptr<Device> device_;
     std::shared_ptr<Functions> functions_; // it outlives the plan
     host::Plan plan_;
@@ -299,6 +319,7 @@ void definePlans(nb::module_& module) {
         .def(nb::init<std::shared_ptr<Device>, const VkfProblem&, std::shared_ptr<Functions>>(), nb::arg("device"),
              nb::arg("problem"), nb::arg("functions").none() = nb::none())
         .def("run", &AttentionPlan::run)
+        .def("map_tiles", &AttentionPlan::mapTiles)
         .def("info", &AttentionPlan::info)
         .def("reasons", &AttentionPlan::reasons);
     nb::class_<BackwardPlan>(module, "BackwardPlan")

@@ -8,8 +8,8 @@
 
 attention, attention_backward and scaled_dot_product_attention compute on arrays of NumPy, of other libraries with
 DLPack, and on device arrays. Device and Device.array keep tensors on the device. Cache is a KV cache. merge combines
-partial results. plan explains what a call would do. vkflash.torch, which only programs with PyTorch import, has
-functions with gradients.
+partial results. plan explains what a call would do. TileMap keeps the map of a mask for many calls. vkflash.torch,
+which only programs with PyTorch import, has functions with gradients.
 
 Every failure is a vkflash.Error. Functions may be called from several threads.
 """
@@ -22,6 +22,7 @@ from ._device import Device, DeviceArray, default_device, devices, set_default_d
 from ._merge import merge
 from ._plan import Plan
 from ._pytorch_call import scaled_dot_product_attention
+from ._tile_map import TileMap
 
 __all__ = [
     "Cache",
@@ -29,6 +30,7 @@ __all__ = [
     "DeviceArray",
     "Error",
     "Plan",
+    "TileMap",
     "attention",
     "attention_backward",
     "default_device",

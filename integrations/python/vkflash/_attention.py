@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 
 from . import _host
-from ._core import AttentionPlan, types, uses
+from ._core import Error, types, uses
 from ._device import Device, DeviceArray
 from ._operands import Places, device_of, operands, output
 from ._plan import Plan
-from ._problem import Inputs, Terms, problem_of
-
-OPTIONS: dict[str, Any] = {
-    "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
-    "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
-    "functions": None, "function_arrays": None, "path": "auto", "precision": "default",
-}
+from ._problem import Inputs, attention_plan, described
+from ._tile_map import TileMap
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tuple[int, int] | None = None,
               scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None, alibi: Any = None,
               sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
               dropout: float = 0.0, dropout_seed: int = 0, functions: Any = None,
-              function_arrays: dict[str, Any] | None = None, return_lse: bool = False, layout: str = "bhnd",
-              path: str = "auto", precision: str = "default", device: Device | None = None) -> Any:
+              function_arrays: dict[str, Any] | None = None, tile_map: TileMap | None = None, return_lse: bool = False,
+              layout: str = "bhnd", path: str = "auto", precision: str = "default",
+              device: Device | None = None) -> Any:
     """Computes o = softmax(scale q kᵀ) v.
 
     q: [batch, heads, rows, dim], or without the first one or two dimensions. float32, float16 or bfloat16.
@@ -50,6 +46,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
         of a .glsl file, or of a .vkfn file of `vkflash compile`. Compiled once for each text. Default: none.
     function_arrays: {name: array} that the functions read as name(i), i counting all elements. Floats, integers as
         int32, uint8 or bool. No index may leave an array. Default: none.
+    tile_map: a TileMap of the other arguments, which this call then need not make. Default: none.
     return_lse: True = return (o, lse). Default: False.
     path: the kernel; plan() says which ones there are. Default: "auto".
     precision: "fp32" = products in fp32 or better; "default" = in the narrowest type of q, k and v, or better.
@@ -73,16 +70,21 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     Traceback (most recent call last):
     vkflash.Error: q has elements of float64; it takes float32, float16 or bfloat16: pass q.astype(np.float32)
     """
+    if not isinstance(tile_map, (TileMap, type(None))):
+        raise Error(f"tile_map is a {type(tile_map).__name__}: pass a vkflash.TileMap")
     inputs = Inputs(*operands(q, k, v, layout), {
         "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
         "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
         "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
-        "path": path, "precision": precision})
+        "tile_map": tile_map, "path": path, "precision": precision})
     device = device_of(device, q, k, v)
     ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
     shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
-    plan = attention_plan(device, inputs.terms(tensor, uses["LSE"] if return_lse else 0))
+    terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
+    plan = attention_plan(device, terms)
     arrays = inputs.place(device, Places(device))
+    if tile_map is not None:
+        arrays["tile_map"] = tile_map._place(device, terms)
     o = new_output(device, shape, tensor.type)
     arrays["o"] = o._storage, 0
     if return_lse:
@@ -104,18 +106,8 @@ def plan(q: Any, k: Any, v: Any, *, layout: str = "bhnd", device: Device | None 
     >>> print(vkflash.plan(x, x, x, causal=True, path="scalar").path)
     scalar
     """
-    unknown = set(options) - set(OPTIONS)
-    if unknown:
-        raise TypeError(f"plan() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-    inputs = Inputs(*operands(q, k, v, layout), {**OPTIONS, **options})
-    shape = (*inputs.q.tensor.shape[:3], inputs.v.tensor.shape[3])
-    _, tensor = output(layout, inputs.q.ndim, shape, inputs.q.tensor.type)
-    terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
+    terms = described("plan", q, k, v, layout, return_lse, options)[1]
     return Plan(attention_plan(device_of(device, q, k, v), terms))
-
-
-def attention_plan(device: Device, terms: Terms) -> AttentionPlan:
-    return device._plan(terms, lambda: AttentionPlan(device._core, problem_of(terms), terms.functions))
 
 
 def new_output(device: Device, shape: tuple[int, ...], number: int) -> DeviceArray:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from . import _host
-from ._attention import OPTIONS, new_output, returned
+from ._attention import new_output, returned
 from ._core import BackwardPlan, BackwardProblem, Error, uses
 from ._device import Device, DeviceArray
 from ._operands import Places, Tensor, dense_of, device_of, operand, operands, output, place
-from ._problem import Inputs, Terms, core_tensor, problem_of
+from ._problem import OPTIONS, Inputs, Terms, core_tensor, problem_of
 
 
 def attention_backward(do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, *, dlse: Any = None, layout: str = "bhnd",
@@ -24,7 +24,7 @@ def attention_backward(do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, *, dls
     o, lse: the results of attention() with return_lse=True.
     dlse: the gradient of lse, in the shape of lse. Default: none.
     options: those of attention(), with the same values. path: "auto", "scalar" or "coopmat". Functions with score need
-        scoreDerivative.
+        scoreDerivative. tile_map is not used.
 
     Returns (dq, dk, dv), in the types and shapes of q, k and v.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._attention import OPTIONS, new_output, returned
+from ._attention import new_output, returned
 from ._core import (AppendPlan, AppendProblem, AttentionPlan, Error, Paging, Rotary, Storage, block_elements,
                     rotary_pairs, stored_bytes, types, uses)
 from ._core import Tensor as CoreTensor

@@ -12,15 +12,16 @@ class Plan:
     """What the library chose for a call. str() is the whole explanation.
 
     path: the kernel. tile: its tile, as tuning files write it. steps: number of submissions. scratch_bytes: device
-    memory besides the tensors. kv_splits: number of key splits. operations: multiplications and additions.
-    minimum_bytes: the least memory traffic. description: the problem and the choice in one line. reasons: for each
-    path, why the call takes it or not.
+    memory besides the tensors. tile_map_bytes: the map of tiles, 0 = none. kv_splits: number of key splits.
+    operations: multiplications and additions. minimum_bytes: the least memory traffic. description: the problem and the
+    choice in one line. reasons: for each path, why the call takes it or not.
     """
 
     path: str
     tile: str
     steps: int
     scratch_bytes: int
+    tile_map_bytes: int
     kv_splits: int
     operations: float
     minimum_bytes: float

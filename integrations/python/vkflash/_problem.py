@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _host
-from ._core import (BroadcastArray, Dropout, Error, Functions, Problem, Storage, Window, alignments, paths, precisions,
-                    types, uses)
+from ._core import (AttentionPlan, BroadcastArray, Dropout, Error, Functions, Problem, Storage, Window, alignments,
+                    paths, precisions, types, uses)
 from ._core import Tensor as CoreTensor
 from ._device import Device, DeviceArray
 from ._functions import functions_of
-from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, place
+from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, operands, output, place
 
+OPTIONS: dict[str, Any] = {
+    "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
+    "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
+    "functions": None, "function_arrays": None, "tile_map": None, "path": "auto", "precision": "default",
+}
 SMALLEST_SCALE = 2.0**-126
 CAUSAL = {False: None, None: None, True: "bottom-right", "bottom-right": "bottom-right", "top-left": "top-left"}
 
@@ -68,6 +73,10 @@ def problem_of(terms: Terms) -> Problem:
     return problem
 
 
+def attention_plan(device: Device, terms: Terms) -> AttentionPlan:
+    return device._plan(terms, lambda: AttentionPlan(device._core, problem_of(terms), terms.functions))
+
+
 def core_tensor(tensor: Tensor) -> CoreTensor:
     return CoreTensor(tensor.type, *tensor.strides)
 
@@ -99,6 +108,8 @@ class Inputs:
         self.arrays |= function_arrays
         if self.functions is not None:
             self.use |= uses["FUNCTIONS"]
+        if options["tile_map"] is not None:
+            self.use |= uses["TILE_MAP"]
 
     def terms(self, o: Tensor, use: int = 0) -> Terms:
         return Terms(self.q.tensor, self.k.tensor, self.v.tensor, o, self.use | use, self.scale, self.softcap,
@@ -237,6 +248,18 @@ class Inputs:
             self.arrays["dropout_seed"] = np.array([int(seed) & (2**64 - 1)], np.uint64)
             self.use |= uses["DROPOUT_SEED"]
         return probability
+
+
+def described(caller: str, q: Any, k: Any, v: Any, layout: str, return_lse: bool,
+              options: dict[str, Any]) -> tuple[Inputs, Terms]:
+    """The inputs of attention() with these arguments, for a function that computes no attention."""
+    unknown = set(options) - set(OPTIONS)
+    if unknown:
+        raise TypeError(f"{caller}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    inputs = Inputs(*operands(q, k, v, layout), {**OPTIONS, **options})
+    shape = (*inputs.q.tensor.shape[:3], inputs.v.tensor.shape[3])
+    _, tensor = output(layout, inputs.q.ndim, shape, inputs.q.tensor.type)
+    return inputs, inputs.terms(tensor, uses["LSE"] if return_lse else 0)
 
 
 def integers_of(value: Any, name: str) -> Any:
