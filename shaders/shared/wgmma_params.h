@@ -41,6 +41,9 @@ struct WgmmaConstants {
     Uint packed_heads;      /* VKF_ID_PACKED_HEADS */
     Uint interleaved_heads; /* VKF_ID_INTERLEAVED_HEADS */
     Uint key_splits;        /* VKF_ID_KEY_SPLITS */
+    Uint type_dq;           /* VKF_ID_TYPE_DQ */
+    Uint type_dk;           /* VKF_ID_TYPE_DK */
+    Uint type_dv;           /* VKF_ID_TYPE_DV */
 };
 
 #ifdef __cplusplus

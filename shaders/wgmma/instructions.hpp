@@ -162,6 +162,11 @@ VKF_DEVICE void copyWord(const uint32_t to, const uint64_t from, const uint32_t 
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
+// The same for eight bytes at a multiple of eight.
+VKF_DEVICE void copyHalfWord(const uint32_t to, const uint64_t from, const uint32_t bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
 VKF_DEVICE void endCopyGroup() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most GROUPS of the thread's copy groups are in flight.
@@ -245,6 +250,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 
 // The operands d[i], d[i + 1], ... of a product, and their numbers in its text.
 #define VKF_RESULTS_4(d, i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define VKF_RESULTS_8(d, i) VKF_RESULTS_4(d, i), VKF_RESULTS_4(d, (i) + 4)
 #define VKF_RESULTS_16(d, i)                                                                                           \
     VKF_RESULTS_4(d, i), VKF_RESULTS_4(d, (i) + 4), VKF_RESULTS_4(d, (i) + 8), VKF_RESULTS_4(d, (i) + 12)
 #define VKF_RESULTS_32(d, i) VKF_RESULTS_16(d, i), VKF_RESULTS_16(d, (i) + 16)
@@ -253,6 +259,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 #define VKF_NUMBERS_10(tens)                                                                                           \
     "%" tens "0, %" tens "1, %" tens "2, %" tens "3, %" tens "4, %" tens "5, %" tens "6, %" tens "7, %" tens           \
     "8, %" tens "9"
+#define VKF_NUMBERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define VKF_NUMBERS_16 VKF_NUMBERS_10("") ", %10, %11, %12, %13, %14, %15"
 #define VKF_NUMBERS_32 VKF_NUMBERS_10("") ", " VKF_NUMBERS_10("1") ", " VKF_NUMBERS_10("2") ", %30, %31"
 #define VKF_NUMBERS_60                                                                                                 \
@@ -282,6 +289,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
             VKF_PRODUCT(columns, "f16", registers);                                                                    \
         }                                                                                                              \
     }
+VKF_DEFINE_MULTIPLY("16", 8)
 VKF_DEFINE_MULTIPLY("32", 16)
 VKF_DEFINE_MULTIPLY("64", 32)
 VKF_DEFINE_MULTIPLY("128", 64)

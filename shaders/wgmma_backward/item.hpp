@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+//
+// What a workgroup of the backward pass computes. The arithmetic is that of backward/walk.glsl. A workgroup that owns
+// rows has an item and a walk of the forward pass.
+#ifndef VKF_WGMMA_BACKWARD_ITEM_HPP
+#define VKF_WGMMA_BACKWARD_ITEM_HPP
+
+#include "shared/backward_params.h"
+#include "wgmma/item.hpp"
+
+namespace vkf::wgmma {
+
+using shared::BackwardTable;
+using shared::BackwardTensor;
+
+// The item of a workgroup that owns keys. `head` is the first query head of the KV head.
+struct KeyItem {
+    Item item;
+    Uint key_begin;
+    Uint stored_keys; // keys of the sequence in the tensors; key lengths do not shorten them
+    Uint heads;       // query heads of the KV head
+};
+
+// Work items count tiles of keys fastest, then KV heads, then sequences.
+VKF_DEVICE KeyItem keyItemOf(const Call call, const Uint tile_keys, const Uint number) {
+    const bool packed_sequences = call.constants.packed_sequences;
+    const Uint kv_heads = tableMember<Uint>(call, offsetof(BackwardTable, kv_heads));
+    const Uint tiles = packed_sequences ? tableMember<Uint>(call, offsetof(BackwardTable, key_tile_count))
+                                        : VKF_TILES(call.params.keys, tile_keys);
+    const Uint sequence_head = number / tiles;
+    Uint tile = number - sequence_head * tiles;
+    KeyItem own;
+    Item& item = own.item;
+    item.partial_result = packed_sequences ? 0 : sequence_head / kv_heads;
+    item.batch = item.partial_result;
+    item.split = 0;
+    item.row_begin = 0;
+    item.rows = call.params.query_rows;
+    item.first_row = 0;
+    item.first_key = 0;
+    own.stored_keys = call.params.keys;
+    if (packed_sequences) {
+        const Address sequences = tableMember<Address>(call, offsetof(BackwardTable, key_tile_sequences));
+        item.batch = loadGlobal<Uint>(sequences + Address{tile} * 4);
+        setSequence(call, item);
+        const Range keys = boundsOf(tableMember<Address>(call, offsetof(BackwardTable, call.key_starts)), item.batch,
+                                    call.params.keys);
+        own.stored_keys = static_cast<Uint>(keys.end - keys.begin);
+        tile -= VKF_FIRST_SEQUENCE_TILE(item.first_key, 1, tile_keys, item.batch);
+    } else {
+        item.keys = keysOf(call, item.batch);
+    }
+    item.kv_head = sequence_head % kv_heads;
+    own.heads = call.params.heads >> 16;
+    item.head = item.kv_head * own.heads;
+    item.offset = call.constants.top_left ? 0 : static_cast<Int>(item.keys) - static_cast<Int>(item.rows);
+    own.key_begin = tile * tile_keys;
+    return own;
+}
+
+// The reach of the window, which stands in the constants: the extra slot has the address of the table.
+
+// Rows that see a key. `first` and `last` key: rows that see one of them.
+VKF_DEVICE Range rowsThatSee(const Call call, const Item& item, const Int first, const Int last) {
+    const Int rows = static_cast<Int>(item.rows);
+    if (!call.constants.window) {
+        return {0, rows};
+    }
+    return {max(VKF_SEEING_BEGIN(first, item.offset, call.constants.window_right), Int{0}),
+            min(VKF_SEEING_END(last + 1, item.offset, call.constants.window_left), rows)};
+}
+
+// The tiles of rows that a workgroup visits for each query head, by their numbers.
+struct RowWalk {
+    Uint begin;      // partial tiles [begin, full_begin)
+    Uint full_begin; // full tiles [full_begin, full_end): each of the rows sees all owned keys
+    Uint full_end;   // partial tiles [full_end, end)
+    Uint end;
+    Uint heads;
+};
+
+VKF_DEVICE Uint fullTiles(const RowWalk& walk) { return walk.full_end - walk.full_begin; }
+VKF_DEVICE Uint partialTiles(const RowWalk& walk) { return walk.full_begin - walk.begin + walk.end - walk.full_end; }
+VKF_DEVICE Uint tilesOf(const RowWalk& walk) { return walk.end - walk.begin; }
+
+VKF_DEVICE RowWalk rowWalkOf(const Call call, const KeyItem& own, const Uint tile_keys, const Uint tile_rows) {
+    const Item& item = own.item;
+    RowWalk walk{0, 0, 0, 0, own.heads};
+    if (own.key_begin >= item.keys) {
+        return walk;
+    }
+    const Int first = static_cast<Int>(own.key_begin);
+    const Int last = static_cast<Int>(min(own.key_begin + tile_keys, item.keys)) - 1;
+    const Range any = rowsThatSee(call, item, first, last);
+    const Range all{rowsThatSee(call, item, last, last).begin, rowsThatSee(call, item, first, first).end};
+    if (any.begin >= any.end) {
+        return walk;
+    }
+    walk.begin = static_cast<Uint>(any.begin) / tile_rows;
+    walk.end = VKF_TILES(static_cast<Uint>(any.end), tile_rows);
+    walk.full_begin = clamp(VKF_TILES(static_cast<Uint>(all.begin), tile_rows), walk.begin, walk.end);
+    // Rows past the last one add nothing, so they do not make a tile partial.
+    const bool to_the_end = all.end >= static_cast<Int>(item.rows);
+    const Uint full_end = to_the_end ? walk.end : static_cast<Uint>(max(all.end, Int{0})) / tile_rows;
+    walk.full_end = clamp(full_end, walk.full_begin, walk.end);
+    return walk;
+}
+
+// A place in the walk: first the full tiles of all heads, then the partial tiles of all heads.
+struct RowCursor {
+    Uint head; // counted from the first query head of the KV head
+    Uint tile;
+    bool partial;
+};
+
+VKF_DEVICE Uint firstPartial(const RowWalk& walk) {
+    return walk.begin == walk.full_begin ? walk.full_end : walk.begin;
+}
+
+VKF_DEVICE RowCursor partialCursor(const RowWalk& walk) { return {0, firstPartial(walk), true}; }
+
+VKF_DEVICE RowCursor firstOf(const RowWalk& walk) {
+    return fullTiles(walk) == 0 ? partialCursor(walk) : RowCursor{0, walk.full_begin, false};
+}
+
+VKF_DEVICE void advance(const RowWalk& walk, RowCursor& cursor) {
+    cursor.tile++;
+    if (!cursor.partial) {
+        if (cursor.tile == walk.full_end) {
+            cursor.tile = walk.full_begin;
+            cursor.head++;
+            if (cursor.head == walk.heads) {
+                cursor = partialCursor(walk);
+            }
+        }
+        return;
+    }
+    if (cursor.tile == walk.full_begin) {
+        cursor.tile = walk.full_end;
+    }
+    if (cursor.tile == walk.end) {
+        cursor.tile = firstPartial(walk);
+        cursor.head++;
+    }
+}
+
+// A place in the walk of a workgroup that owns rows.
+struct KeyCursor {
+    Uint head; // always 0
+    Uint tile;
+    Uint position;
+};
+VKF_DEVICE KeyCursor firstOf(const Walk& walk) { return {0, tileAt(walk, 0), 0}; }
+VKF_DEVICE void advance(const Walk& walk, KeyCursor& cursor) {
+    cursor.position++;
+    cursor.tile = tileAt(walk, cursor.position);
+}
+
+// The state of row 0 of a query head (shared/backward_params.h).
+VKF_DEVICE Address statesOf(const Call call, const Item& item, const Uint head) {
+    return tableMember<Address>(call, offsetof(BackwardTable, row_state)) + rowNumber(call, item, head, 0) * 8;
+}
+
+} // namespace vkf::wgmma
+
+#endif
