@@ -109,7 +109,7 @@ template <typename K> struct KeyConsumer {
         if constexpr (PARTIAL) {
             dropInvisible(tile);
         }
-        if constexpr (VKF_TRY_EARLY) {
+        if constexpr (K::STARTS_DV_EARLY) {
             packOperand<K::BF16>(s, p);
             beginProducts();
             addColumns<K>(dv, p, slotAddress(dout_slot));
@@ -123,7 +123,7 @@ template <typename K> struct KeyConsumer {
         }
         packOperand<K::BF16>(dp, ds);
         beginProducts();
-        if constexpr (!VKF_TRY_EARLY) {
+        if constexpr (!K::STARTS_DV_EARLY) {
             addColumns<K>(dv, p, slotAddress(dout_slot));
         }
         addColumns<K>(dk, ds, slotAddress(q_slot));

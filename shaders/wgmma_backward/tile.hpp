@@ -8,28 +8,42 @@
 
 namespace vkf::wgmma {
 
+constexpr shared::WgmmaTile backwardTileOf(const bool owns_keys, const uint32_t dim) {
+    for (const shared::WgmmaTile& tile :
+         owns_keys ? shared::WGMMA_BACKWARD_KEY_TILES : shared::WGMMA_BACKWARD_ROW_TILES) {
+        if (tile.dim == dim) {
+            return tile;
+        }
+    }
+    return {};
+}
+
 // A workgroup owns keys and visits tiles of rows, or owns rows and visits tiles of keys. A slot of shared memory has a
 // tile of one tensor. Columns lie in panels of 64, each with a line of 128 bytes for each row or key.
-template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS> struct BackwardKernel {
+template <uint32_t PADDED_DIM, bool IS_BF16, bool OWNER_OF_KEYS> struct BackwardKernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
-    static constexpr bool TERMS = HAS_TERMS; // scores have a softcap or ALiBi
     static constexpr bool OWNS_KEYS = OWNER_OF_KEYS;
-    static constexpr uint32_t CONSUMERS = VKF_TRY_CONSUMERS;
-    static constexpr uint32_t OWNED = 64 * CONSUMERS; // rows or keys of a workgroup
-    static constexpr uint32_t KEYS = VKF_TRY_VISITED; // keys, or rows, of a tile that is visited
-    static constexpr bool DEFERS = VKF_TRY_DEFERS;
-    static constexpr uint32_t THREADS = WARPGROUP * (1 + CONSUMERS);
+    static constexpr shared::WgmmaTile TILE = backwardTileOf(OWNS_KEYS, DIM);
+    static constexpr uint32_t OWNED = OWNS_KEYS ? TILE.keys : TILE.rows; // rows or keys of a workgroup
+    static constexpr uint32_t KEYS = OWNS_KEYS ? TILE.rows : TILE.keys;  // keys, or rows, of a tile that is visited
+    static constexpr uint32_t THREADS = TILE.threads;
+    static constexpr uint32_t CONSUMERS = OWNED / 64;
+    static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
+
+    // Whether the last products of a tile run while the first ones of the next tile start.
+    static constexpr bool DEFERS = true;
+    // Whether dv += p^T dout starts before ds is there. It costs the registers of p.
+    static constexpr bool STARTS_DV_EARLY = false;
     static constexpr uint32_t PANEL_BYTES = KEYS * 128;
     static constexpr uint32_t SLOT_BYTES = PANEL_BYTES * (DIM / 64);
     // A ring of row states, where rows are visited. The slots hold tiles of at most three steps of the walk at once.
     static constexpr uint32_t STATE_TILES = OWNS_KEYS ? 4 : 0;
     static constexpr uint32_t STATE_BYTES = KEYS * 8;
-    static constexpr uint32_t SLOTS =
-        min((49152 - STATE_TILES * STATE_BYTES) / SLOT_BYTES, uint32_t{16} / (CONSUMERS + 1));
+    static constexpr uint32_t SLOTS = (TILE.shared_bytes - STATE_TILES * STATE_BYTES) / SLOT_BYTES;
     static constexpr uint32_t FIRST_STATE = SLOTS * SLOT_BYTES;
-    static constexpr uint32_t SHARED_BYTES = FIRST_STATE + STATE_TILES * STATE_BYTES;
-    static_assert(SHARED_BYTES <= 49152 && SLOTS >= (DEFERS && OWNS_KEYS ? 4 : 3));
+    static_assert(FIRST_STATE + STATE_TILES * STATE_BYTES == TILE.shared_bytes);
+    static_assert(SLOTS >= (DEFERS && OWNS_KEYS ? 4 : 3)); // fewer would wait for each other
 
     static constexpr uint32_t PRODUCER_REGISTERS = CONSUMERS == 3 ? 32 : 24;
     static constexpr uint32_t CONSUMER_REGISTERS = CONSUMERS == 3 ? 160 : 240;
@@ -37,6 +51,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     // Named barriers: as those of the forward kernel.
     static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
     static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
+    static_assert(SLOTS * (CONSUMERS + 1) <= 16);
     static constexpr uint32_t FULL_THREADS = 2 * WARPGROUP;
     static constexpr uint32_t EMPTY_THREADS = THREADS;
 };
