@@ -11,6 +11,7 @@
 #define VKF_WGMMA_BACKWARD_KEYS_HPP
 
 #include "wgmma_backward/operands.hpp"
+#include "wgmma_backward/terms.hpp"
 
 namespace vkf::wgmma {
 
@@ -71,7 +72,25 @@ template <typename K> struct KeyConsumer {
         }
     }
 
-    // Sets p of rows that do not see the key to zero.
+    // s becomes p, and dp becomes ds, with softcap and ALiBi. The last row stands at the last key.
+    VKF_DEVICE void addTerms(const RowCursor& cursor) {
+        const uint32_t thread = threadNumber() % WARPGROUP;
+        const Uint row = cursor.tile * K::KEYS + thread % 4 * 2;
+        const Uint key = firstKey() + thread / 32 * 16 + thread % 32 / 4;
+        const Int distance =
+            static_cast<Int>(row + own.item.keys) - static_cast<Int>(key + own.item.rows); // of s[0]
+        Word state{};
+        finishPairs(s, dp, call, slopeOf(call, own.item.head + cursor.head), [&](const uint32_t i) {
+            if (i % 4 == 0) {
+                state = stateWord(i / 4);
+            }
+            return PairState{asFloat(state.x[i % 2 * 2]), asFloat(state.x[i % 2 * 2 + 1]),
+                             static_cast<float>(distance) + static_cast<float>(columnOf(i)) -
+                                 static_cast<float>(8 * rowOf(i))};
+        });
+    }
+
+    // Sets p and ds of rows that do not see the key to zero.
     VKF_DEVICE void dropInvisible(const Uint tile) {
         const uint32_t thread = threadNumber() % WARPGROUP;
         const Int row = static_cast<Int>(tile * K::KEYS + thread % 4 * 2);
@@ -83,12 +102,15 @@ template <typename K> struct KeyConsumer {
             VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
                 if (rowOf(i) == h && static_cast<Uint>(static_cast<Int>(columnOf(i)) - begin) >= length) {
                     s[i] = 0.0f;
+                    if constexpr (K::TERMS) {
+                        dp[i] = 0.0f;
+                    }
                 }
             }
         }
     }
 
-    template <bool PARTIAL> VKF_DEVICE void visit(const Uint tile, bool& in_flight) {
+    template <bool PARTIAL> VKF_DEVICE void visit(const RowCursor& cursor, bool& in_flight) {
         const uint32_t q_slot = slot;
         const uint32_t dout_slot = nextSlot<K>(slot);
         beginProducts();
@@ -105,11 +127,18 @@ template <typename K> struct KeyConsumer {
         multiplyRows<K>(dp, v, slotAddress(dout_slot));
         endProductGroup();
         waitForProducts<1>();
-        makeProbabilities();
-        if constexpr (PARTIAL) {
-            dropInvisible(tile);
+        if constexpr (K::TERMS) {
+            waitForProducts<0>();
+            addTerms(cursor);
+        } else {
+            makeProbabilities();
         }
-        if constexpr (K::STARTS_DV_EARLY) {
+        if (PARTIAL && (!K::TERMS || cursor.partial)) {
+            dropInvisible(cursor.tile);
+        }
+        if constexpr (K::TERMS) {
+            packOperand<K::BF16>(s, p);
+        } else if constexpr (K::STARTS_DV_EARLY) {
             packOperand<K::BF16>(s, p);
             beginProducts();
             addColumns<K>(dv, p, slotAddress(dout_slot));
@@ -123,7 +152,7 @@ template <typename K> struct KeyConsumer {
         }
         packOperand<K::BF16>(dp, ds);
         beginProducts();
-        if constexpr (!K::STARTS_DV_EARLY) {
+        if constexpr (K::TERMS || !K::STARTS_DV_EARLY) {
             addColumns<K>(dv, p, slotAddress(dout_slot));
         }
         addColumns<K>(dk, ds, slotAddress(q_slot));
@@ -143,15 +172,18 @@ template <typename K> struct KeyConsumer {
         loadLeftOperand<K>(ownedRows(VKF_V), firstKey(), v);
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dk[i] = dv[i] = 0.0f; }
         bool in_flight = false;
-        const Uint full_steps = fullTiles(walk) * walk.heads;
-        VKF_KEEP_LOOP for (Uint step = 0; step < full_steps; step++) { visit<false>(0, in_flight); }
-        if (K::DEFERS) {
-            waitForProducts<0>();
+        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is long.
+        RowCursor cursor = K::TERMS ? firstOf(walk) : partialCursor(walk);
+        if constexpr (!K::TERMS) {
+            const Uint full_steps = fullTiles(walk) * walk.heads;
+            VKF_KEEP_LOOP for (Uint step = 0; step < full_steps; step++) { visit<false>(cursor, in_flight); }
+            if (K::DEFERS) {
+                waitForProducts<0>();
+            }
         }
-        RowCursor cursor = partialCursor(walk);
-        const Uint partial_steps = partialTiles(walk) * walk.heads;
-        VKF_KEEP_LOOP for (Uint step = 0; step < partial_steps; step++) {
-            visit<true>(cursor.tile, in_flight);
+        const Uint steps = (K::TERMS ? tilesOf(walk) : partialTiles(walk)) * walk.heads;
+        VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) {
+            visit<true>(cursor, in_flight);
             advance(walk, cursor);
         }
         if (K::DEFERS) {

@@ -13,6 +13,7 @@
 #define VKF_WGMMA_BACKWARD_ROWS_HPP
 
 #include "wgmma_backward/operands.hpp"
+#include "wgmma_backward/terms.hpp"
 
 namespace vkf::wgmma {
 
@@ -59,28 +60,43 @@ template <typename K> struct RowConsumer {
 
     VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
 
-    // s becomes p, dp becomes ds.
-    template <bool PARTIAL> VKF_DEVICE void makeGradients(const Uint tile) {
-        VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
-            s[i] = exp2(fma(s[i], call.params.score_scale, -lse[rowOf(i)]));
-        }
-        if constexpr (PARTIAL) {
-            const Int first_key = static_cast<Int>(tile * K::KEYS + threadNumber() % 4 * 2);
-            VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
-                const Range keys = windowKeys(call, item, min(laneRow(h), item.rows - 1));
-                const Int begin = keys.begin - first_key;
-                const Uint length = static_cast<Uint>(max(keys.end - keys.begin, Int{0}));
-                VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
-                    if (rowOf(i) == h && static_cast<Uint>(static_cast<Int>(columnOf(i)) - begin) >= length) {
-                        s[i] = 0.0f;
-                    }
+    // The key of s[0] in a tile.
+    VKF_DEVICE static Int firstKey(const Uint tile) { return static_cast<Int>(tile * K::KEYS + threadNumber() % 4 * 2); }
+
+    // Sets p and ds of keys that the row does not see to zero.
+    VKF_DEVICE void dropInvisible(const Uint tile) {
+        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
+            const Range keys = windowKeys(call, item, min(laneRow(h), item.rows - 1));
+            const Int begin = keys.begin - firstKey(tile);
+            const Uint length = static_cast<Uint>(max(keys.end - keys.begin, Int{0}));
+            VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
+                if (rowOf(i) == h && static_cast<Uint>(static_cast<Int>(columnOf(i)) - begin) >= length) {
+                    s[i] = 0.0f;
+                    dp[i] = 0.0f;
                 }
             }
         }
-        VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) { dp[i] = s[i] * (dp[i] - delta[rowOf(i)]); }
     }
 
-    template <bool PARTIAL> VKF_DEVICE void visit(const Uint tile, bool& in_flight) {
+    // s becomes p, dp becomes ds.
+    VKF_DEVICE void makeGradients(const Uint tile) {
+        if constexpr (K::TERMS) { // the last row stands at the last key
+            const Int distance =
+                static_cast<Int>(laneRow(0) + item.keys) - static_cast<Int>(item.rows) - firstKey(tile);
+            finishPairs(s, dp, call, slopeOf(call, item.head), [&](const uint32_t i) {
+                return PairState{lse[rowOf(i)], delta[rowOf(i)],
+                                 static_cast<float>(distance) + static_cast<float>(8 * rowOf(i)) -
+                                     static_cast<float>(columnOf(i))};
+            });
+        } else {
+            VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
+                s[i] = exp2(fma(s[i], call.params.score_scale, -lse[rowOf(i)]));
+                dp[i] = s[i] * (dp[i] - delta[rowOf(i)]);
+            }
+        }
+    }
+
+    template <bool PARTIAL> VKF_DEVICE void visit(const Uint tile, const bool partial, bool& in_flight) {
         const uint32_t v_slot = slot;
         const uint32_t k_slot = nextSlot<K>(slot);
         beginProducts();
@@ -97,7 +113,10 @@ template <typename K> struct RowConsumer {
         waitForProducts<1>();
         release(v_slot);
         waitForProducts<0>();
-        makeGradients<PARTIAL>(tile);
+        makeGradients(tile);
+        if (PARTIAL && (!K::TERMS || partial)) {
+            dropInvisible(tile);
+        }
         packOperand<K::BF16>(dp, ds);
         beginProducts();
         addColumns<K>(dq, ds, slotAddress(k_slot));
@@ -116,13 +135,16 @@ template <typename K> struct RowConsumer {
         loadStates();
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dq[i] = 0.0f; }
         bool in_flight = false;
+        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is long.
         const Uint full = fullTiles(walk);
-        VKF_KEEP_LOOP for (Uint step = 0; step < full; step++) { visit<false>(0, in_flight); }
-        if (K::DEFERS) {
-            waitForProducts<0>();
+        if constexpr (!K::TERMS) {
+            VKF_KEEP_LOOP for (Uint step = 0; step < full; step++) { visit<false>(0, false, in_flight); }
+            if (K::DEFERS) {
+                waitForProducts<0>();
+            }
         }
-        VKF_KEEP_LOOP for (Uint step = full; step < walk.step_end; step++) {
-            visit<true>(tileAt(walk, step), in_flight);
+        VKF_KEEP_LOOP for (Uint step = K::TERMS ? 0 : full; step < walk.step_end; step++) {
+            visit<true>(tileAt(walk, step), step >= full, in_flight);
         }
         if (K::DEFERS) {
             waitForProducts<0>();

@@ -20,9 +20,10 @@ constexpr shared::WgmmaTile backwardTileOf(const bool owns_keys, const uint32_t 
 
 // A workgroup owns keys and visits tiles of rows, or owns rows and visits tiles of keys. A slot of shared memory has a
 // tile of one tensor. Columns lie in panels of 64, each with a line of 128 bytes for each row or key.
-template <uint32_t PADDED_DIM, bool IS_BF16, bool OWNER_OF_KEYS> struct BackwardKernel {
+template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS> struct BackwardKernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
+    static constexpr bool TERMS = HAS_TERMS; // scores have a softcap or ALiBi
     static constexpr bool OWNS_KEYS = OWNER_OF_KEYS;
     static constexpr shared::WgmmaTile TILE = backwardTileOf(OWNS_KEYS, DIM);
     static constexpr uint32_t OWNED = OWNS_KEYS ? TILE.keys : TILE.rows; // rows or keys of a workgroup

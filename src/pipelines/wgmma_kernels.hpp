@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels of path wgmma (shaders/shared/wgmma_params.h): one for each type and padded head dimension. Those of the
-// forward pass come with and without score terms.
+// The kernels of path wgmma (shaders/shared/wgmma_params.h): one for each type and padded head dimension, with and
+// without score terms.
 #pragma once
 
 #include <algorithm>

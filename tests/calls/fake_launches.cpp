@@ -105,7 +105,9 @@ PtxTexts FakeLaunches::texts() {
             }
             for (const char* owner : {"rows", "keys"}) {
                 for (const char* dim : {"64", "128"}) {
-                    all.push_back(std::string("backward_wgmma_") + owner + "_" + type + "_" + dim);
+                    for (const char* terms : {"", "_terms"}) {
+                        all.push_back(std::string("backward_wgmma_") + owner + "_" + type + "_" + dim + terms);
+                    }
                 }
             }
         }

@@ -82,6 +82,9 @@ const Change taken[] = {
      }},
     {"key lengths", [](VkfProblem& p) { vkf::enable(p, VKF_USE_KEY_LENGTHS); }},
     {"scale", [](VkfProblem& p) { p.scale = -0.25F; }},
+    {"softcap", [](VkfProblem& p) { p.softcap = 30.0F; }},
+    {"ALiBi", [](VkfProblem& p) { vkf::enable(p, VKF_USE_ALIBI); }},
+    {"ALiBi with slopes", [](VkfProblem& p) { vkf::enable(p, VKF_USE_ALIBI | VKF_USE_ALIBI_SLOPES); }},
     {"sinks", [](VkfProblem& p) { vkf::enable(p, VKF_USE_SINKS); }},
     {"strides of words",
      [](VkfProblem& p) {
@@ -95,8 +98,6 @@ const Change refused[] = {
     {"headDim and valueDim must be multiples of 8", [](VkfProblem& p) { p.headDim = p.valueDim = 36; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.headDim = 136; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.valueDim = 256; }},
-    {"a softcap is not in this version", [](VkfProblem& p) { p.softcap = 30.0F; }},
-    {"ALiBi is not in this version", [](VkfProblem& p) { vkf::enable(p, VKF_USE_ALIBI); }},
     {"packed sequences are not in this version", [](VkfProblem& p) { vkf::enable(p, VKF_USE_CU_SEQLENS); }},
     {"first keys are not in this version",
      [](VkfProblem& p) {
