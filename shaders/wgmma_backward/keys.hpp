@@ -46,16 +46,15 @@ template <typename K> struct KeyConsumer {
 
     VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
 
-    // The states of rows 8 j + 2 (lane % 4) and the next one of the tile: lse, delta, lse, delta.
-    VKF_DEVICE Word stateWord(const uint32_t j) const {
-        const uint32_t lane = threadNumber() % 32;
-        return loadShared(shared_memory + K::FIRST_STATE + place * K::STATE_BYTES + lane % 4 * 16 + j * 64);
+    // The states of rows 8 j + 2 (lane % 4) and the next one are at `states` + 64 j: lse, delta, lse, delta.
+    VKF_DEVICE uint32_t statesOfTile() const {
+        return shared_memory + K::FIRST_STATE + place * K::STATE_BYTES + threadNumber() % 4 * 16;
     }
 
     // s becomes p.
-    VKF_DEVICE void makeProbabilities() {
+    VKF_DEVICE void makeProbabilities(const uint32_t states) {
         VKF_UNROLL for (uint32_t j = 0; j < K::KEYS / 8; j++) {
-            const Word state = stateWord(j);
+            const Word state = loadShared(states + 64 * j);
             VKF_UNROLL for (uint32_t i = 4 * j; i < 4 * j + 4; i++) {
                 s[i] = exp2(fma(s[i], call.params.score_scale, -asFloat(state.x[i % 2 * 2])));
             }
@@ -63,9 +62,9 @@ template <typename K> struct KeyConsumer {
     }
 
     // dp becomes ds.
-    VKF_DEVICE void makeGradients() {
+    VKF_DEVICE void makeGradients(const uint32_t states) {
         VKF_UNROLL for (uint32_t j = 0; j < K::KEYS / 8; j++) {
-            const Word state = stateWord(j);
+            const Word state = loadShared(states + 64 * j);
             VKF_UNROLL for (uint32_t i = 4 * j; i < 4 * j + 4; i++) {
                 dp[i] = s[i] * (dp[i] - asFloat(state.x[i % 2 * 2 + 1]));
             }
@@ -73,7 +72,7 @@ template <typename K> struct KeyConsumer {
     }
 
     // s becomes p, and dp becomes ds, with softcap and ALiBi. The last row stands at the last key.
-    VKF_DEVICE void addTerms(const RowCursor& cursor) {
+    VKF_DEVICE void addTerms(const RowCursor& cursor, const uint32_t states) {
         const uint32_t thread = threadNumber() % WARPGROUP;
         const Uint row = cursor.tile * K::KEYS + thread % 4 * 2;
         const Uint key = firstKey() + thread / 32 * 16 + thread % 32 / 4;
@@ -82,7 +81,7 @@ template <typename K> struct KeyConsumer {
         Word state{};
         finishPairs(s, dp, call, slopeOf(call, own.item.head + cursor.head), [&](const uint32_t i) {
             if (i % 4 == 0) {
-                state = stateWord(i / 4);
+                state = loadShared(states + 16 * i);
             }
             return PairState{asFloat(state.x[i % 2 * 2]), asFloat(state.x[i % 2 * 2 + 1]),
                              static_cast<float>(distance) + static_cast<float>(columnOf(i)) -
@@ -127,11 +126,12 @@ template <typename K> struct KeyConsumer {
         multiplyRows<K>(dp, v, slotAddress(dout_slot));
         endProductGroup();
         waitForProducts<1>();
+        const uint32_t states = statesOfTile();
         if constexpr (K::TERMS) {
             waitForProducts<0>();
-            addTerms(cursor);
+            addTerms(cursor, states);
         } else {
-            makeProbabilities();
+            makeProbabilities(states);
         }
         if (PARTIAL && (!K::TERMS || cursor.partial)) {
             dropInvisible(cursor.tile);
@@ -144,10 +144,10 @@ template <typename K> struct KeyConsumer {
             addColumns<K>(dv, p, slotAddress(dout_slot));
             endProductGroup();
             waitForProducts<1>();
-            makeGradients();
+            makeGradients(states);
         } else {
             waitForProducts<0>();
-            makeGradients();
+            makeGradients(states);
             packOperand<K::BF16>(s, p);
         }
         packOperand<K::BF16>(dp, ds);
