@@ -34,14 +34,19 @@ namespace vkf::wgmma {
 
 // Threads.
 
-// Read again by each call, so that what follows from the number need not stay in registers.
+// Numbers are read again by each call, so that what follows from them need not stay in registers.
+
 VKF_DEVICE uint32_t threadNumber() {
     uint32_t number;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));
     return number;
 }
 
-VKF_DEVICE uint32_t workgroupNumber() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x()); }
+VKF_DEVICE uint32_t workgroupNumber() {
+    uint32_t number;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+    return number;
+}
 
 // The value of lane 0. The compiler then knows that all lanes have the same.
 VKF_DEVICE uint32_t uniform(const uint32_t x) {

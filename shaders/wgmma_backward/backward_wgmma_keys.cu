@@ -64,14 +64,13 @@ VKF_BACKWARD_ENTRY(backward_wgmma_keys_)(const shared::AttentionParams params, c
     if (own.key_begin >= own.stored_keys) {
         return; // a tile of packed sequences without keys
     }
-    const RowWalk walk = rowWalkOf(call, own, K::OWNED, K::KEYS);
     if (warpgroup == 0) {
         giveRegisters<K::PRODUCER_REGISTERS>();
-        copyRows(call, own, walk); // 9
+        copyRows(call, own, rowWalkOf(call, own, K::OWNED, K::KEYS)); // 9
         return;
     }
     takeRegisters<K::CONSUMER_REGISTERS>();
-    KeyConsumer<K> consumer{call, own, walk, sharedMemory(), warpgroup - 1};
+    KeyConsumer<K> consumer{call, sharedMemory(), warpgroup - 1};
     consumer.run();
 }
 

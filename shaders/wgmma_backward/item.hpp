@@ -58,9 +58,9 @@ VKF_DEVICE KeyItem keyItemOf(const Call call, const Uint tile_keys, const Uint n
     return own;
 }
 
-// The reach of the window, which stands in the constants: the extra slot has the address of the table.
+// The reach of the window stands in the constants, because the extra slot has the address of the table.
 
-// Rows that see a key. `first` and `last` key: rows that see one of them.
+// Rows that see one of the keys [first, last].
 VKF_DEVICE Range rowsThatSee(const Call call, const Item& item, const Int first, const Int last) {
     const Int rows = static_cast<Int>(item.rows);
     if (!call.constants.window) {

@@ -17,8 +17,6 @@ namespace vkf::wgmma {
 
 template <typename K> struct KeyConsumer {
     const Call call;
-    const KeyItem own;
-    const RowWalk walk;
     const uint32_t shared_memory;
     const uint32_t number; // which consumer of the workgroup
 
@@ -33,9 +31,16 @@ template <typename K> struct KeyConsumer {
     float dk[K::DIM / 2];
     float dv[K::DIM / 2];
 
-    VKF_DEVICE Uint firstKey() const { return own.key_begin + number * 64; }
+    // What the workgroup owns. Each phase makes it anew, because registers are short in the loops.
+    VKF_DEVICE KeyItem own() const { return keyItemOf(call, K::OWNED, call.params.first_item + workgroupNumber()); }
 
-    VKF_DEVICE OwnedRows ownedRows(const Uint tensor) const {
+    // The key of the thread's row h = 0 of results. That of h = 1 is 8 further.
+    VKF_DEVICE Uint laneKey(const KeyItem& own) const {
+        const uint32_t thread = threadNumber() % WARPGROUP;
+        return own.key_begin + number * 64 + thread / 32 * 16 + thread % 32 / 4;
+    }
+
+    VKF_DEVICE OwnedRows ownedRows(const KeyItem& own, const Uint tensor) const {
         const Address base = tensor == VKF_K ? call.params.k : call.params.v;
         return {headAddress(call, base, tensor, own.item.batch, own.item.kv_head, own.item.first_key),
                 call.params.row_stride[tensor], own.item.keys,
@@ -45,6 +50,13 @@ template <typename K> struct KeyConsumer {
     VKF_DEVICE uint32_t slotAddress(const uint32_t which) const { return shared_memory + which * K::SLOT_BYTES; }
 
     VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
+
+    // Releases the slots of the tile before the one that begins at `next`.
+    VKF_DEVICE void releaseTile(const uint32_t next) const {
+        const uint32_t last = next == 0 ? K::SLOTS - 1 : next - 1;
+        release(last == 0 ? K::SLOTS - 1 : last - 1);
+        release(last);
+    }
 
     // The states of rows 8 j + 2 (lane % 4) and the next one are at `states` + 64 j: lse, delta, lse, delta.
     VKF_DEVICE uint32_t statesOfTile() const {
@@ -72,12 +84,10 @@ template <typename K> struct KeyConsumer {
     }
 
     // s becomes p, and dp becomes ds, with softcap and ALiBi. The last row stands at the last key.
-    VKF_DEVICE void addTerms(const RowCursor& cursor, const uint32_t states) {
-        const uint32_t thread = threadNumber() % WARPGROUP;
-        const Uint row = cursor.tile * K::KEYS + thread % 4 * 2;
-        const Uint key = firstKey() + thread / 32 * 16 + thread % 32 / 4;
-        const Int distance =
-            static_cast<Int>(row + own.item.keys) - static_cast<Int>(key + own.item.rows); // of s[0]
+    VKF_DEVICE void addTerms(const KeyItem& own, const RowCursor& cursor, const uint32_t states) {
+        const Uint row = cursor.tile * K::KEYS + threadNumber() % 4 * 2;
+        const Int distance = // of s[0]
+            static_cast<Int>(row + own.item.keys) - static_cast<Int>(laneKey(own) + own.item.rows);
         Word state{};
         finishPairs(s, dp, call, slopeOf(call, own.item.head + cursor.head), [&](const uint32_t i) {
             if (i % 4 == 0) {
@@ -89,27 +99,30 @@ template <typename K> struct KeyConsumer {
         });
     }
 
+    // The first row that may see the thread's key of h = 0: the window moves with the key.
+    VKF_DEVICE Int firstSeeing(const KeyItem& own) const {
+        return VKF_SEEING_BEGIN(static_cast<Int>(laneKey(own)), own.item.offset, call.constants.window_right);
+    }
+
     // Sets p and ds of rows that do not see the key to zero.
-    VKF_DEVICE void dropInvisible(const Uint tile) {
-        const uint32_t thread = threadNumber() % WARPGROUP;
-        const Int row = static_cast<Int>(tile * K::KEYS + thread % 4 * 2);
-        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
-            const Int key = static_cast<Int>(firstKey() + thread / 32 * 16 + thread % 32 / 4 + 8 * h);
-            const Range rows = rowsThatSee(call, own.item, key, key);
-            const Int begin = rows.begin - row;
-            const Uint length = static_cast<Uint>(max(rows.end - rows.begin, Int{0}));
-            VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
-                if (rowOf(i) == h && static_cast<Uint>(static_cast<Int>(columnOf(i)) - begin) >= length) {
-                    s[i] = 0.0f;
-                    if constexpr (K::TERMS) {
-                        dp[i] = 0.0f;
-                    }
+    VKF_DEVICE void dropInvisible(const Uint tile, const Int first_seeing) {
+        const Int row = static_cast<Int>(tile * K::KEYS + threadNumber() % 4 * 2);
+        const Uint length =
+            static_cast<Uint>(call.constants.window_left) + static_cast<Uint>(call.constants.window_right) + 1;
+        VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 2; i++) {
+            const Int past = row + static_cast<Int>(columnOf(i)) - first_seeing - static_cast<Int>(8 * rowOf(i));
+            if (static_cast<Uint>(past) >= length) {
+                s[i] = 0.0f;
+                if constexpr (K::TERMS) {
+                    dp[i] = 0.0f;
                 }
             }
         }
     }
 
-    template <bool PARTIAL> VKF_DEVICE void visit(const RowCursor& cursor, bool& in_flight) {
+    // Lines 9 to 16 for a tile of rows. Kernels with terms need `own`, partial tiles `first_seeing`.
+    template <bool PARTIAL>
+    VKF_DEVICE void visit(const KeyItem& own, const RowCursor& cursor, const Int first_seeing, bool& in_flight) {
         const uint32_t q_slot = slot;
         const uint32_t dout_slot = nextSlot<K>(slot);
         beginProducts();
@@ -118,9 +131,7 @@ template <typename K> struct KeyConsumer {
         endProductGroup();
         if (K::DEFERS && in_flight) {
             waitForProducts<1>();
-            const uint32_t last = q_slot == 0 ? K::SLOTS - 1 : q_slot - 1;
-            release(last == 0 ? K::SLOTS - 1 : last - 1);
-            release(last);
+            releaseTile(q_slot);
         }
         waitAt(K::full(dout_slot, number), K::FULL_THREADS);
         multiplyRows<K>(dp, v, slotAddress(dout_slot));
@@ -129,12 +140,12 @@ template <typename K> struct KeyConsumer {
         const uint32_t states = statesOfTile();
         if constexpr (K::TERMS) {
             waitForProducts<0>();
-            addTerms(cursor, states);
+            addTerms(own, cursor, states);
         } else {
             makeProbabilities(states);
         }
         if (PARTIAL && (!K::TERMS || cursor.partial)) {
-            dropInvisible(cursor.tile);
+            dropInvisible(cursor.tile, first_seeing);
         }
         if constexpr (K::TERMS) {
             packOperand<K::BF16>(s, p);
@@ -167,47 +178,67 @@ template <typename K> struct KeyConsumer {
         place = (place + 1) % K::STATE_TILES;
     }
 
-    VKF_DEVICE void run() {
-        loadLeftOperand<K>(ownedRows(VKF_K), firstKey(), k);
-        loadLeftOperand<K>(ownedRows(VKF_V), firstKey(), v);
-        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dk[i] = dv[i] = 0.0f; }
-        bool in_flight = false;
-        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is long.
-        RowCursor cursor = K::TERMS ? firstOf(walk) : partialCursor(walk);
-        if constexpr (!K::TERMS) {
-            const Uint full_steps = fullTiles(walk) * walk.heads;
-            VKF_KEEP_LOOP for (Uint step = 0; step < full_steps; step++) { visit<false>(cursor, in_flight); }
-            if (K::DEFERS) {
-                waitForProducts<0>();
-            }
+    // Waits for the last products, and releases their tiles.
+    VKF_DEVICE void finishProducts(const bool in_flight) {
+        waitForProducts<0>();
+        if (K::DEFERS && in_flight) {
+            releaseTile(slot);
         }
+    }
+
+    VKF_DEVICE RowWalk walkOfRows(const KeyItem& own) const { return rowWalkOf(call, own, K::OWNED, K::KEYS); }
+
+    // Line 8: full tiles.
+    VKF_DEVICE void visitFullTiles(bool& in_flight) {
+        const RowWalk walk = walkOfRows(own());
+        const Uint steps = fullTiles(walk) * walk.heads;
+        VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) { visit<false>(KeyItem{}, RowCursor{}, 0, in_flight); }
+        waitForProducts<0>();
+    }
+
+    // Line 8: partial tiles. A kernel with terms has one loop for all tiles, because its code is long.
+    VKF_DEVICE void visitPartialTiles(bool& in_flight) {
+        const KeyItem here = own();
+        const RowWalk walk = walkOfRows(here);
+        const Int first_seeing = firstSeeing(here);
+        RowCursor cursor = K::TERMS ? firstOf(walk) : partialCursor(walk);
         const Uint steps = (K::TERMS ? tilesOf(walk) : partialTiles(walk)) * walk.heads;
         VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) {
-            visit<true>(cursor, in_flight);
+            visit<true>(here, cursor, first_seeing, in_flight);
             advance(walk, cursor);
         }
-        if (K::DEFERS) {
-            waitForProducts<0>();
-            if (in_flight) {
-                const uint32_t last = slot == 0 ? K::SLOTS - 1 : slot - 1;
-                release(last == 0 ? K::SLOTS - 1 : last - 1);
-                release(last);
-            }
-        }
-        const uint32_t thread = threadNumber() % WARPGROUP;
+    }
+
+    // Line 18.
+    VKF_DEVICE void storeGradients() {
+        const KeyItem here = own();
+        const Item& item = here.item;
+        const Uint first = here.key_begin + number * 64;
         bool gives[LANE_ROWS];
-        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
-            gives[h] = firstKey() + thread / 32 * 16 + thread % 32 / 4 + 8 * h < own.item.keys;
-        }
-        const Item& item = own.item;
+        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) { gives[h] = laneKey(here) + 8 * h < item.keys; }
         storeSums<K>(call,
                      gradientRows(call, offsetof(BackwardTable, dv), item, item.kv_head, item.first_key,
                                   call.constants.value_dim, call.constants.type_dv),
-                     dv, 1.0f, firstKey(), gives, own.stored_keys);
+                     dv, 1.0f, first, gives, here.stored_keys);
         storeSums<K>(call,
                      gradientRows(call, offsetof(BackwardTable, dk), item, item.kv_head, item.first_key,
                                   call.constants.head_dim, call.constants.type_dk),
-                     dk, tableMember<float>(call, offsetof(BackwardTable, scale)), firstKey(), gives, own.stored_keys);
+                     dk, tableMember<float>(call, offsetof(BackwardTable, scale)), first, gives, here.stored_keys);
+    }
+
+    VKF_DEVICE void run() {
+        const KeyItem here = own();
+        const Uint first = here.key_begin + number * 64;
+        loadLeftOperand<K>(ownedRows(here, VKF_K), first, k); // 6
+        loadLeftOperand<K>(ownedRows(here, VKF_V), first, v);
+        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dk[i] = dv[i] = 0.0f; } // 7
+        bool in_flight = false;
+        if constexpr (!K::TERMS) {
+            visitFullTiles(in_flight);
+        }
+        visitPartialTiles(in_flight);
+        finishProducts(in_flight);
+        storeGradients();
     }
 };
 

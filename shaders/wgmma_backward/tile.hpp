@@ -33,7 +33,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
 
     // Whether the last products of a tile run while the first ones of the next tile start.
-    static constexpr bool DEFERS = true;
+    static constexpr bool DEFERS = OWNS_KEYS && DIM == 64 && !TERMS;
     // Whether dv += p^T dout starts before ds is there. It costs the registers of p.
     static constexpr bool STARTS_DV_EARLY = false;
     static constexpr uint32_t PANEL_BYTES = KEYS * 128;
