@@ -47,6 +47,32 @@ template <typename K> struct KeyConsumer {
                 tensor == VKF_K ? call.constants.head_dim : call.constants.value_dim};
     }
 
+    VKF_DEVICE uint32_t operandAddress() const {
+        return shared_memory + K::FIRST_OPERAND + number * K::OPERAND_BYTES;
+    }
+
+    // Moves the last operands of v to shared memory.
+    VKF_DEVICE void shareOperands() {
+        const uint32_t thread = threadNumber() % WARPGROUP;
+        VKF_UNROLL for (uint32_t i = 0; i < 4 * K::SHARED_OPERANDS; i++) {
+            storeSharedWord(operandAddress() + i / 4 * LEFT_OPERAND_BYTES + leftWordOffset(thread, i % 4),
+                            v[K::DIM / 4 - 4 * K::SHARED_OPERANDS + i]);
+        }
+        publishSharedWrites();
+        waitAt(K::ownOperands(number), WARPGROUP);
+    }
+
+    // Line 13: starts dp = v dout^T.
+    VKF_DEVICE void startGradients(const uint32_t tile) {
+        constexpr uint32_t in_registers = K::DIM / 16 - K::SHARED_OPERANDS;
+        multiplyRows<K, in_registers>(dp, v, tile);
+        VKF_UNROLL for (uint32_t i = in_registers; i < K::DIM / 16; i++) {
+            multiplyShared<K::BF16, false, true>(
+                dp, leftOperand(operandAddress() + (i - in_registers) * LEFT_OPERAND_BYTES),
+                rightOperand(tile + i / 4 * K::PANEL_BYTES + i % 4 * 32, 16));
+        }
+    }
+
     VKF_DEVICE uint32_t slotAddress(const uint32_t which) const { return shared_memory + which * K::SLOT_BYTES; }
 
     VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
@@ -134,7 +160,7 @@ template <typename K> struct KeyConsumer {
             releaseTile(q_slot);
         }
         waitAt(K::full(dout_slot, number), K::FULL_THREADS);
-        multiplyRows<K>(dp, v, slotAddress(dout_slot));
+        startGradients(slotAddress(dout_slot));
         endProductGroup();
         waitForProducts<1>();
         const uint32_t states = statesOfTile();
@@ -231,6 +257,9 @@ template <typename K> struct KeyConsumer {
         const Uint first = here.key_begin + number * 64;
         loadLeftOperand<K>(ownedRows(here, VKF_K), first, k); // 6
         loadLeftOperand<K>(ownedRows(here, VKF_V), first, v);
+        if constexpr (K::SHARED_OPERANDS != 0) {
+            shareOperands();
+        }
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dk[i] = dv[i] = 0.0f; } // 7
         bool in_flight = false;
         if constexpr (!K::TERMS) {

@@ -36,10 +36,11 @@ VKF_DEVICE void loadLeftOperand(const OwnedRows& from, const Uint first, uint32_
     }
 }
 
-// Starts d = a tile^T: the depth runs along the lines of the tile.
-template <typename K> VKF_DEVICE void multiplyRows(float (&d)[K::KEYS / 2], const uint32_t* a, const uint32_t tile) {
+// Starts d = a tile^T: the depth runs along the lines of the tile. OPERANDS: the left operands, each of depth 16.
+template <typename K, uint32_t OPERANDS = K::DIM / 16>
+VKF_DEVICE void multiplyRows(float (&d)[K::KEYS / 2], const uint32_t* a, const uint32_t tile) {
     multiply<K::BF16, false, false>(d, a, rightOperand(tile, 16));
-    VKF_UNROLL for (uint32_t i = 1; i < K::DIM / 16; i++) {
+    VKF_UNROLL for (uint32_t i = 1; i < OPERANDS; i++) {
         multiply<K::BF16, false, true>(d, a + 4 * i, rightOperand(tile + i / 4 * K::PANEL_BYTES + i % 4 * 32, 16));
     }
 }

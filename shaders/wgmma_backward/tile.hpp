@@ -4,6 +4,7 @@
 #ifndef VKF_WGMMA_BACKWARD_TILE_HPP
 #define VKF_WGMMA_BACKWARD_TILE_HPP
 
+#include "wgmma/instructions.hpp"
 #include "wgmma/tile.hpp"
 
 namespace vkf::wgmma {
@@ -41,9 +42,15 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     // A ring of row states, where rows are visited. The slots hold tiles of at most three steps of the walk at once.
     static constexpr uint32_t STATE_TILES = OWNS_KEYS ? 4 : 0;
     static constexpr uint32_t STATE_BYTES = KEYS * 8;
-    static constexpr uint32_t SLOTS = (TILE.shared_bytes - STATE_TILES * STATE_BYTES) / SLOT_BYTES;
+    // Owners of keys: so many of the left operands of v, each of depth 16, lie in shared memory, because registers are
+    // short. Those of each consumer lie together.
+    static constexpr uint32_t SHARED_OPERANDS = 0;
+    static constexpr uint32_t OPERAND_BYTES = SHARED_OPERANDS * LEFT_OPERAND_BYTES; // of a consumer
+    static constexpr uint32_t SLOTS =
+        (TILE.shared_bytes - STATE_TILES * STATE_BYTES - CONSUMERS * OPERAND_BYTES) / SLOT_BYTES;
     static constexpr uint32_t FIRST_STATE = SLOTS * SLOT_BYTES;
-    static_assert(FIRST_STATE + STATE_TILES * STATE_BYTES == TILE.shared_bytes);
+    static constexpr uint32_t FIRST_OPERAND = FIRST_STATE + STATE_TILES * STATE_BYTES;
+    static_assert(FIRST_OPERAND + CONSUMERS * OPERAND_BYTES == TILE.shared_bytes);
     static_assert(SLOTS >= (DEFERS && OWNS_KEYS ? 4 : 3)); // fewer would wait for each other
 
     static constexpr uint32_t PRODUCER_REGISTERS = CONSUMERS == 3 ? 32 : 24;
@@ -52,7 +59,8 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     // Named barriers: as those of the forward kernel.
     static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
     static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
-    static_assert(SLOTS * (CONSUMERS + 1) <= 16);
+    static constexpr uint32_t ownOperands(const uint32_t consumer) { return SLOTS * (CONSUMERS + 1) + consumer; }
+    static_assert(ownOperands(SHARED_OPERANDS == 0 ? 0 : CONSUMERS) <= 16);
     static constexpr uint32_t FULL_THREADS = 2 * WARPGROUP;
     static constexpr uint32_t EMPTY_THREADS = THREADS;
 };
