@@ -9,8 +9,7 @@
  *     "attention_wgmma_" TYPE "_" DIM         scores without terms
  *     "attention_wgmma_" TYPE "_" DIM "_terms"  scores with softcap, ALiBi or both
  *
- * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. Those of the backward pass
- * are
+ * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. The backward pass has
  *
  *     "backward_wgmma_rows_" TYPE "_" DIM    own rows and write dq; DIM of WGMMA_BACKWARD_ROW_TILES
  *     "backward_wgmma_keys_" TYPE "_" DIM    own keys and write dk and dv; DIM of WGMMA_BACKWARD_KEY_TILES
@@ -68,7 +67,8 @@ inline constexpr WgmmaTile WGMMA_TILES[] = {
     {128, 192, 64, 512, 49152},
     {256, 128, 32, 384, 49152},
 };
-/* Of the backward pass: a workgroup that owns rows visits tiles of keys, and one that owns keys visits tiles of rows. */
+/* Tiles of the backward pass. A workgroup that owns rows visits tiles of keys, and one that owns keys visits tiles of
+ * rows. */
 inline constexpr WgmmaTile WGMMA_BACKWARD_ROW_TILES[] = {
     {64, 192, 64, 512, 32768},
     {128, 128, 64, 384, 49152},

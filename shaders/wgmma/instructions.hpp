@@ -171,7 +171,7 @@ VKF_DEVICE void copyWord(const uint32_t to, const uint64_t from, const uint32_t 
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// The same for eight bytes at a multiple of eight.
+// Starts to copy eight bytes to a multiple of eight. Only the first `bytes` are read.
 VKF_DEVICE void copyHalfWord(const uint32_t to, const uint64_t from, const uint32_t bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
@@ -258,8 +258,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 }
 
 // A left operand in shared memory, 64 rows and 16 columns, without a swizzle: blocks of 8 rows with 16 bytes each. The
-// two blocks of 8 rows follow each other. `leftBlockOffset` is the place of word a[2 c + h] of a left operand in
-// registers.
+// two blocks of 8 rows follow each other. `leftWordOffset` is the place of word a[i] of a left operand in registers.
 constexpr uint32_t LEFT_OPERAND_BYTES = 64 * 32;
 VKF_DEVICE uint64_t leftOperand(const uint32_t address) {
     return uint64_t{address >> 4} | uint64_t{128 >> 4} << 16 | uint64_t{256 >> 4} << 32;

@@ -80,8 +80,8 @@ VKF_DEVICE void askForFallback(const Call call) {
     storeGlobal<Uint>(optionalInputs(call) + offsetof(BackwardTable, wants_fallback), 1);
 }
 
-// Stores the sums of a warpgroup's rows or keys first + 0 to 63. Those from `end` on get zeros, those from `stored` on
-// do not exist.
+// Stores the sums of a warpgroup's rows or keys first + 0 to 63. A row or key that does not give gets zeros. From `stored`
+// on none exists.
 template <typename K>
 VKF_DEVICE void storeSums(const Call call, const GradientRows& to, float (&sum)[K::DIM / 2], const float factor,
                           const Uint first, const bool (&gives)[LANE_ROWS], const Uint stored) {

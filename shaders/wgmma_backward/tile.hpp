@@ -43,7 +43,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     static constexpr uint32_t STATE_TILES = OWNS_KEYS ? 4 : 0;
     static constexpr uint32_t STATE_BYTES = KEYS * 8;
     // Owners of keys: so many of the left operands of v, each of depth 16, lie in shared memory, because registers are
-    // short. Those of each consumer lie together.
+    // short. A consumer's operands lie together.
     static constexpr uint32_t SHARED_OPERANDS = 0;
     static constexpr uint32_t OPERAND_BYTES = SHARED_OPERANDS * LEFT_OPERAND_BYTES; // of a consumer
     static constexpr uint32_t SLOTS =
