@@ -21,7 +21,8 @@
 // forward pass (wgmma/attention_wgmma.cu).
 //
 // Where the kernels deviate:
-//      8   A workgroup visits the rows of all query heads of its KV head, first full tiles, then partial ones. So dk and
+//      8   A workgroup visits the rows of all query heads of its KV head, first full tiles, then partial ones. So dk
+//      and
 //          dv have one order of summation.
 //     10   Scores are transposed, so p^T and ds^T are left operands in registers.
 //     14   ds enters products in 16 bits. If a ds exceeds the largest fp16, sums become infinite or NaN. The workgroup
@@ -36,13 +37,13 @@ namespace vkf::wgmma {
 
 using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_TERMS, true>;
 
-VKF_DEVICE void copyRows(const Call call, const KeyItem& own, const RowWalk& walk) {
+VKF_DEVICE void copyRows(const Call call, const KeyItem & own, const RowWalk & walk) {
     using K = ThisKernel;
     const uint32_t steps = tilesOf(walk) * walk.heads;
     if (steps == 0) {
         return;
     }
-    const Item& item = own.item;
+    const Item & item = own.item;
     const Share<K> share = shareOf<K>(threadNumber());
     const BackwardProducer<K, RowWalk> producer{
         walk,

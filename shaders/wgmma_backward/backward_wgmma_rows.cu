@@ -3,7 +3,7 @@
 // The kernel of the backward pass that owns rows and writes dq. backward_wgmma_keys.cu has the numbers of the lines and
 // explains both.
 //
-//      8       for each tile i of query rows                   a workgroup: itemOf
+//      8       for each tile i of query rows                   a workgroup: rowItemOf
 //      9         load q_i, dout_i, lse, delta                  loadLeftOperand, loadStates
 //      5         for each tile j of keys                       RowConsumer::visit
 //      6           load k_j, v_j                               BackwardProducer
@@ -21,7 +21,7 @@ namespace vkf::wgmma {
 
 using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_TERMS, false>;
 
-VKF_DEVICE void copyKeys(const Call call, const Item& item, const Walk& walk) {
+VKF_DEVICE void copyKeys(const Call call, const Item & item, const Walk & walk) {
     using K = ThisKernel;
     if (walk.step_end == 0) {
         return;
@@ -43,7 +43,7 @@ VKF_BACKWARD_ENTRY(backward_wgmma_rows_)(const shared::AttentionParams params, c
     using K = ThisKernel;
     const Call call{params, constants};
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);
-    const Item item = itemOf(call, K::OWNED, params.first_item + workgroupNumber()); // 8
+    const Item item = rowItemOf(call, K::OWNED, params.first_item + workgroupNumber()); // 8
     if (isIdle(call, item)) {
         return;
     }

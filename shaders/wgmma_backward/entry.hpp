@@ -35,7 +35,7 @@ extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
 
 VKF_DEVICE uint32_t sharedMemory() {
     return static_cast<uint32_t>(
-        reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
+        reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char *)vkf_slots));
 }
 
 } // namespace vkf::wgmma

@@ -32,15 +32,17 @@ template <typename K> struct KeyConsumer {
     float dv[K::DIM / 2];
 
     // What the workgroup owns. Each phase makes it anew, because registers are short in the loops.
-    VKF_DEVICE KeyItem own() const { return keyItemOf(call, K::OWNED, call.params.first_item + workgroupNumber()); }
+    VKF_DEVICE KeyItem own() const {
+        return keyItemOf(call, K::OWNED, call.params.first_item + workgroupNumber());
+    }
 
     // The key of the thread's row h = 0 of results. That of h = 1 is 8 further.
-    VKF_DEVICE Uint laneKey(const KeyItem& own) const {
+    VKF_DEVICE Uint laneKey(const KeyItem & own) const {
         const uint32_t thread = threadNumber() % WARPGROUP;
         return own.key_begin + number * 64 + thread / 32 * 16 + thread % 32 / 4;
     }
 
-    VKF_DEVICE OwnedRows ownedRows(const KeyItem& own, const Uint tensor) const {
+    VKF_DEVICE OwnedRows ownedRows(const KeyItem & own, const Uint tensor) const {
         const Address base = tensor == VKF_K ? call.params.k : call.params.v;
         return {headAddress(call, base, tensor, own.item.batch, own.item.kv_head, own.item.first_key),
                 call.params.row_stride[tensor], own.item.keys,
@@ -73,9 +75,13 @@ template <typename K> struct KeyConsumer {
         }
     }
 
-    VKF_DEVICE uint32_t slotAddress(const uint32_t which) const { return shared_memory + which * K::SLOT_BYTES; }
+    VKF_DEVICE uint32_t slotAddress(const uint32_t which) const {
+        return shared_memory + which * K::SLOT_BYTES;
+    }
 
-    VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
+    VKF_DEVICE void release(const uint32_t which) const {
+        arriveAt(K::empty(which), K::EMPTY_THREADS);
+    }
 
     // Releases the slots of the tile before the one that begins at `next`.
     VKF_DEVICE void releaseTile(const uint32_t next) const {
@@ -110,7 +116,7 @@ template <typename K> struct KeyConsumer {
     }
 
     // s becomes p, and dp becomes ds, with softcap and ALiBi. The last row stands at the last key.
-    VKF_DEVICE void addTerms(const KeyItem& own, const RowCursor& cursor, const uint32_t states) {
+    VKF_DEVICE void addTerms(const KeyItem & own, const RowCursor & cursor, const uint32_t states) {
         const Uint row = cursor.tile * K::KEYS + threadNumber() % 4 * 2;
         const Int distance = // of s[0]
             static_cast<Int>(row + own.item.keys) - static_cast<Int>(laneKey(own) + own.item.rows);
@@ -126,7 +132,7 @@ template <typename K> struct KeyConsumer {
     }
 
     // The first row that may see the thread's key of h = 0: the window moves with the key.
-    VKF_DEVICE Int firstSeeing(const KeyItem& own) const {
+    VKF_DEVICE Int firstSeeing(const KeyItem & own) const {
         return VKF_SEEING_BEGIN(static_cast<Int>(laneKey(own)), own.item.offset, call.constants.window_right);
     }
 
@@ -148,7 +154,7 @@ template <typename K> struct KeyConsumer {
 
     // Lines 9 to 16 for a tile of rows. Kernels with terms need `own`, partial tiles `first_seeing`.
     template <bool PARTIAL>
-    VKF_DEVICE void visit(const KeyItem& own, const RowCursor& cursor, const Int first_seeing, bool& in_flight) {
+    VKF_DEVICE void visit(const KeyItem & own, const RowCursor & cursor, const Int first_seeing, bool & in_flight) {
         const uint32_t q_slot = slot;
         const uint32_t dout_slot = nextSlot<K>(slot);
         beginProducts();
@@ -212,18 +218,22 @@ template <typename K> struct KeyConsumer {
         }
     }
 
-    VKF_DEVICE RowWalk walkOfRows(const KeyItem& own) const { return rowWalkOf(call, own, K::OWNED, K::KEYS); }
+    VKF_DEVICE RowWalk walkOfRows(const KeyItem & own) const {
+        return rowWalkOf(call, own, K::OWNED, K::KEYS);
+    }
 
     // Line 8: full tiles.
-    VKF_DEVICE void visitFullTiles(bool& in_flight) {
+    VKF_DEVICE void visitFullTiles(bool & in_flight) {
         const RowWalk walk = walkOfRows(own());
         const Uint steps = fullTiles(walk) * walk.heads;
-        VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) { visit<false>(KeyItem{}, RowCursor{}, 0, in_flight); }
+        VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) {
+            visit<false>(KeyItem{}, RowCursor{}, 0, in_flight);
+        }
         waitForProducts<0>();
     }
 
     // Line 8: partial tiles. A kernel with terms has one loop for all tiles, because its code is long.
-    VKF_DEVICE void visitPartialTiles(bool& in_flight) {
+    VKF_DEVICE void visitPartialTiles(bool & in_flight) {
         const KeyItem here = own();
         const RowWalk walk = walkOfRows(here);
         const Int first_seeing = firstSeeing(here);
@@ -238,10 +248,12 @@ template <typename K> struct KeyConsumer {
     // Line 18.
     VKF_DEVICE void storeGradients() {
         const KeyItem here = own();
-        const Item& item = here.item;
+        const Item & item = here.item;
         const Uint first = here.key_begin + number * 64;
         bool gives[LANE_ROWS];
-        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) { gives[h] = laneKey(here) + 8 * h < item.keys; }
+        VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
+            gives[h] = laneKey(here) + 8 * h < item.keys;
+        }
         storeSums<K>(call,
                      gradientRows(call, offsetof(BackwardTable, dv), item, item.kv_head, item.first_key,
                                   call.constants.value_dim, call.constants.type_dv),
@@ -260,7 +272,9 @@ template <typename K> struct KeyConsumer {
         if constexpr (K::SHARED_OPERANDS != 0) {
             shareOperands();
         }
-        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dk[i] = dv[i] = 0.0f; } // 7
+        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) {
+            dk[i] = dv[i] = 0.0f;
+        } // 7
         bool in_flight = false;
         if constexpr (!K::TERMS) {
             visitFullTiles(in_flight);

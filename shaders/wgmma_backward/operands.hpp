@@ -21,7 +21,7 @@ struct OwnedRows {
 // Loads rows first + 0 to 63 of a warpgroup as left operands. Rows and columns past the last one are zeros. The four
 // threads of a row load every fourth word of it each, and hand the pieces around.
 template <typename K>
-VKF_DEVICE void loadLeftOperand(const OwnedRows& from, const Uint first, uint32_t (&a)[K::DIM / 4]) {
+VKF_DEVICE void loadLeftOperand(const OwnedRows & from, const Uint first, uint32_t (&a)[K::DIM / 4]) {
     const uint32_t thread = threadNumber() % WARPGROUP;
     const uint32_t lane = thread % 32;
     VKF_UNROLL for (uint32_t h = 0; h < LANE_ROWS; h++) {
@@ -31,14 +31,16 @@ VKF_DEVICE void loadLeftOperand(const OwnedRows& from, const Uint first, uint32_
             const uint32_t column = 8 * (word_number + lane % 4);
             Word word = loadWordIf(row < from.count && column < from.columns, address + column * 2);
             transposeAmongFour(word.x, lane);
-            VKF_UNROLL for (uint32_t i = 0; i < 4; i++) { a[2 * (word_number + i) + h] = word.x[i]; }
+            VKF_UNROLL for (uint32_t i = 0; i < 4; i++) {
+                a[2 * (word_number + i) + h] = word.x[i];
+            }
         }
     }
 }
 
 // Starts d = a tile^T: the depth runs along the lines of the tile. OPERANDS: the left operands, each of depth 16.
 template <typename K, uint32_t OPERANDS = K::DIM / 16>
-VKF_DEVICE void multiplyRows(float (&d)[K::KEYS / 2], const uint32_t* a, const uint32_t tile) {
+VKF_DEVICE void multiplyRows(float (&d)[K::KEYS / 2], const uint32_t * a, const uint32_t tile) {
     multiply<K::BF16, false, false>(d, a, rightOperand(tile, 16));
     VKF_UNROLL for (uint32_t i = 1; i < OPERANDS; i++) {
         multiply<K::BF16, false, true>(d, a + 4 * i, rightOperand(tile + i / 4 * K::PANEL_BYTES + i % 4 * 32, 16));
@@ -46,7 +48,7 @@ VKF_DEVICE void multiplyRows(float (&d)[K::KEYS / 2], const uint32_t* a, const u
 }
 
 // Starts d += a tile: the depth runs from line to line.
-template <typename K> VKF_DEVICE void addColumns(float (&d)[K::DIM / 2], const uint32_t* a, const uint32_t tile) {
+template <typename K> VKF_DEVICE void addColumns(float (&d)[K::DIM / 2], const uint32_t * a, const uint32_t tile) {
     VKF_UNROLL for (uint32_t i = 0; i < K::KEYS / 16; i++) {
         multiply<K::BF16, true, true>(d, a + 4 * i, rightOperand(tile + i * 2048, K::PANEL_BYTES));
     }
@@ -54,7 +56,9 @@ template <typename K> VKF_DEVICE void addColumns(float (&d)[K::DIM / 2], const u
 
 // Rounds results to left operands of products whose depth they have as columns.
 template <bool BF16, uint32_t COUNT> VKF_DEVICE void packOperand(const float (&d)[COUNT], uint32_t (&a)[COUNT / 2]) {
-    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i += 2) { a[i / 2] = packHalves<BF16>(d[i], d[i + 1]); }
+    VKF_UNROLL for (uint32_t i = 0; i < COUNT; i += 2) {
+        a[i / 2] = packHalves<BF16>(d[i], d[i + 1]);
+    }
 }
 
 // A gradient of a head, from row or key 0 of the sequence on.
@@ -65,7 +69,7 @@ struct GradientRows {
     Uint type;
 };
 
-VKF_DEVICE GradientRows gradientRows(const Call call, const size_t tensor, const Item& item, const Uint head,
+VKF_DEVICE GradientRows gradientRows(const Call call, const size_t tensor, const Item & item, const Uint head,
                                      const Uint first, const Uint columns, const Uint type) {
     const Address base = tableMember<Address>(call, tensor + offsetof(BackwardTensor, address));
     const Address batch = tableMember<Address>(call, tensor + offsetof(BackwardTensor, batch_stride));
@@ -80,10 +84,10 @@ VKF_DEVICE void askForFallback(const Call call) {
     storeGlobal<Uint>(optionalInputs(call) + offsetof(BackwardTable, wants_fallback), 1);
 }
 
-// Stores the sums of a warpgroup's rows or keys first + 0 to 63. A row or key that does not give gets zeros. From `stored`
-// on none exists.
+// Stores the sums of a warpgroup's rows or keys first + 0 to 63. A row or key that does not give gets zeros. From
+// `stored` on none exists.
 template <typename K>
-VKF_DEVICE void storeSums(const Call call, const GradientRows& to, float (&sum)[K::DIM / 2], const float factor,
+VKF_DEVICE void storeSums(const Call call, const GradientRows & to, float (&sum)[K::DIM / 2], const float factor,
                           const Uint first, const bool (&gives)[LANE_ROWS], const Uint stored) {
     const uint32_t thread = threadNumber() % WARPGROUP;
     const uint32_t lane = thread % 32;

@@ -26,7 +26,7 @@ struct VisitedTensor {
 };
 
 template <typename K>
-VKF_DEVICE VisitedTensor visitedTensor(const Call call, const Item& item, const Share<K> share, const Uint tensor) {
+VKF_DEVICE VisitedTensor visitedTensor(const Call call, const Item & item, const Share<K> share, const Uint tensor) {
     const bool rows = tensor == VKF_Q || tensor == VKF_DOUT;
     const Address base = tensor == VKF_Q   ? call.params.q
                          : tensor == VKF_K ? call.params.k
@@ -46,7 +46,7 @@ template <typename K, typename Walk> struct BackwardProducer {
     const uint32_t shared_memory;
     const Share<K> share;
     const VisitedTensor tensors[2];
-    const Address states; // of row 0 of the first head
+    const Address states;      // of row 0 of the first head
     const Address head_states; // bytes from head to head
 
     VKF_DEVICE void announce(const uint32_t slot) const {
@@ -58,7 +58,7 @@ template <typename K, typename Walk> struct BackwardProducer {
 
     // Starts to copy a tile of tensor T.
     template <uint32_t T> VKF_DEVICE void copy(const Uint head, const Uint tile, const uint32_t slot) const {
-        const VisitedTensor& from = tensors[T];
+        const VisitedTensor & from = tensors[T];
         const uint32_t to = shared_memory + slot * K::SLOT_BYTES;
         const uint32_t row = tile * K::KEYS + share.key;
         Address address = from.first + Address{row} * from.row_stride;

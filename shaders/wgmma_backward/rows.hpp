@@ -34,7 +34,9 @@ template <typename K> struct RowConsumer {
     uint32_t ds[K::KEYS / 4];
     float dq[K::DIM / 2];
 
-    VKF_DEVICE Uint firstRow() const { return item.row_begin + number * 64; }
+    VKF_DEVICE Uint firstRow() const {
+        return item.row_begin + number * 64;
+    }
 
     VKF_DEVICE Uint laneRow(const uint32_t h) const {
         const uint32_t thread = threadNumber() % WARPGROUP;
@@ -56,12 +58,18 @@ template <typename K> struct RowConsumer {
         }
     }
 
-    VKF_DEVICE uint32_t slotAddress(const uint32_t which) const { return shared_memory + which * K::SLOT_BYTES; }
+    VKF_DEVICE uint32_t slotAddress(const uint32_t which) const {
+        return shared_memory + which * K::SLOT_BYTES;
+    }
 
-    VKF_DEVICE void release(const uint32_t which) const { arriveAt(K::empty(which), K::EMPTY_THREADS); }
+    VKF_DEVICE void release(const uint32_t which) const {
+        arriveAt(K::empty(which), K::EMPTY_THREADS);
+    }
 
     // The key of s[0] in a tile.
-    VKF_DEVICE static Int firstKey(const Uint tile) { return static_cast<Int>(tile * K::KEYS + threadNumber() % 4 * 2); }
+    VKF_DEVICE static Int firstKey(const Uint tile) {
+        return static_cast<Int>(tile * K::KEYS + threadNumber() % 4 * 2);
+    }
 
     // Sets p and ds of keys that the row does not see to zero.
     VKF_DEVICE void dropInvisible(const Uint tile) {
@@ -96,7 +104,7 @@ template <typename K> struct RowConsumer {
         }
     }
 
-    template <bool PARTIAL> VKF_DEVICE void visit(const Uint tile, const bool partial, bool& in_flight) {
+    template <bool PARTIAL> VKF_DEVICE void visit(const Uint tile, const bool partial, bool & in_flight) {
         const uint32_t v_slot = slot;
         const uint32_t k_slot = nextSlot<K>(slot);
         beginProducts();
@@ -133,12 +141,17 @@ template <typename K> struct RowConsumer {
         loadLeftOperand<K>(ownedRows(VKF_Q), firstRow(), q);
         loadLeftOperand<K>(ownedRows(VKF_DOUT), firstRow(), dout);
         loadStates();
-        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { dq[i] = 0.0f; }
+        VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) {
+            dq[i] = 0.0f;
+        }
         bool in_flight = false;
-        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is long.
+        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is
+        // long.
         const Uint full = fullTiles(walk);
         if constexpr (!K::TERMS) {
-            VKF_KEEP_LOOP for (Uint step = 0; step < full; step++) { visit<false>(0, false, in_flight); }
+            VKF_KEEP_LOOP for (Uint step = 0; step < full; step++) {
+                visit<false>(0, false, in_flight);
+            }
             if (K::DEFERS) {
                 waitForProducts<0>();
             }

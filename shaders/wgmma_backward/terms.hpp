@@ -18,7 +18,7 @@ struct PairState {
 // s becomes p, dp becomes ds. `state(i)` is that of the pair of s[i].
 template <uint32_t COUNT, typename State>
 VKF_DEVICE void finishPairs(float (&s)[COUNT], float (&dp)[COUNT], const Call call, const float slope,
-                            const State& state) {
+                            const State & state) {
     const bool capped = call.constants.softcap;
     if (capped) {
         capScores(s, call.params.score_scale, call.params.softcap);

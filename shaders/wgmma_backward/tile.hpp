@@ -10,7 +10,7 @@
 namespace vkf::wgmma {
 
 constexpr shared::WgmmaTile backwardTileOf(const bool owns_keys, const uint32_t dim) {
-    for (const shared::WgmmaTile& tile :
+    for (const shared::WgmmaTile & tile :
          owns_keys ? shared::WGMMA_BACKWARD_KEY_TILES : shared::WGMMA_BACKWARD_ROW_TILES) {
         if (tile.dim == dim) {
             return tile;
@@ -57,9 +57,15 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     static constexpr uint32_t CONSUMER_REGISTERS = CONSUMERS == 3 ? 160 : 240;
 
     // Named barriers: as those of the forward kernel.
-    static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
-    static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
-    static constexpr uint32_t ownOperands(const uint32_t consumer) { return SLOTS * (CONSUMERS + 1) + consumer; }
+    static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) {
+        return slot * CONSUMERS + consumer;
+    }
+    static constexpr uint32_t empty(const uint32_t slot) {
+        return SLOTS * CONSUMERS + slot;
+    }
+    static constexpr uint32_t ownOperands(const uint32_t consumer) {
+        return SLOTS * (CONSUMERS + 1) + consumer;
+    }
     static_assert(ownOperands(SHARED_OPERANDS == 0 ? 0 : CONSUMERS) <= 16);
     static constexpr uint32_t FULL_THREADS = 2 * WARPGROUP;
     static constexpr uint32_t EMPTY_THREADS = THREADS;

@@ -192,6 +192,71 @@ TEST_CASE("owners of keys visit each visible pair once", "[planning]") {
     }
 }
 
+// The sequences of random lengths, some of them empty.
+TEST_CASE("items of packed sequences own each row and each key once", "[planning]") {
+    Dice dice(7);
+    for (uint32_t i = 0; i < 100; i++) {
+        Call one = callOf(0, 0);
+        one.constants.packed_sequences = 1;
+        one.constants.window = i % 2;
+        one.kvHeads = 1 + dice.below(2);
+        one.group = 1 + dice.below(2);
+        one.table.call.sequences = 1 + dice.below(7);
+        std::vector<int32_t> rowStarts = {0};
+        std::vector<int32_t> keyStarts = {0};
+        for (uint32_t sequence = 0; sequence < one.table.call.sequences; sequence++) {
+            rowStarts.push_back(rowStarts.back() + static_cast<int32_t>(dice.oneIn(3) ? 0 : dice.below(400)));
+            keyStarts.push_back(keyStarts.back() + static_cast<int32_t>(dice.oneIn(3) ? 0 : dice.below(400)));
+        }
+        one.params.query_rows = static_cast<uint32_t>(rowStarts.back());
+        one.params.keys = static_cast<uint32_t>(keyStarts.back());
+        one.table.call.row_starts = reinterpret_cast<Address>(rowStarts.data());
+        one.table.call.key_starts = reinterpret_cast<Address>(keyStarts.data());
+        one.table.call.longest_rows = one.table.call.longest_keys = 1000;
+        const wgmma::Call call = one.arguments();
+        const uint32_t heads = one.kvHeads * one.group;
+        std::vector<uint8_t> rows(uint64_t{heads} * one.params.query_rows);
+        std::vector<uint8_t> keys(uint64_t{one.kvHeads} * one.params.keys);
+        const uint32_t tileRows = dice.of<2>({128, 192});
+        for (uint32_t number = 0; number < wgmma::tilesOfAll(call, one.params.query_rows, tileRows) * heads; number++) {
+            const wgmma::Item item = wgmma::rowItemOf(call, tileRows, number);
+            for (uint32_t row = item.row_begin; row < std::min(item.row_begin + tileRows, item.rows); row++) {
+                rows[uint64_t{item.head} * one.params.query_rows + item.first_row + row]++;
+            }
+        }
+        for (uint32_t number = 0; number < wgmma::tilesOfAll(call, one.params.keys, 128) * one.kvHeads; number++) {
+            const wgmma::KeyItem own = wgmma::keyItemOf(call, 128, number);
+            for (uint32_t key = own.key_begin; key < std::min(own.key_begin + 128, own.stored_keys); key++) {
+                keys[uint64_t{own.item.kv_head} * one.params.keys + own.item.first_key + key]++;
+            }
+        }
+        CHECK(std::count(rows.begin(), rows.end(), 1) == static_cast<ptrdiff_t>(rows.size()));
+        CHECK(std::count(keys.begin(), keys.end(), 1) == static_cast<ptrdiff_t>(keys.size()));
+    }
+}
+
+// Rows of an item of the forward pass.
+TEST_CASE("items of rows are those of the forward pass", "[planning]") {
+    for (const bool window : {false, true}) {
+        Call one = callOf(1000, 300);
+        one.sequences = 3;
+        one.kvHeads = 2;
+        one.group = 2;
+        one.constants.window = window ? 1 : 0;
+        const wgmma::Call call = one.arguments();
+        for (uint32_t number = 0; number < 6 * 4 * 3; number++) {
+            const wgmma::Item item = wgmma::rowItemOf(call, 192, number);
+            const wgmma::Item forward = wgmma::itemOf(call, 192, number);
+            CHECK(item.batch == forward.batch);
+            CHECK(item.head == forward.head);
+            CHECK(item.kv_head == forward.kv_head);
+            CHECK(item.row_begin == forward.row_begin);
+            CHECK(item.offset == forward.offset);
+            CHECK(item.partial_result == forward.partial_result);
+        }
+    }
+}
+
 TEST_CASE("owners of keys visit each visible pair of random calls once", "[planning]") {
     Dice dice(54);
     for (uint32_t i = 0; i < 200; i++) {

@@ -98,7 +98,6 @@ const Change refused[] = {
     {"headDim and valueDim must be multiples of 8", [](VkfProblem& p) { p.headDim = p.valueDim = 36; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.headDim = 136; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.valueDim = 256; }},
-    {"packed sequences are not in this version", [](VkfProblem& p) { vkf::enable(p, VKF_USE_CU_SEQLENS); }},
     {"first keys are not in this version",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_USE_WINDOW);
@@ -149,6 +148,20 @@ TEST_CASE("kernels of the backward pass on path wgmma own whole tiles", "[planni
         CHECK(c[VKF_ID_KEY_SPLITS] == 1);
     }
     CHECK(made(vkf::test::backwardOf(longProblem(VKF_TYPE_BF16))).phases[2].variant.bf16);
+}
+
+TEST_CASE("packed sequences on path wgmma list the tiles of path coopmat", "[planning]") {
+    VkfProblem forward = longProblem();
+    forward.batch = 5;
+    vkf::enable(forward, VKF_USE_CU_SEQLENS);
+    const vkf::BackwardPlan plan = made(vkf::test::backwardOf(forward));
+    REQUIRE(kernelsOf(plan) == std::vector{Kernel::writeTable, Kernel::listSequences, Kernel::listSequences,
+                                           Kernel::backwardRows, Kernel::backwardWgmmaRows, Kernel::backwardWgmmaKeys,
+                                           Kernel::backwardCoopmat, Kernel::backwardCoopmat});
+    CHECK(plan.tileSequences.tileRows == plan.coopmat.rows->rows());
+    CHECK(plan.keyTileSequences.tileRows == plan.coopmat.keys[0].keys());
+    CHECK(plan.phases[4].items == (4096 / plan.wgmma.rows->rows() + 5) * 16);
+    CHECK(plan.phases[5].items == (4096 / plan.wgmma.keys[0].keys() + 5) * 4);
 }
 
 TEST_CASE("gradients that are not wanted have no kernel on path wgmma", "[planning]") {

@@ -25,7 +25,6 @@ const char* whyNotHere(const CheckedBackward& backward) {
         const char* reason;
     } refusals[] = {
         {std::max(p.headDim, p.valueDim) > maxDim, "headDim and valueDim must be at most 128"},
-        {has(p, VKF_USE_CU_SEQLENS), "packed sequences are not in this version"},
         {forward.firstKeys() != 0, "first keys are not in this version"},
         {dout.type != p.q.type, "dout must have the type of q"},
         {!inWholeWords(dout), "strides of dout must be multiples of 16 bytes"},
