@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: MIT
 # Compiles the entry points of path wgmma to PTX (shaders/shared/wgmma_params.h has their names).
 
-# vkf_add_ptx(<file> <root> TYPES ... DIMS ...): adds the rules for each type and dimension, without and with terms.
-# Paths of includes are relative to the folder `root`. The results are in the global properties VKF_PTX_ENTRIES, lines
-# "name|ptx file|missing reason", and VKF_PTX_TARGETS.
+# vkf_add_ptx(<file> <root> [TERMS] TYPES ... DIMS ...): adds the rules for each type and dimension, without terms and,
+# if asked for, with them. Names begin with that of the file. Paths of includes are relative to the folder `root`. The
+# results are in the global properties VKF_PTX_ENTRIES, lines "name|ptx file|missing reason", and VKF_PTX_TARGETS.
 function(vkf_add_ptx file root)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TYPES;DIMS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TERMS" "" "TYPES;DIMS")
+  get_filename_component(prefix "${file}" NAME_WE)
+  set(variants plain)
+  if(arg_TERMS)
+    list(APPEND variants terms)
+  endif()
   get_property(command GLOBAL PROPERTY VKF_PTX_COMMAND)
   get_property(problem GLOBAL PROPERTY VKF_PTX_PROBLEM)
   set(outputs)
   foreach(type ${arg_TYPES})
     foreach(dim ${arg_DIMS})
-      foreach(suffix "" _terms)
-        set(name attention_wgmma_${type}_${dim}${suffix})
+      foreach(variant ${variants})
+        set(name ${prefix}_${type}_${dim})
+        if(variant STREQUAL terms)
+          string(APPEND name _terms)
+        endif()
         if(problem)
           set_property(GLOBAL APPEND PROPERTY VKF_PTX_ENTRIES "${name}||${problem}")
           continue()
         endif()
         set(defines -DVKF_TYPE=${type} -DVKF_DIM=${dim})
-        if(suffix)
+        if(variant STREQUAL terms)
           list(APPEND defines -DVKF_TERMS)
         endif()
         set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx")
@@ -38,6 +46,6 @@ function(vkf_add_ptx file root)
       endforeach()
     endforeach()
   endforeach()
-  add_custom_target(vkflash_ptx DEPENDS ${outputs})
-  set_property(GLOBAL APPEND PROPERTY VKF_PTX_TARGETS vkflash_ptx)
+  add_custom_target(vkflash_ptx_${prefix} DEPENDS ${outputs})
+  set_property(GLOBAL APPEND PROPERTY VKF_PTX_TARGETS vkflash_ptx_${prefix})
 endfunction()

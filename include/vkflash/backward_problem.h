@@ -34,8 +34,8 @@
  * - With packed sequences, dq of rows and dk and dv of keys that belong to no sequence, or to several, are unspecified,
  *   as o is.
  * - A key that dropout leaves out is visible: its kept is 0, and NaN or infinity may make dp NaN as it makes o.
- * - Scores, p, dp, ds and all sums are fp32. Path coopmat rounds p, ds and an fp32 operand to the type of k where they
- *   enter a product. A ds past the largest finite fp16 does not become infinite there.
+ * - Scores, p, dp, ds and all sums are fp32. Paths coopmat and wgmma round p, ds and an fp32 operand to the type of k
+ *   where they enter a product. A ds past the largest finite fp16 does not become infinite there.
  * - There are no atomic additions: equal calls give the same bits on every run.
  *
  * The algorithm is the backward pass of FlashAttention-2 (Dao 2023, arXiv 2307.08691, algorithm 2), which keeps lse in

@@ -81,7 +81,7 @@ typedef struct VkfPathDecision {
  * VKF_ERROR_OUT_OF_HOST_MEMORY. */
 VKF_API VkfResult vkfGetPlanPath(VkfPlan plan, VkfPath path, VkfPathDecision* decision, VkfMessage* message);
 
-/* As vkfGetPlanPath, for a backward pass. It has two paths; all others have VKF_RULE_UNSUPPORTED. */
+/* As vkfGetPlanPath, for a backward pass. It has three paths; all others have VKF_RULE_UNSUPPORTED. */
 VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPathDecision* decision,
                                      VkfMessage* message);
 

@@ -320,7 +320,8 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * bf16. headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples of 16 bytes. AUTO
      * takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, pages,
      * probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED
-     * in a context whose driver has refused a kernel of this path (device). */
+     * in a context whose driver has refused a kernel of this path (device). The backward pass takes fewer problems here,
+     * and AUTO does not take it. */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;

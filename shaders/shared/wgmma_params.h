@@ -9,8 +9,13 @@
  *     "attention_wgmma_" TYPE "_" DIM         scores without terms
  *     "attention_wgmma_" TYPE "_" DIM "_terms"  scores with softcap, ALiBi or both
  *
- * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. A launch has a workgroup
- * for each work item of its step, in x. */
+ * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. The backward pass has
+ *
+ *     "backward_wgmma_rows_" TYPE "_" DIM    own rows and write dq; DIM of WGMMA_BACKWARD_ROW_TILES
+ *     "backward_wgmma_keys_" TYPE "_" DIM    own keys and write dk and dv; DIM of WGMMA_BACKWARD_KEY_TILES
+ *
+ * and the same with "_terms". They read BackwardParams as AttentionParams: dout stands in the place of o. A launch has a workgroup for each work
+ * item of its step, in x. */
 #ifndef VKF_WGMMA_PARAMS_H
 #define VKF_WGMMA_PARAMS_H
 
@@ -41,6 +46,9 @@ struct WgmmaConstants {
     Uint packed_heads;      /* VKF_ID_PACKED_HEADS */
     Uint interleaved_heads; /* VKF_ID_INTERLEAVED_HEADS */
     Uint key_splits;        /* VKF_ID_KEY_SPLITS */
+    Uint type_dq;           /* VKF_ID_TYPE_DQ: in the backward pass, as the following ones */
+    Uint type_dk;           /* VKF_ID_TYPE_DK */
+    Uint type_dv;           /* VKF_ID_TYPE_DV */
 };
 
 #ifdef __cplusplus
@@ -58,6 +66,16 @@ inline constexpr WgmmaTile WGMMA_TILES[] = {
     {64, 192, 128, 512, 49152},
     {128, 192, 64, 512, 49152},
     {256, 128, 32, 384, 49152},
+};
+/* Tiles of the backward pass. A workgroup that owns rows visits tiles of keys, and one that owns keys visits tiles of
+ * rows. */
+inline constexpr WgmmaTile WGMMA_BACKWARD_ROW_TILES[] = {
+    {64, 192, 64, 512, 32768},
+    {128, 128, 64, 384, 49152},
+};
+inline constexpr WgmmaTile WGMMA_BACKWARD_KEY_TILES[] = {
+    {64, 64, 128, 384, 43008},
+    {128, 32, 128, 384, 41984},
 };
 } // namespace vkf::shared
 #endif

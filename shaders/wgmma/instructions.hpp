@@ -34,14 +34,19 @@ namespace vkf::wgmma {
 
 // Threads.
 
-// Read again by each call, so that what follows from the number need not stay in registers.
+// Numbers are read again by each call, so that what follows from them need not stay in registers.
+
 VKF_DEVICE uint32_t threadNumber() {
     uint32_t number;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));
     return number;
 }
 
-VKF_DEVICE uint32_t workgroupNumber() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x()); }
+VKF_DEVICE uint32_t workgroupNumber() {
+    uint32_t number;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+    return number;
+}
 
 // The value of lane 0. The compiler then knows that all lanes have the same.
 VKF_DEVICE uint32_t uniform(const uint32_t x) {
@@ -150,6 +155,10 @@ VKF_DEVICE Word loadShared(const uint32_t address) {
     return word;
 }
 
+VKF_DEVICE void storeSharedWord(const uint32_t address, const uint32_t word) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
 VKF_DEVICE void storeShared(const uint32_t address, const Word word) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(word.x[0]), "r"(word.x[1]),
                  "r"(word.x[2]), "r"(word.x[3])
@@ -160,6 +169,11 @@ VKF_DEVICE void storeShared(const uint32_t address, const Word word) {
 // zeros.
 VKF_DEVICE void copyWord(const uint32_t to, const uint64_t from, const uint32_t bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+// Starts to copy eight bytes to a multiple of eight. Only the first `bytes` are read.
+VKF_DEVICE void copyHalfWord(const uint32_t to, const uint64_t from, const uint32_t bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
 VKF_DEVICE void endCopyGroup() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -243,8 +257,19 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
     return uint64_t{address >> 4} | uint64_t{leading_offset >> 4} << 16 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
 }
 
+// A left operand in shared memory, 64 rows and 16 columns, without a swizzle: blocks of 8 rows with 16 bytes each. The
+// two blocks of 8 rows follow each other. `leftWordOffset` is the place of word a[i] of a left operand in registers.
+constexpr uint32_t LEFT_OPERAND_BYTES = 64 * 32;
+VKF_DEVICE uint64_t leftOperand(const uint32_t address) {
+    return uint64_t{address >> 4} | uint64_t{128 >> 4} << 16 | uint64_t{256 >> 4} << 32;
+}
+VKF_DEVICE uint32_t leftWordOffset(const uint32_t thread, const uint32_t i) {
+    return (thread / 32 * 2 + i % 2) * 256 + i / 2 * 128 + thread % 32 * 4;
+}
+
 // The operands d[i], d[i + 1], ... of a product, and their numbers in its text.
 #define VKF_RESULTS_4(d, i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define VKF_RESULTS_8(d, i) VKF_RESULTS_4(d, i), VKF_RESULTS_4(d, (i) + 4)
 #define VKF_RESULTS_16(d, i)                                                                                           \
     VKF_RESULTS_4(d, i), VKF_RESULTS_4(d, (i) + 4), VKF_RESULTS_4(d, (i) + 8), VKF_RESULTS_4(d, (i) + 12)
 #define VKF_RESULTS_32(d, i) VKF_RESULTS_16(d, i), VKF_RESULTS_16(d, (i) + 16)
@@ -253,6 +278,7 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
 #define VKF_NUMBERS_10(tens)                                                                                           \
     "%" tens "0, %" tens "1, %" tens "2, %" tens "3, %" tens "4, %" tens "5, %" tens "6, %" tens "7, %" tens           \
     "8, %" tens "9"
+#define VKF_NUMBERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define VKF_NUMBERS_16 VKF_NUMBERS_10("") ", %10, %11, %12, %13, %14, %15"
 #define VKF_NUMBERS_32 VKF_NUMBERS_10("") ", " VKF_NUMBERS_10("1") ", " VKF_NUMBERS_10("2") ", %30, %31"
 #define VKF_NUMBERS_60                                                                                                 \
@@ -272,6 +298,13 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
                  : [a0] "r"(a[0]), [a1] "r"(a[1]), [a2] "r"(a[2]), [a3] "r"(a[3]), [b] "l"(b), [adds] "n"(int{ADDS}),  \
                    [transposed] "n"(int{TRANSPOSED}))
 
+#define VKF_SHARED_PRODUCT(columns, type, registers)                                                                   \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %[adds], 0;\n"                                                      \
+                 "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" VKF_NUMBERS_##registers     \
+                 "}, %[a], %[b], p, 1, 1, 0, %[transposed];\n}"                                                        \
+                 : VKF_RESULTS_##registers(d, 0)                                                                       \
+                 : [a] "l"(a), [b] "l"(b), [adds] "n"(int{ADDS}), [transposed] "n"(int{TRANSPOSED}))
+
 // d = a b, or d += a b if ADDS: starts a product of depth 16. `a` has four words, `b` describes the right operand.
 #define VKF_DEFINE_MULTIPLY(columns, registers)                                                                        \
     template <bool BF16, bool TRANSPOSED, bool ADDS>                                                                   \
@@ -282,10 +315,22 @@ VKF_DEVICE uint64_t rightOperand(const uint32_t address, const uint32_t leading_
             VKF_PRODUCT(columns, "f16", registers);                                                                    \
         }                                                                                                              \
     }
+#define VKF_DEFINE_SHARED_MULTIPLY(columns, registers)                                                                 \
+    template <bool BF16, bool TRANSPOSED, bool ADDS>                                                                   \
+    VKF_DEVICE void multiplyShared(float(&d)[registers], const uint64_t a, const uint64_t b) {                         \
+        if constexpr (BF16) {                                                                                          \
+            VKF_SHARED_PRODUCT(columns, "bf16", registers);                                                            \
+        } else {                                                                                                       \
+            VKF_SHARED_PRODUCT(columns, "f16", registers);                                                             \
+        }                                                                                                              \
+    }
+VKF_DEFINE_MULTIPLY("16", 8)
 VKF_DEFINE_MULTIPLY("32", 16)
 VKF_DEFINE_MULTIPLY("64", 32)
 VKF_DEFINE_MULTIPLY("128", 64)
 VKF_DEFINE_MULTIPLY("256", 128)
+VKF_DEFINE_SHARED_MULTIPLY("32", 16)
+VKF_DEFINE_SHARED_MULTIPLY("64", 32)
 
 } // namespace vkf::wgmma
 

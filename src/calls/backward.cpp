@@ -27,22 +27,36 @@ VkfResult planFor(VkfContext context, const VkfBackwardProblem* problem, Checked
     return result == VKF_SUCCESS ? makeBackwardPlan(context->tunedDevice(), *checked, backward, message) : result;
 }
 
+VkfResult makeBackwardObject(VkfContext context, const VkfBackwardProblem* problem,
+                             std::unique_ptr<VkfBackward_T>* backward, VkfMessage* message) {
+    std::unique_ptr<VkfBackward_T> made(new VkfBackward_T{{}, context, {}, {}});
+    VkfResult result = planFor(context, problem, &made->problem, made.get(), message);
+    if (result == VKF_SUCCESS) {
+        result = getExecutables(context, made->phases, &made->executables, message);
+    }
+    *backward = std::move(made);
+    return result;
+}
+
 VkfResult createBackward(VkfContext context, const VkfBackwardProblem* problem, VkfBackward* backward,
                          VkfMessage* message) {
     if (backward == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
-    std::unique_ptr<VkfBackward_T> created(new VkfBackward_T{{}, context, {}, {}});
-    if (const VkfResult result = planFor(context, problem, &created->problem, created.get(), message);
-        result != VKF_SUCCESS) {
-        return result;
+    std::unique_ptr<VkfBackward_T> created;
+    const bool mayLaunch = context != nullptr && context->pipelines.whyNoLaunches() == nullptr;
+    VkfMessage refusal{};
+    VkfResult result = makeBackwardObject(context, problem, &created, mayLaunch ? &refusal : message);
+    if (mayLaunch && result == VKF_ERROR_UNSUPPORTED && context->pipelines.whyNoLaunches() != nullptr) {
+        // The driver has refused a kernel of path wgmma since, as for a plan (plan.cpp).
+        result = makeBackwardObject(context, problem, &created, message);
+    } else if (mayLaunch && result != VKF_SUCCESS) {
+        fail(message, result, "%s", refusal.text);
     }
-    if (const VkfResult result = getExecutables(context, created->phases, &created->executables, message);
-        result != VKF_SUCCESS) {
-        return result;
+    if (result == VKF_SUCCESS) {
+        *backward = created.release();
     }
-    *backward = created.release();
-    return VKF_SUCCESS;
+    return result;
 }
 
 uint64_t bytesOf(const VkfTensorLayout& layout) { return vkfStoredBytes(layout.type, layout.elements); }

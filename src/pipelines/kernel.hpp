@@ -41,6 +41,8 @@ enum class Kernel : uint32_t {
     backwardCoopmat,
     backwardSinks,
     backwardSums,
+    backwardWgmmaRows,
+    backwardWgmmaKeys,
     dequantizeKeys
 };
 
@@ -239,6 +241,22 @@ inline constexpr std::array kernelTable = {
                  .matrices = true,
                  .functions = true,
                  .unrolledLoops = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::backwardWgmmaRows, // own rows
+                 .name = "backward_wgmma_rows",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .launched = true,
+                 .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
+    KernelTraits{.kernel = Kernel::backwardWgmmaKeys, // own keys
+                 .name = "backward_wgmma_keys",
+                 .constants = ConstantFamily::tile,
+                 .storage16 = Built::with,
+                 .subgroups = Built::with,
+                 .matrices = true,
+                 .launched = true,
                  .stepOperations = VKF_DEFAULT_MATRIX_STEP_OPERATIONS},
     KernelTraits{.kernel = Kernel::dequantizeKeys,
                  .name = "dequantize_keys",

@@ -44,6 +44,9 @@ constexpr std::array members = {
     VKF_MEMBER(packed_heads, VKF_ID_PACKED_HEADS),
     VKF_MEMBER(interleaved_heads, VKF_ID_INTERLEAVED_HEADS),
     VKF_MEMBER(key_splits, VKF_ID_KEY_SPLITS),
+    VKF_MEMBER(type_dq, VKF_ID_TYPE_DQ),
+    VKF_MEMBER(type_dk, VKF_ID_TYPE_DK),
+    VKF_MEMBER(type_dv, VKF_ID_TYPE_DV),
 };
 
 #undef VKF_MEMBER
@@ -110,7 +113,7 @@ VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* mess
     const VkfResult result = kernels_.get(name, &kernel, [&](Loaded* made) { return compile(name, made, message); });
     if (result == VKF_SUCCESS) {
         const Constants& c = variant.constants;
-        const shared::WgmmaTile& tile = wgmmaTileFor(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]);
+        const shared::WgmmaTile& tile = wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]);
         *launch = {kernel.function, tile.threads, tile.shared_bytes, wgmmaConstants(c)};
     }
     return result;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <span>
 #include <string>
 
 #include "pipelines/variant.hpp"
@@ -15,19 +15,32 @@
 
 namespace vkf {
 
-constexpr bool areWgmmaTilesInOrder() {
-    for (size_t i = 1; i < std::size(shared::WGMMA_TILES); i++) {
-        if (shared::WGMMA_TILES[i - 1].dim >= shared::WGMMA_TILES[i].dim) {
+// The tiles of a kernel, by rising dimension.
+constexpr std::span<const shared::WgmmaTile> wgmmaTiles(Kernel kernel) {
+    return kernel == Kernel::backwardWgmmaRows   ? std::span<const shared::WgmmaTile>(shared::WGMMA_BACKWARD_ROW_TILES)
+           : kernel == Kernel::backwardWgmmaKeys ? std::span<const shared::WgmmaTile>(shared::WGMMA_BACKWARD_KEY_TILES)
+                                                 : std::span<const shared::WgmmaTile>(shared::WGMMA_TILES);
+}
+
+constexpr bool areInOrder(std::span<const shared::WgmmaTile> tiles) {
+    for (size_t i = 1; i < tiles.size(); i++) {
+        if (tiles[i - 1].dim >= tiles[i].dim) {
             return false;
         }
     }
-    return std::end(shared::WGMMA_TILES)[-1].dim == VKF_MAX_DIM;
+    return true;
 }
-static_assert(areWgmmaTilesInOrder(), "tiles stand in the order of their dimensions, up to the largest one");
+static_assert(areInOrder(wgmmaTiles(Kernel::attentionWgmma)) &&
+              wgmmaTiles(Kernel::attentionWgmma).back().dim == VKF_MAX_DIM);
+static_assert(areInOrder(wgmmaTiles(Kernel::backwardWgmmaRows)) && areInOrder(wgmmaTiles(Kernel::backwardWgmmaKeys)));
+static_assert(wgmmaTiles(Kernel::backwardWgmmaRows).back().dim == wgmmaTiles(Kernel::backwardWgmmaKeys).back().dim);
 
-// The tile for the larger of the two dimensions, which is at most VKF_MAX_DIM.
-constexpr const shared::WgmmaTile& wgmmaTileFor(uint32_t headDim, uint32_t valueDim) {
-    const shared::WgmmaTile* tile = std::begin(shared::WGMMA_TILES);
+// The largest head and value dimension of a kernel.
+constexpr uint32_t maxWgmmaDim(Kernel kernel) { return wgmmaTiles(kernel).back().dim; }
+
+// The tile for the larger of the two dimensions, which is at most maxWgmmaDim.
+constexpr const shared::WgmmaTile& wgmmaTileFor(Kernel kernel, uint32_t headDim, uint32_t valueDim) {
+    const shared::WgmmaTile* tile = wgmmaTiles(kernel).data();
     while (tile->dim < std::max(headDim, valueDim)) {
         tile++;
     }
@@ -39,7 +52,8 @@ inline std::string wgmmaKernelName(const Variant& variant) {
     const Constants& c = variant.constants;
     const bool terms = c[VKF_ID_SOFTCAP] != 0 || c[VKF_ID_ALIBI] != 0;
     return std::string(traitsOf(variant.kernel).name) + (variant.bf16 ? "_bf16_" : "_f16_") +
-           std::to_string(wgmmaTileFor(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim) + (terms ? "_terms" : "");
+           std::to_string(wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim) +
+           (terms ? "_terms" : "");
 }
 
 } // namespace vkf

@@ -246,6 +246,12 @@ Constants tileConstants(const BackwardMatrixTile& tile) {
     return c;
 }
 
+Constants tileConstants(const BackwardWgmmaTile& tile) {
+    Constants c{};
+    c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();
+    return c;
+}
+
 Constants tileConstants(const BackwardSumTile& tile) {
     Constants c{};
     c[VKF_ID_WORKGROUP_SIZE] = tile.workgroupSize();

@@ -16,6 +16,7 @@
 #include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/backward/backward_sum_tile.hpp"
 #include "tiles/backward/backward_tile.hpp"
+#include "tiles/backward/backward_wgmma_tile.hpp"
 #include "tiles/coopmat_tile.hpp"
 #include "tiles/decode/decode_matrix_tile.hpp"
 #include "tiles/decode/decode_tile.hpp"
@@ -55,6 +56,7 @@ Constants tileConstants(const ProbabilitiesTile& tile);
 Constants tileConstants(const BackwardTile& tile);
 Constants tileConstants(const BackwardMatrixTile& tile);
 Constants tileConstants(const BackwardSumTile& tile);
+Constants tileConstants(const BackwardWgmmaTile& tile);
 
 // Returns the specialization constants of a problem and a tile. `shift` is that of baseParams, `extraSlot` what the
 // extra slot of the push constants holds: VKF_EXTRA_SLOT_HAS_*.

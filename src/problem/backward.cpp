@@ -2,6 +2,7 @@
 #include "problem/backward.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/message.hpp"
 #include "problem/arrays.hpp"
@@ -35,9 +36,10 @@ VkfResult checkForward(const CheckedProblem& forward, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,
                     "use of the forward problem lacks VKF_USE_LSE, which the backward pass needs");
     }
-    if (p.path != VKF_PATH_AUTO && p.path != VKF_PATH_SCALAR && p.path != VKF_PATH_COOPMAT) {
+    constexpr std::array paths = {VKF_PATH_AUTO, VKF_PATH_SCALAR, VKF_PATH_COOPMAT, VKF_PATH_WGMMA};
+    if (std::find(paths.begin(), paths.end(), p.path) == paths.end()) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
-                    "the backward pass is not on path %s in this version; it is on scalar and coopmat",
+                    "the backward pass is not on path %s in this version; it is on scalar, coopmat and wgmma",
                     vkfPathName(p.path));
     }
     const struct {

@@ -103,6 +103,13 @@ PtxTexts FakeLaunches::texts() {
                     all.push_back(std::string("attention_wgmma_") + type + "_" + dim + terms);
                 }
             }
+            for (const char* owner : {"rows", "keys"}) {
+                for (const char* dim : {"64", "128"}) {
+                    for (const char* terms : {"", "_terms"}) {
+                        all.push_back(std::string("backward_wgmma_") + owner + "_" + type + "_" + dim + terms);
+                    }
+                }
+            }
         }
         return all;
     }();

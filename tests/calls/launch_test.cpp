@@ -18,6 +18,7 @@
 #include "calls/fake_launches.hpp"
 #include "calls/plan.hpp"
 #include "pipelines/wgmma_kernels.hpp"
+#include "shared/backward_params.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 
@@ -136,7 +137,7 @@ TEST_CASE("a plan of path wgmma launches its kernel with the grid, block, shared
     const vkf::Plan plan = fixture.plan(problem);
     REQUIRE(pathOf(plan) == VKF_PATH_WGMMA);
     const vkf::Phase& phase = plan.get()->phases.at(0);
-    const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(128, 128);
+    const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(vkf::Kernel::attentionWgmma, 128, 128);
     REQUIRE(plan.get()->steps() == 3);
     CHECK(fixture.record(plan) == "lll");
     uint32_t first = 0;
@@ -175,6 +176,63 @@ TEST_CASE("launches stand between the same barriers as dispatches", "[record]") 
     CHECK(std::count(packed.begin(), packed.end(), 'l') == 1);
     CHECK(fixture.driver.launches.at(0).constants.packed_sequences == 1);
     CHECK(fixture.driver.launches.at(0).constants.extra_slot == VKF_EXTRA_SLOT_HAS_TABLE);
+}
+
+TEST_CASE("a backward pass on path wgmma launches its kernels between the barriers of dispatches", "[record]") {
+    Fixture fixture;
+    VkfProblem forward = longProblem(VKF_PATH_WGMMA, VKF_TYPE_BF16);
+    vkf::enable(forward, VKF_USE_LSE);
+    forward.maxStepOperations = 60000000000;
+    auto problem = vkf::make<VkfBackwardProblem>();
+    problem.forward = &forward;
+    problem.dout.type = VKF_TYPE_BF16;
+    problem.dk.type = VKF_TYPE_F16;
+    vkf::Backward backward;
+    VkfMessage message{};
+    const VkfResult created = vkfCreateBackward(fixture.context.get(), &problem, backward.put(), &message);
+    INFO(message.text);
+    REQUIRE(created == VKF_SUCCESS);
+    auto call = vkf::make<VkfBindings>();
+    auto bindings = vkf::make<VkfBackwardBindings>();
+    bindings.forward = &call;
+    uint64_t piece = 0;
+    for (VkfBinding* binding : {&call.q, &call.k, &call.v, &call.o, &call.lse, &bindings.dout, &bindings.dq,
+                                &bindings.dk, &bindings.dv, &bindings.scratch}) {
+        binding->address = fakeAddress(piece++);
+    }
+    bindings.scratch.size = backward.get()->scratch.bytes();
+    commands.clear();
+    const VkfResult recorded = vkfCmdBackward(FakeContext::commandBuffer(), backward.get(), &bindings, &message);
+    INFO(message.text);
+    REQUIRE(recorded == VKF_SUCCESS);
+    // The table and the states of rows, both kernels at the same time, then those of path coopmat.
+    const size_t firstLaunch = commands.find('l');
+    CHECK(commands.at(firstLaunch - 1) == 'b');
+    CHECK(std::count(commands.begin(), commands.begin() + static_cast<ptrdiff_t>(firstLaunch), 'b') == 1);
+    const size_t lastLaunch = commands.rfind('l');
+    CHECK(commands.substr(firstLaunch, lastLaunch + 1 - firstLaunch) == std::string(lastLaunch + 1 - firstLaunch, 'l'));
+    CHECK(commands.substr(lastLaunch + 1).starts_with("bpd"));
+    uint32_t items[2] = {};
+    for (const FakeLaunch& one : fixture.driver.launches) {
+        const bool ofKeys = one.entry == "backward_wgmma_keys_bf16_128";
+        CHECK((ofKeys || one.entry == "backward_wgmma_rows_bf16_128"));
+        const vkf::shared::WgmmaTile& tile =
+            vkf::wgmmaTileFor(ofKeys ? vkf::Kernel::backwardWgmmaKeys : vkf::Kernel::backwardWgmmaRows, 128, 128);
+        CHECK(one.block == std::array{tile.threads, 1U, 1U});
+        CHECK(one.sharedBytes == tile.shared_bytes);
+        CHECK(one.params.first_item == items[ofKeys ? 1 : 0]);
+        items[ofKeys ? 1 : 0] += one.grid[0];
+        CHECK(one.params.tensor[VKF_Q] == fakeAddress(0));
+        CHECK(one.params.tensor[VKF_K] == fakeAddress(1));
+        CHECK(one.params.tensor[VKF_V] == fakeAddress(2));
+        CHECK(one.params.tensor[VKF_DOUT] == fakeAddress(5));
+        CHECK(one.params.heads == (16 | 4 << 16));
+        CHECK(one.constants.extra_slot == VKF_EXTRA_SLOT_HAS_TABLE);
+        CHECK(one.constants.type_dq == VKF_STORED_F32);
+        CHECK(one.constants.type_dk == VKF_STORED_F16);
+    }
+    CHECK(items[0] == 4096 / vkf::shared::WGMMA_BACKWARD_ROW_TILES[1].rows * 16);
+    CHECK(items[1] == 4096 / vkf::shared::WGMMA_BACKWARD_KEY_TILES[1].keys * 4);
 }
 
 TEST_CASE("each type, head dimension and kind of scores has its kernel, loaded once for all plans of a context",

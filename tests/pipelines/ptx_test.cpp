@@ -175,15 +175,17 @@ std::string plainText() {
     return text;
 }
 
-// The tile of a kernel, by the dimension in its name.
-const vkf::shared::WgmmaTile& tileOf(const std::string& name) {
-    const uint32_t dim = name.find("_64") != std::string::npos    ? 64
-                         : name.find("_128") != std::string::npos ? 128
-                                                                  : 256;
-    return vkf::wgmmaTileFor(dim, dim);
-}
-
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The tile of a kernel, by its name and the dimension there.
+const vkf::shared::WgmmaTile& tileOf(const std::string& name) {
+    using vkf::Kernel;
+    const uint32_t dim = contains(name, "_64") ? 64 : contains(name, "_128") ? 128 : 256;
+    const Kernel kernel = contains(name, "backward_wgmma_rows")   ? Kernel::backwardWgmmaRows
+                          : contains(name, "backward_wgmma_keys") ? Kernel::backwardWgmmaKeys
+                                                                  : Kernel::attentionWgmma;
+    return vkf::wgmmaTileFor(kernel, dim, dim);
+}
 
 } // namespace
 

@@ -345,7 +345,7 @@ TEST_CASE("the tile of path wgmma follows from the larger head dimension", "[pla
         VkfProblem problem = onPath(longProblem(VKF_TYPE_F16, dim), VKF_PATH_WGMMA);
         problem.valueDim = valueDim;
         const vkf::AttentionPlan plan = planOf(hopperCaps(), problem);
-        const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(dim, valueDim);
+        const vkf::shared::WgmmaTile& tile = vkf::wgmmaTileFor(vkf::Kernel::attentionWgmma, dim, valueDim);
         CHECK(tile.dim == padded);
         CHECK(plan.tile.rows == tile.rows);
         CHECK(plan.tile.keys == tile.keys);

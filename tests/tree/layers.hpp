@@ -53,7 +53,8 @@ inline constexpr std::array shaderRooms = {
     Room{"decode_matrix", "matrix softmax scores masks cache common shared"},
     Room{"latent", "matrix softmax scores masks cache common shared"},
     Room{"merge", "softmax scores common shared"},
-    Room{"wgmma", "shared"}, // C++ for the device
+    Room{"wgmma_backward", "wgmma shared"}, // C++ for the device, as wgmma
+    Room{"wgmma", "shared"},
     Room{"matrix", "scores masks cache common shared"},
     Room{"softmax", "scores masks common shared"},
     Room{"scores", "masks cache common shared"},

@@ -94,7 +94,7 @@ std::vector<PlanTraffic> backwardTrafficOf(const host::Device& device, const Vkf
 
 constexpr std::array<VkfPath, 6> forwardPaths = {VKF_PATH_DECODE, VKF_PATH_WGMMA,    VKF_PATH_COOPMAT,
                                                  VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER};
-constexpr std::array<VkfPath, 2> backwardPaths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+constexpr std::array<VkfPath, 3> backwardPaths = {VKF_PATH_WGMMA, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 struct ExplainedPath {
     VkfPath path;

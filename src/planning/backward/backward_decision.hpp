@@ -16,6 +16,7 @@
 #include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/backward/backward_sum_tile.hpp"
 #include "tiles/backward/backward_tile.hpp"
+#include "tiles/backward/backward_wgmma_tile.hpp"
 #include "tiles/tuned_device.hpp"
 
 namespace vkf {
@@ -36,7 +37,7 @@ struct BandChoice {
 
 struct BackwardDecision {
     VkfPath path{};
-    PathDecisions pathDecisions;           // on scalar and coopmat
+    PathDecisions pathDecisions;           // on scalar, coopmat and wgmma
     TileShape tile;                        // the largest workgroup and the most shared memory of all kernels
     std::string rowTileText;               // tile of the kernel that writes dq; empty without it
     std::string keyTileText;               // tile of the kernel that writes dk and dv, or of one each; empty without it
@@ -45,7 +46,8 @@ struct BackwardDecision {
     VkfType productType = VKF_TYPE_F32;    // the type of products
     uint32_t inputAlignment = 1;           // bytes; q, k, v and dout need it besides the alignment of their elements
     PairTiles<BackwardTile> scalar;        // path scalar
-    PairTiles<BackwardMatrixTile> coopmat; // path coopmat. With bands they are a fallback.
+    PairTiles<BackwardMatrixTile> coopmat; // path coopmat. With bands, or on path wgmma, they are a fallback.
+    PairTiles<BackwardWgmmaTile> wgmma;    // path wgmma
     std::optional<BandChoice> bands;
     std::optional<BackwardTile> bias; // writes dbias
     bool sinks = false;               // dsinks is wanted and has elements
@@ -54,7 +56,8 @@ struct BackwardDecision {
     // With bands that store p and ds, nothing else writes dk and dv. With bands that store ds alone, the second tile of
     // keys writes dv.
     bool writesDvBesideBands() const { return bands && !bands->store.storesP && coopmat.keys.size() > 1; }
-    bool repeatsKeys() const { return bands && bands->store.storesP; }
+    // Whether the fallback writes dk and dv too.
+    bool repeatsKeys() const { return path == VKF_PATH_WGMMA || (bands && bands->store.storesP); }
 };
 
 // Decides all of it. Errors say why the device cannot do the problem.

@@ -84,6 +84,11 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64
     return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
 }
 
+VkfResult BackwardPhaseBuilder::makePairs(const BackwardWgmmaTile& tile, uint64_t items, double operations,
+                                          Phase* phase, VkfMessage* message) const {
+    return makePairs(tile.kernel, tile, tileConstants(tile), items, operations, phase, message);
+}
+
 VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations,
                                          Phase* phase, VkfMessage* message) const {
     Constants constants = tileConstants(tile);

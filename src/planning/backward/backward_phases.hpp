@@ -51,6 +51,8 @@ public:
                         VkfMessage* message) const;
     VkfResult makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations, Phase* phase,
                         VkfMessage* message) const;
+    VkfResult makePairs(const BackwardWgmmaTile& tile, uint64_t items, double operations, Phase* phase,
+                        VkfMessage* message) const;
 
     // The phase of the kernel that makes dq, dk or dv from stored p and ds.
     VkfResult makeSums(const BackwardSumTile& tile, bool writesDv, uint64_t items, double operations, Phase* phase,

@@ -99,14 +99,15 @@ VkfResult buildPairs(const BackwardPhaseBuilder& builder, const Tile* rows, cons
     return VKF_SUCCESS;
 }
 
-// Adds the phases that keep pairs to themselves, for calls whose stored ones cannot give the sums
-// (VKF_WANTS_FALLBACK). They do nothing unless the device asks for it.
+// Adds the phases of path coopmat that keep pairs to themselves, for calls whose stored ones, or path wgmma, cannot
+// give the sums (VKF_WANTS_FALLBACK). They do nothing unless the device asks for it.
 VkfResult buildFallback(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                         VkfMessage* message) {
     const PairTiles<BackwardMatrixTile>& tiles = builder.decision().coopmat;
     const std::vector<BackwardMatrixTile> keys =
         builder.decision().repeatsKeys() ? tiles.keys : std::vector<BackwardMatrixTile>{};
-    const VkfResult result = buildPairs(builder, &*tiles.rows, keys, plan, &phases->fallback, message);
+    const VkfResult result =
+        buildPairs(builder, tiles.rows ? &*tiles.rows : nullptr, keys, plan, &phases->fallback, message);
     for (Phase& phase : phases->fallback) {
         phase.variant.constants[VKF_ID_FALLBACK] = 1;
     }
@@ -130,6 +131,11 @@ VkfResult buildDqDkDv(const BackwardPhaseBuilder& builder, BackwardPlan* plan, B
     const BackwardDecision& decision = builder.decision();
     if (decision.bands) {
         return buildBandsAndFallback(builder, plan, phases, message);
+    }
+    if (decision.path == VKF_PATH_WGMMA) {
+        const VkfResult result =
+            buildPairs(builder, pointer(decision.wgmma.rows), decision.wgmma.keys, plan, &phases->pairs, message);
+        return result == VKF_SUCCESS ? buildFallback(builder, plan, phases, message) : result;
     }
     if (decision.path == VKF_PATH_COOPMAT) {
         return buildPairs(builder, pointer(decision.coopmat.rows), decision.coopmat.keys, plan, &phases->pairs,

@@ -60,6 +60,10 @@ VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
 template VkfResult buildRows(const BackwardPhaseBuilder&, const BackwardTile&, TileSequences*, Phase*, VkfMessage*);
 template VkfResult buildRows(const BackwardPhaseBuilder&, const BackwardMatrixTile&, TileSequences*, Phase*,
                              VkfMessage*);
+template VkfResult buildRows(const BackwardPhaseBuilder&, const BackwardWgmmaTile&, TileSequences*, Phase*,
+                             VkfMessage*);
+template VkfResult buildKeys(const BackwardPhaseBuilder&, const BackwardWgmmaTile&, TileSequences*, Phase*,
+                             VkfMessage*);
 template VkfResult buildKeys(const BackwardPhaseBuilder&, const BackwardTile&, TileSequences*, Phase*, VkfMessage*);
 template VkfResult buildKeys(const BackwardPhaseBuilder&, const BackwardMatrixTile&, TileSequences*, Phase*,
                              VkfMessage*);

@@ -6,6 +6,7 @@
 
 #include "device/chips.hpp"
 #include "device/matrix_support.hpp"
+#include "planning/backward/backward_wgmma.hpp"
 #include "problem/dropout.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -67,7 +68,15 @@ bool readsWholeWords(const CheckedBackward& backward) {
            inWholeWords(forward.layout(VKF_TENSOR_V)) && inWholeWords(backward.layout(VKF_BACKWARD_DOUT));
 }
 
-constexpr std::array paths = {VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+constexpr std::array paths = {VKF_PATH_WGMMA, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
+
+// AUTO does not take path wgmma yet.
+PathDecision judgeWgmma(const TunedDevice& device, const CheckedBackward& backward) {
+    if (const char* whyNot = whyNotWgmma(device, backward); whyNot != nullptr) {
+        return {VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path wgmma: %s", whyNot)};
+    }
+    return {VKF_PATH_WGMMA, VKF_RULE_COMPARISON, "the backward pass on path wgmma is for those who ask for it"};
+}
 
 // Decides whether AUTO takes path coopmat, and says why: it does where the device can and no rule excludes it.
 PathDecision judgeCoopmat(const TunedDevice& device, const CheckedBackward& backward) {
@@ -99,7 +108,7 @@ VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, P
     const PathDecision scalar =
         taken ? PathDecision{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
               : PathDecision{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
-    *decisions = {coopmat, scalar};
+    *decisions = {judgeWgmma(device, backward), coopmat, scalar};
     return taken ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
 }
 
@@ -110,8 +119,14 @@ VkfResult decidePath(const TunedDevice& device, const CheckedBackward& backward,
     if (decision->path == VKF_PATH_SCALAR) {
         return VKF_SUCCESS;
     }
+    if (decision->path == VKF_PATH_WGMMA) {
+        if (const char* const whyNot = whyNotWgmma(device, backward); whyNot != nullptr) {
+            return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path wgmma: %s", whyNot);
+        }
+    }
     if (const char* const whyNot = whyNoMatrices(device.caps, backward); whyNot != nullptr) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat: %s", whyNot);
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path coopmat%s: %s",
+                    decision->path == VKF_PATH_WGMMA ? ", which path wgmma falls back to" : "", whyNot);
     }
     decision->productType = matrixType(backward.forward.fields);
     decision->matrix = device.caps.matrixOf(decision->productType);
@@ -143,6 +158,27 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedBackward& backwar
         decision->coopmat.keys =
             chooseKeyMatrixTiles(device, decision->matrix, problemOf(backward, BackwardOwner::keys, dk, dv), packed);
     }
+}
+
+VkfResult decideWgmmaTiles(const Caps& caps, const CheckedBackward& backward, BackwardDecision* decision,
+                           VkfMessage* message) {
+    const VkfProblem& p = backward.forward.fields;
+    bool fits = true;
+    const auto choose = [&](BackwardOwner owner) {
+        const BackwardWgmmaTile tile = chooseBackwardWgmmaTile(caps, owner, p.headDim, p.valueDim);
+        fits = fits && tile.workgroupSize() != 0 && hasWholeWords(backward, tile);
+        return tile;
+    };
+    if (writesDq(backward)) {
+        decision->wgmma.rows = choose(BackwardOwner::rows);
+    }
+    if (writesDk(backward) || writesDv(backward)) {
+        decision->wgmma.keys = {choose(BackwardOwner::keys)};
+    }
+    return fits ? VKF_SUCCESS
+                : fail(message, VKF_ERROR_UNSUPPORTED,
+                       "the backward pass on path wgmma: its tile needs more shared memory or more invocations than "
+                       "the device has, or a row stride of q, k, v or dout is too large");
 }
 
 // ---- Bands -----------------------------------------------------------------------------------------------------
@@ -236,6 +272,12 @@ void showTiles(const CheckedBackward& backward, BackwardDecision* decision) {
     if (decision->scalar.rows) {
         showTile(*decision->scalar.rows, decision);
     }
+    if (decision->wgmma.rows) {
+        showMatrixTile(backward, *decision->wgmma.rows, decision);
+    }
+    for (const BackwardWgmmaTile& tile : decision->wgmma.keys) {
+        showMatrixTile(backward, tile, decision);
+    }
     for (const BackwardTile& tile : decision->scalar.keys) {
         showTile(tile, decision);
     }
@@ -249,6 +291,8 @@ void showTiles(const CheckedBackward& backward, BackwardDecision* decision) {
     }
     if (decision->bands) {
         showBands(backward, decision);
+    } else if (decision->path == VKF_PATH_WGMMA) {
+        showTexts(decision->wgmma, decision);
     } else if (decision->path == VKF_PATH_COOPMAT) {
         showTexts(decision->coopmat, decision);
     } else {
@@ -279,11 +323,17 @@ VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backw
             return result;
         }
     }
-    if (made.path == VKF_PATH_COOPMAT) {
-        decideMatrixTiles(device, backward, &made);
-        made.bands = chooseBands(device, backward, made);
-    } else {
+    if (made.path == VKF_PATH_SCALAR) {
         decideScalarTiles(device.caps, backward, &made);
+    } else {
+        decideMatrixTiles(device, backward, &made);
+    }
+    if (made.path == VKF_PATH_COOPMAT) {
+        made.bands = chooseBands(device, backward, made);
+    } else if (made.path == VKF_PATH_WGMMA) {
+        if (const VkfResult result = decideWgmmaTiles(device.caps, backward, &made, message); result != VKF_SUCCESS) {
+            return result;
+        }
     }
     if (backward.biasElements != 0) {
         made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));

@@ -30,6 +30,8 @@ struct WgmmaChoice {
     TileProblem tiled{}; // of which the plan was made
     ConsideredTiles considered;
 };
+// Why the device cannot do the problem on path wgmma, whatever the tile, or null.
+const char* whyNotWgmma(const TunedDevice& device, const CheckedProblem& problem);
 WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem);
 
 // The path that a problem asks for, or VKF_PATH_AUTO takes. `coopmat` and `wgmma` are what AUTO found on the way, if it

@@ -59,6 +59,8 @@ const char* whyNotFeatures(const VkfProblem& p) {
     });
 }
 
+} // namespace
+
 const char* whyNotWgmma(const TunedDevice& device, const CheckedProblem& problem) {
     if (const char* whyNot = whyNotDevice(device); whyNot != nullptr) {
         return whyNot;
@@ -66,8 +68,6 @@ const char* whyNotWgmma(const TunedDevice& device, const CheckedProblem& problem
     const char* whyNot = whyNotFeatures(problem.fields);
     return whyNot != nullptr ? whyNot : whyNotTensors(problem);
 }
-
-} // namespace
 
 WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem) {
     WgmmaChoice chosen;

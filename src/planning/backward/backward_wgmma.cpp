@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "planning/backward/backward_wgmma.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "planning/decide/decide_paths.hpp"
+#include "problem/strides.hpp"
+#include "tiles/backward/backward_wgmma_tile.hpp"
+#include "tiles/tile_problem.hpp"
+
+namespace vkf {
+namespace {
+
+constexpr uint32_t maxDim = 128;
+static_assert(maxDim == maxWgmmaDim(Kernel::backwardWgmmaRows), "the message names the limit");
+
+// What only the forward pass has on path wgmma.
+const char* whyNotHere(const CheckedBackward& backward) {
+    const CheckedProblem& forward = backward.forward;
+    const VkfProblem& p = forward.fields;
+    const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
+    const struct {
+        bool applies;
+        const char* reason;
+    } refusals[] = {
+        {std::max(p.headDim, p.valueDim) > maxDim, "headDim and valueDim must be at most 128"},
+        {forward.firstKeys() != 0, "first keys are not in this version"},
+        {dout.type != p.q.type, "dout must have the type of q"},
+        {!inWholeWords(dout), "strides of dout must be multiples of 16 bytes"},
+    };
+    const auto* first =
+        std::find_if(std::begin(refusals), std::end(refusals), [](const auto& one) { return one.applies; });
+    return first != std::end(refusals) ? first->reason : nullptr;
+}
+
+} // namespace
+
+const char* whyNotWgmma(const TunedDevice& device, const CheckedBackward& backward) {
+    const char* whyNot = whyNotWgmma(device, backward.forward);
+    return whyNot != nullptr ? whyNot : whyNotHere(backward);
+}
+
+} // namespace vkf
