@@ -9,8 +9,8 @@
  * its own: one append serves prompts and single tokens. The append does the following:
  *
  * 1. It rotates the new row of k by its position, if VkfRotary::pairs is not 0. With VKF_USE_QUERIES it rotates a row
- *    of q too. It never rotates v. With VKF_USE_ROTARY_POSITIONS it rotates by a position of the row's own, as for draft
- *    trees, whose rows at the same depth stand at the same position.
+ *    of q too. It never rotates v. With VKF_USE_ROTARY_POSITIONS each row has a position of its own to rotate by, as
+ *    in draft trees, whose rows at the same depth stand at the same position.
  * 2. It converts the row to the cache's type.
  * 3. It writes the row to row p of the sequence's cache.
  * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), with VKF_USE_NEW_LENGTHS.

@@ -239,10 +239,10 @@ typedef struct VkfProblem {
     /* Where rows and keys stand. Zero without VKF_USE_POSITIONS. */
     VkfPositions positions;
     /* Number of keys of a key split. 0 = not fixed: the library chooses the number of key splits for the size of the
-     * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted from
-     * the first key that the row tile sees. Paths and tiles are then chosen without regard to the number of sequences
-     * and their lengths. So the bits of o and lse of a sequence depend neither on the batch around it nor on the lengths
-     * of other sequences (docs/semantics.md).
+     * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted
+     * from the first key that the row tile sees. Paths and tiles are then chosen without regard to the number of
+     * sequences and their lengths. So the bits of o and lse of a sequence depend neither on the batch around it nor on
+     * the lengths of other sequences (docs/semantics.md).
      *
      * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
      * are always merged.

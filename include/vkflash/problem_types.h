@@ -174,9 +174,9 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as some libraries return it. The
      * merged lse is natural all the same. */
     VKF_USE_BASE_2_LSE = 1 << 26,
-    /* Input rotaryPositions of appends, int32 [batch, rows], with VKF_USE_CU_SEQLENS int32 [rows]: the position by which
-     * row i is rotated, in place of lengths[b] + i. Where the row is written does not change. Positions below 0 count as
-     * 0. INVALID_ARGUMENT without VkfRotary::pairs. */
+    /* Input rotaryPositions of appends, int32 [batch, rows], with VKF_USE_CU_SEQLENS int32 [rows]: the position by
+     * which row i is rotated, in place of lengths[b] + i. Where the row is written does not change. Positions below 0
+     * count as 0. INVALID_ARGUMENT without VkfRotary::pairs. */
     VKF_USE_ROTARY_POSITIONS = 1 << 27,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
@@ -449,11 +449,11 @@ typedef struct VkfBroadcastArray {
     uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
     uint32_t sequences;   /* n sequences: sequence b uses sequence b modulo n. 0 = batch. More than batch is
                              INVALID_ARGUMENT; 1 is always allowed. */
-    uint32_t lastKeys;    /* of VkfProblem::mask: n columns, for the last n keys of each sequence. Column c is key c + Nk
-                             - n, where Nk is the sequence's own length; keys before column 0 are not masked. A sequence
-                             with fewer keys than n uses the last columns. 0 = one column for each key. Not 0 in bias
-                             and dropoutMask is UNSUPPORTED. At most 2^30 - 65536, else UNSUPPORTED. */
-    uint64_t reserved2;   /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint32_t lastKeys;  /* of VkfProblem::mask: n columns, for the last n keys of each sequence. Column c is key c + Nk
+                           - n, where Nk is the sequence's own length; keys before column 0 are not masked. A sequence
+                           with fewer keys than n uses the last columns. 0 = one column for each key. Not 0 in bias
+                           and dropoutMask is UNSUPPORTED. At most 2^30 - 65536, else UNSUPPORTED. */
+    uint64_t reserved2; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfBroadcastArray;
 
 /* The description of a block-sparse mask. vkfGetBlockMaskLayout (problem.h) says where its bits lie. */

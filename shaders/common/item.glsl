@@ -178,8 +178,8 @@ bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }
 
-// The share [x, y) of the item's key split in `count` tiles or steps. Where splits have a fixed number of tiles, the last
-// split takes all tiles that the host did not expect.
+// The share [x, y) of the item's key split in `count` tiles or steps. Where splits have a fixed number of tiles, the
+// last split takes all tiles that the host did not expect.
 uvec2 shareOfSplit(const Item item, const uint count) {
     if (SPLIT_TILES != 0) {
         uint first = min(item.split * SPLIT_TILES, count);

@@ -108,7 +108,7 @@ void accumulateHalves(const uint first_matrix) {
     }
 }
 
-const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
+const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP;            // a block mask or a map says which tiles are empty
 const bool SKIPS_FIRST_KEYS_GAP = MASKS_ANY_KEY && !HAS_TILE_MAP; // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 

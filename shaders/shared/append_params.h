@@ -69,9 +69,9 @@ struct AdvanceParams {
 #define VKF_APPEND_ID_TABLE_ROWS 18
 /* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */
 #define VKF_APPEND_ID_CACHE_STRIDE 19
-#define VKF_APPEND_ID_PACKED 31 /* bool: new rows of all sequences are packed */
-#define VKF_APPEND_ID_POSITIONS 32         /* bool: an array says by which positions rows are rotated */
-#define VKF_APPEND_ID_HEAD_STRIDE_LOW 33   /* head stride of tensor 0, with such positions */
+#define VKF_APPEND_ID_PACKED 31          /* bool: new rows of all sequences are packed */
+#define VKF_APPEND_ID_POSITIONS 32       /* bool: an array says by which positions rows are rotated */
+#define VKF_APPEND_ID_HEAD_STRIDE_LOW 33 /* head stride of tensor 0, with such positions */
 #define VKF_APPEND_ID_HEAD_STRIDE_HIGH 34
 #define VKF_APPEND_ID_COUNT 35
 

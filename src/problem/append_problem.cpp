@@ -71,9 +71,8 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
-    constexpr VkfUse allowed =
-        VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES |
-        VKF_USE_ROTARY_POSITIONS;
+    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS |
+                               VKF_USE_ROTARY_TABLES | VKF_USE_ROTARY_POSITIONS;
     if (const VkfResult result = checkUseBits(p.use, allowed, "an append", message); result != VKF_SUCCESS) {
         return result;
     }

@@ -27,7 +27,7 @@ struct InputFiles {
     std::string v;
     std::string tensors; // one .safetensors file with q, k and v
     std::string layout = "bhnd";
-    std::string maskKeys = "all"; // of which keys --mask has columns: all or last
+    std::string maskKeys = "all";                     // of which keys --mask has columns: all or last
     std::map<std::string_view, std::string> optional; // by flag (optional_inputs.hpp)
 
     // The file of an optional input.

@@ -144,7 +144,8 @@ template <VkfArray array> void loadHeads(const FlagFile& file, const TensorNames
     inputs.headNumbers[array] = std::move(tensor);
 }
 
-// Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat. `lastKeys`: the file says how many keys it has.
+// Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat. `lastKeys`: the file says how many keys it
+// has.
 NamedArray loadBroadcast(const FlagFile& file, const Inputs& inputs, bool lastKeys = false) {
     auto [name, tensor] = load(file);
     Shape whole = scoresShape(inputs);

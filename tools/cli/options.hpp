@@ -48,7 +48,8 @@ struct MathOptions {
     std::string precision = "default";
 };
 
-void addMaskOptions(CLI::App& command, MathOptions& options); // all math flags but --path, --split-keys and --mask-block
+void addMaskOptions(CLI::App& command,
+                    MathOptions& options); // all math flags but --path, --split-keys and --mask-block
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
 

@@ -120,9 +120,9 @@ uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t
         return 1;
     }
     const bool shiftedWindow = problem.firstKeys() == 0 && problem.windowLeft >= 0;
-    const double seen =
-        shiftedWindow ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, longestKeysOf(p))
-                      : longestKeysOf(p);
+    const double seen = shiftedWindow
+                            ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, longestKeysOf(p))
+                            : longestKeysOf(p);
     const double splits = std::ceil(seen / (static_cast<double>(splitTiles(p, tile.keys)) * tile.keys));
     return std::clamp(static_cast<uint32_t>(splits), 2U, uint32_t{VKF_MAX_SPLITS});
 }

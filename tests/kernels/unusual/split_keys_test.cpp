@@ -75,8 +75,7 @@ Alone ofPacked(const VkfProblem& all, const Inputs& inputs, uint32_t b) {
     const auto row = static_cast<uint64_t>(inputs.cuSeqlensQ[b]);
     const auto key = static_cast<uint64_t>(inputs.cuSeqlensK[b]);
     const auto begin = [&](VkfTensorRole role, uint64_t n) { return n * vkf::layoutOf(all, role).rowStride; };
-    Alone alone =
-        cut(all, inputs, begin(VKF_TENSOR_Q, row), begin(VKF_TENSOR_K, key), begin(VKF_TENSOR_V, key));
+    Alone alone = cut(all, inputs, begin(VKF_TENSOR_Q, row), begin(VKF_TENSOR_K, key), begin(VKF_TENSOR_V, key));
     alone.firstRow = row;
     alone.problem.queryRows = static_cast<uint32_t>(inputs.cuSeqlensQ[b + 1] - inputs.cuSeqlensQ[b]);
     alone.problem.keys = static_cast<uint32_t>(inputs.cuSeqlensK[b + 1] - inputs.cuSeqlensK[b]);
@@ -90,8 +89,7 @@ Alone ofPacked(const VkfProblem& all, const Inputs& inputs, uint32_t b) {
 // as the call has rows.
 bool hasBitsOf(const Outcome& all, const VkfProblem& problem, const Outcome& own, const Alone& alone) {
     const uint64_t rows = alone.problem.queryRows;
-    const size_t rowBytes =
-        vkfStoredBytes(problem.o.type, problem.valueDim != 0 ? problem.valueDim : problem.headDim);
+    const size_t rowBytes = vkfStoredBytes(problem.o.type, problem.valueDim != 0 ? problem.valueDim : problem.headDim);
     for (uint64_t h = 0; h < problem.queryHeads; h++) {
         const uint64_t first = alone.firstRow + h * problem.queryRows;
         if (std::memcmp(all.o.data() + first * rowBytes, own.o.data() + h * rows * rowBytes, rows * rowBytes) != 0 ||
