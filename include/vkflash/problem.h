@@ -247,9 +247,9 @@ typedef struct VkfProblem {
      * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
      * are always merged.
      *
-     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, which AUTO then does
-     * not take; on path coopmat with fp32 q, k and v (device); with over 1024 splits of the most keys that a sequence
-     * has; and without storageBuffer16BitAccess (device), as kvSplits over 1. */
+     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, and on path coopmat
+     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED with over 1024 splits of the most keys of a
+     * sequence, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
     uint32_t splitKeys;
     uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
 } VkfProblem;

@@ -29,7 +29,7 @@ void setLastKeysMask(VkfProblem& problem, VkfType type, uint32_t last, bool head
 
 } // namespace
 
-// The same bytes, written as a mask of all keys, say the same.
+// A mask of all keys with these bytes at the last keys drops the same pairs.
 TEST_CASE("columns of a mask are the last keys of each sequence", "[last_keys]") {
     VkfProblem problem = problemOf({2, 2, 1, 3, 10, 8, 0, VKF_TYPE_F32});
     vkf::enable(problem, VKF_USE_KEY_LENGTHS);
