@@ -206,7 +206,8 @@ void setLongWindow(VariantCall& call) {
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-// Drafts after a cache. As causal rows, and as a tree in which draft i follows draft (i - 1) / 2: a mask of the last keys.
+// Drafts after a cache. As causal rows, and as a tree in which draft i follows draft (i - 1) / 2: a mask of the last
+// keys.
 constexpr uint32_t draftCount = 64;
 
 void setDraftRows(VariantCall& call) {
