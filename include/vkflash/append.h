@@ -62,6 +62,8 @@ typedef struct VkfAppendBindings {
     VkfBinding sin;
     /* With VKF_USE_CU_SEQLENS. int32 [batch + 1]. Alignment: 4 bytes. */
     VkfBinding cuSeqlens;
+    /* With VKF_USE_ROTARY_POSITIONS. int32 [batch, rows], packed [rows]. Alignment: 4 bytes. */
+    VkfBinding rotaryPositions;
 } VkfAppendBindings;
 
 /* Records an append: one dispatch for k and v, and one for q. The two dispatches have no barrier between them. Rows

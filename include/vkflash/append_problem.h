@@ -9,7 +9,8 @@
  * its own: one append serves prompts and single tokens. The append does the following:
  *
  * 1. It rotates the new row of k by its position, if VkfRotary::pairs is not 0. With VKF_USE_QUERIES it rotates a row
- *    of q too. It never rotates v.
+ *    of q too. It never rotates v. With VKF_USE_ROTARY_POSITIONS each row has a position of its own to rotate by, as
+ *    in draft trees, whose rows at the same depth stand at the same position.
  * 2. It converts the row to the cache's type.
  * 3. It writes the row to row p of the sequence's cache.
  * 4. It writes newLengths[b] = min(lengths[b] + rows, keys), with VKF_USE_NEW_LENGTHS.
@@ -82,7 +83,8 @@ typedef struct VkfRotary {
  * Conversions round to nearest, ties to even, as vkfStoreElement (reference.h) does. Block types are made as by
  * vkfQuantizeBlocks (reference.h), in blocks of one row.
  *
- * `rows`, `batch`, VKF_USE_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines.
+ * `rows`, `batch`, VKF_USE_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines, but with
+ * VKF_USE_ROTARY_POSITIONS the head strides of newK and q do.
  * Another value of any other field leads to new pipelines. */
 typedef struct VkfAppendProblem {
     size_t structSize; /* sizeof(VkfAppendProblem) */
@@ -104,7 +106,7 @@ typedef struct VkfAppendProblem {
      * 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
     /* The arrays that the append has besides newK, newV, k, v and lengths: VKF_USE_BLOCK_TABLE, VKF_USE_CU_SEQLENS,
-     * VKF_USE_QUERIES, VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES. 0 = none. */
+     * VKF_USE_QUERIES, VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES, VKF_USE_ROTARY_POSITIONS. 0 = none. */
     VkfUse use;
     VkfTensor newK;     /* new rows of k: [batch, kvHeads, rows, headDim] */
     VkfTensor newV;     /* new rows of v: [batch, kvHeads, rows, valueDim] */
@@ -147,8 +149,8 @@ typedef enum VkfAppendRole VKF_INT32_ENUM {
 VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfAppendRole role, VkfTensorLayout* layout,
                                            VkfMessage* message);
 
-/* Returns the bytes of VKF_ARRAY_LENGTHS, VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_COS, VKF_ARRAY_SIN
- * or VKF_ARRAY_CU_SEQLENS.
+/* Returns the bytes of VKF_ARRAY_LENGTHS, VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_COS, VKF_ARRAY_SIN,
+ * VKF_ARRAY_CU_SEQLENS or VKF_ARRAY_ROTARY_POSITIONS.
  * 0 = not used: the append does not have the array, or vkfCheckAppend refuses it. */
 VKF_API uint64_t vkfGetAppendArrayBytes(const VkfAppendProblem* problem, VkfArray array);
 

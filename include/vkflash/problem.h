@@ -58,7 +58,7 @@
  *     mask, documentIds, window.firstKeys    yes      -          yes       yes        yes
  *     blockMask                              yes      -          yes       -          yes
  *     packed, pages, k or v of block types   yes      -          yes       yes        -
- *     kvSplits over 1                        yes      -          yes       yes        -
+ *     kvSplits over 1, splitKeys             yes      -          yes       yes        -
  *
  * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. These pairs are UNSUPPORTED on every path:
  * blockMask with packed, blockMask with pages, packed with probabilities.
@@ -80,7 +80,7 @@
  *     blockMask.blockSize, blockMask.batchStride, blockMask.headStride
  *     paging.pageSize, paging.maxPages
  *     dropout.probability
- *     kvSplits
+ *     kvSplits, splitKeys
  *     queryHeads / kvHeads, on paths coopmat and decode without a blockMask
  *     batch, on path key_outer
  *     window.left and window.right, with dropout, with positions, or with one of these arrays: blockMask, cuSeqlensQ,
@@ -238,6 +238,20 @@ typedef struct VkfProblem {
     VkfFunctions functions;
     /* Where rows and keys stand. Zero without VKF_USE_POSITIONS. */
     VkfPositions positions;
+    /* Number of keys of a key split. 0 = not fixed: the library chooses the number of key splits for the size of the
+     * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted
+     * from the first key that the row tile sees. Paths and tiles are then chosen without regard to the number of
+     * sequences and their lengths. So the bits of o and lse of a sequence depend neither on the batch around it nor on
+     * the lengths of other sequences (docs/semantics.md).
+     *
+     * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
+     * are always merged.
+     *
+     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, and on path coopmat
+     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED with over 1024 splits of the most keys of a
+     * sequence, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
+    uint32_t splitKeys;
+    uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
 } VkfProblem;
 
 /* Default limit of VkfProblem::maxScratchBytes: 512 MiB, room for 131,072 keys of 8 KV heads with headDim 128. */

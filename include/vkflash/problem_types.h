@@ -174,6 +174,10 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as some libraries return it. The
      * merged lse is natural all the same. */
     VKF_USE_BASE_2_LSE = 1 << 26,
+    /* Input rotaryPositions of appends, int32 [batch, rows], with VKF_USE_CU_SEQLENS int32 [rows]: the position by
+     * which row i is rotated, in place of lengths[b] + i. Where the row is written does not change. Positions below 0
+     * count as 0. INVALID_ARGUMENT without VkfRotary::pairs. */
+    VKF_USE_ROTARY_POSITIONS = 1 << 27,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
@@ -205,6 +209,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_COS = 66,         /* with VKF_USE_ROTARY_TABLES */
     VKF_ARRAY_SIN = 67,         /* with VKF_USE_ROTARY_TABLES */
     VKF_ARRAY_CU_SEQLENS = 68,  /* with VKF_USE_CU_SEQLENS */
+    VKF_ARRAY_ROTARY_POSITIONS = 69,
     /* Merges. */
     VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
     /* Backward passes. */
@@ -424,6 +429,8 @@ typedef struct VkfPositions {
  * - Three strides of 0 are one row for all: 0 does not mean dense here.
  * - An array with fewer heads than the problem repeats them in turn if `heads` is set: with 2 heads, query heads 0, 2,
  *   4, ... use the first one. `sequences` does this for sequences. ggml repeats masks this way.
+ * - A mask with lastKeys has columns for the last keys of each sequence alone. Rows see all earlier keys, as far as
+ *   other masks let them. A draft tree of 64 rows over a long cache then has a mask of 64 by 64.
  * - Each stride times its number of entries is at most 2^56 elements. INVALID_ARGUMENT.
  * - The kernels read words of 4 bytes. The address is a multiple of 4, and the size is rounded up to 4 bytes;
  *   vkfGetArrayBytes has the size.
@@ -443,8 +450,11 @@ typedef struct VkfBroadcastArray {
     uint64_t rowStride;   /* elements from one query row to the next; 0 = all rows share */
     uint32_t sequences;   /* n sequences: sequence b uses sequence b modulo n. 0 = batch. More than batch is
                              INVALID_ARGUMENT; 1 is always allowed. */
-    uint32_t reserved;    /* room for later versions: 0, else INVALID_ARGUMENT */
-    uint64_t reserved2;   /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint32_t lastKeys;  /* of VkfProblem::mask: n columns, for the last n keys of each sequence. Column c is key c + Nk
+                           - n, where Nk is the sequence's own length; keys before column 0 are not masked. A sequence
+                           with fewer keys than n uses the last columns. 0 = one column for each key. Not 0 in bias
+                           and dropoutMask is UNSUPPORTED. At most 2^30 - 65536, else UNSUPPORTED. */
+    uint64_t reserved2; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfBroadcastArray;
 
 /* The description of a block-sparse mask. vkfGetBlockMaskLayout (problem.h) says where its bits lie. */

@@ -308,6 +308,8 @@ typedef struct VkfAppendBuffers {
     const float* cos;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
     const float* sin;          /* [rotary.tableRows, rotary.dim / 2]; with VKF_USE_ROTARY_TABLES */
     const int32_t* cuSeqlens;  /* [batch + 1]; with VKF_USE_CU_SEQLENS */
+    /* [batch, rows], packed [rows]; with VKF_USE_ROTARY_POSITIONS */
+    const int32_t* rotaryPositions;
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of

@@ -206,6 +206,33 @@ void setLongWindow(VariantCall& call) {
     call.problem.use |= VKF_USE_WINDOW;
 }
 
+// Drafts after a cache. As causal rows, and as a tree in which draft i follows draft (i - 1) / 2: a mask of the last
+// keys.
+constexpr uint32_t draftCount = 64;
+
+void setDraftRows(VariantCall& call) {
+    call.problem.queryRows = draftCount;
+    call.problem.use |= VKF_USE_CAUSAL;
+}
+
+void setDraftTree(VariantCall& call) {
+    VkfProblem& problem = call.problem;
+    problem.queryRows = draftCount;
+    problem.mask.type = VKF_TYPE_BOOL1;
+    problem.mask.rowStride = problem.mask.lastKeys = draftCount;
+    enable(problem, VKF_USE_MASK);
+    std::array<uint64_t, draftCount> rows{};
+    call.pairsOfHead = static_cast<double>(draftCount) * (problem.keys - std::min(draftCount, problem.keys));
+    for (uint32_t i = 0; i < draftCount; ++i) {
+        rows[i] = (i > 0 ? rows[(i - 1) / 2] : 0) | uint64_t{1} << i;
+        call.pairsOfHead += std::popcount(rows[i]);
+    }
+    call.extras.mask.resize(sizeof rows);
+    std::memcpy(call.extras.mask.data(), rows.data(), sizeof rows);
+}
+
+void setSplitKeys(VariantCall& call) { call.problem.splitKeys = 1024; }
+
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }
 constexpr Aim rate(double limit) { return {AimOf::rate, limit}; }
@@ -234,6 +261,9 @@ constexpr std::array table = {
     Variant{"decode-sinks", Workload::decode, setSinks, "decode", time(1.05)},
     Variant{"decode-bias", Workload::decode, setBias, "decode", time(1.1)},
     Variant{"decode-window", Workload::decode, setLongWindow, "decode", time(1.05)},
+    Variant{"decode-split-keys", Workload::decode, setSplitKeys, "decode", time(1.15)},
+    Variant{"drafts", Workload::decode, setDraftRows, nullptr, information},
+    Variant{"draft-tree", Workload::decode, setDraftTree, "drafts", time(1.05)},
 };
 
 std::string namesOfAll() {

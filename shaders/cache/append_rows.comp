@@ -25,6 +25,9 @@ layout(constant_id = VKF_APPEND_ID_PAGE_SIZE) const uint PAGE_SIZE = 0;
 layout(constant_id = VKF_APPEND_ID_MAX_PAGES) const uint MAX_PAGES = 1;
 layout(constant_id = VKF_APPEND_ID_PAGES) const uint PAGES = 1;
 layout(constant_id = VKF_APPEND_ID_PACKED) const bool PACKED = false;
+layout(constant_id = VKF_APPEND_ID_POSITIONS) const bool POSITIONS = false;
+layout(constant_id = VKF_APPEND_ID_HEAD_STRIDE_LOW) const uint HEAD_STRIDE_LOW = 0;
+layout(constant_id = VKF_APPEND_ID_HEAD_STRIDE_HIGH) const uint HEAD_STRIDE_HIGH = 0;
 layout(constant_id = VKF_APPEND_ID_PAIRS) const uint PAIRS = 0;
 layout(constant_id = VKF_APPEND_ID_ROTARY_DIM) const uint ROTARY_DIM = 64;
 layout(constant_id = VKF_APPEND_ID_RATIO_LOW) const uint RATIO_LOW = 0;
@@ -142,8 +145,11 @@ uvec2 rowAddressOf(const uvec2 base, const uvec2 batch_stride, const uvec2 head_
 
 uvec2 sourceRow(const uint tensor, const uvec3 coordinates) {
     uint s = VKF_APPEND_SOURCE_STRIDES(tensor);
-    return rowAddressOf(params.source[tensor], params.stride[s], params.stride[s + 1], params.stride[s + 2],
-                        coordinates);
+    uvec2 head_stride = params.stride[s + 1];
+    if (POSITIONS) {
+        head_stride = tensor == 0 ? uvec2(HEAD_STRIDE_LOW, HEAD_STRIDE_HIGH) : head_stride;
+    }
+    return rowAddressOf(params.source[tensor], params.stride[s], head_stride, params.stride[s + 2], coordinates);
 }
 
 uvec2 targetRow(const uint tensor, const uvec3 coordinates) {
@@ -212,6 +218,15 @@ vec2 cosineSineAt(const uint position, const uint t) {
     bytes = add64(bytes, uvec2(t * 4, 0));
     return uintBitsToFloat(
         uvec2(Word(add64(params.cos_table, bytes)).value, Word(add64(params.sin_table, bytes)).value));
+}
+
+// The position by which a new row is rotated. `position` is where it stands in the cache.
+uint rotaryPosition(const uvec3 coordinates, const uint position) {
+    if (!POSITIONS) {
+        return position;
+    }
+    uvec2 address = add64(params.stride[VKF_APPEND_POSITIONS], multiply64(coordinates.x * params.rows, 4));
+    return uint(max(int(Word(add64(address, multiply64(coordinates.z, 4))).value), 0));
 }
 
 void rotateRow(const uint begin, const uint lane, const uint position) {
@@ -292,7 +307,7 @@ void main() {
     }
     barrier();
     if (PAIRS != 0 && exists && tensor == 0) {
-        rotateRow(begin, lane, position);
+        rotateRow(begin, lane, rotaryPosition(coordinates, position));
     }
     barrier();
     bool writes_lengths = CACHE && tensor == 0 && lane == 0 && params.new_lengths != uvec2(0);

@@ -178,8 +178,13 @@ bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
 }
 
-// The share [x, y) of the item's key split in `count` tiles or steps.
+// The share [x, y) of the item's key split in `count` tiles or steps. Where splits have a fixed number of tiles, the
+// last split takes all tiles that the host did not expect.
 uvec2 shareOfSplit(const Item item, const uint count) {
+    if (SPLIT_TILES != 0) {
+        uint first = min(item.split * SPLIT_TILES, count);
+        return uvec2(first, item.split + 1 == KEY_SPLITS ? count : min(first + SPLIT_TILES, count));
+    }
     uint begin = VKF_SHARE_BEGIN(count, KEY_SPLITS, item.split);
     return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));
 }

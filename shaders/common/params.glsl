@@ -41,6 +41,7 @@ layout(constant_id = VKF_ID_KEY_LENGTHS) const bool HAS_KEY_LENGTHS = false;
 layout(constant_id = VKF_ID_SOFTCAP) const bool HAS_SOFTCAP = false;
 layout(constant_id = VKF_ID_LSE) const bool HAS_LSE = false;
 layout(constant_id = VKF_ID_KEY_SPLITS) const uint KEY_SPLITS = 1;
+layout(constant_id = VKF_ID_SPLIT_TILES) const uint SPLIT_TILES = 0;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;

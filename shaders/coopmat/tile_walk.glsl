@@ -108,8 +108,8 @@ void accumulateHalves(const uint first_matrix) {
     }
 }
 
-const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP; // a block mask or a map says which tiles are empty
-const bool SKIPS_FIRST_KEYS_GAP = HAS_PER_KEY_MASKS && !HAS_TILE_MAP; // the tiles between the first keys and the window
+const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP;            // a block mask or a map says which tiles are empty
+const bool SKIPS_FIRST_KEYS_GAP = MASKS_ANY_KEY && !HAS_TILE_MAP; // the tiles between the first keys and the window
 const bool FULL_TILES_FIRST = !HAS_ALIBI;
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number
@@ -136,8 +136,8 @@ const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;
 //     position and count as partial. Scores rise towards that position, and m would rise with them, so the walk begins
 //     there.
 //   - With a map or a block mask the walk skips empty tiles. A map also says which tiles are full.
-//   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; there are per-key
-//     masks, and no map; full tiles have a bias that cannot be read in vectors.
+//   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; per-key masks can
+//     hide any key, and there is no map; full tiles have a bias that cannot be read in vectors.
 struct Walk {
     uint first, full_first, diagonal_first, diagonal_end, full_end, end;
 };
@@ -162,6 +162,8 @@ Walk walkOf(const TileMask mask) {
         walk.full_end = clamp(uint(empty_keys.y) / TILE_KEYS, walk.full_first, walk.end);
     } else if ((BLOCKS_CROSS_TILES && !HAS_TILE_MAP) || (ADDS_BIAS && !bias_in_vectors)) {
         walk.full_end = walk.full_first;
+    } else if (MASKS_LAST_KEYS && !HAS_TILE_MAP) {
+        walk.full_end = clamp(uint(max(firstMaskedKey(item), 0)) / TILE_KEYS, walk.full_first, walk.full_end);
     }
     walk.diagonal_first = walk.full_end;
     walk.diagonal_end = walk.full_end;

@@ -110,8 +110,8 @@ void attend() {
     ivec2 common_keys = commonKeys(item);
     KEEP_LOOP for (uint key_begin = keys.x; key_begin < keys.y; key_begin += TILE_KEYS) { // 6
         uint next_key = key_begin + TILE_KEYS;
-        bool partial = HAS_PER_KEY_MASKS ||
-                       HAS_WINDOW && (int(key_begin) < common_keys.x || int(min(next_key, keys.y)) > common_keys.y);
+        bool partial = MASKS_ANY_KEY || (HAS_WINDOW || MASKS_LAST_KEYS) && (int(key_begin) < common_keys.x ||
+                                                                            int(min(next_key, keys.y)) > common_keys.y);
         computeProducts(); // 8
         IF_KEEPING_LOADS_HERE (next_key < keys.y) {
             fetchKeys(next_key); // 7: starts to load k_(j+1)

@@ -192,9 +192,9 @@ void attendPartial(const uint key_begin) {
     accumulateOutput(true);   // 10
 }
 
-// The full tiles [x, y) among the split's `tiles`; none if y = x. Under a per-key mask no tile counts as full.
+// The full tiles [x, y) among the split's `tiles`; none if y = x. Under MASKS_ANY_KEY no tile counts as full.
 uvec2 fullTiles(const uint tiles) {
-    if (HAS_PER_KEY_MASKS) {
+    if (MASKS_ANY_KEY) {
         return uvec2(0);
     }
     ivec2 common_keys = clamp(commonKeys(item), ivec2(keys.x), ivec2(keys.y)) - int(keys.x);

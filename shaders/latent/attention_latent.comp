@@ -135,7 +135,7 @@ void attend() {
     loadQueries();                                                         // 4, and 7 of the first tile
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
         bool full =
-            !HAS_PER_KEY_MASKS && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
+            !MASKS_ANY_KEY && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier();   // the readers of the last tile, or of q, are done
         stageKeys(); // 7: k_j
         stagePage();

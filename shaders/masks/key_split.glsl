@@ -23,10 +23,11 @@ uint keyOfNumber(const ivec2 empty_keys, const uint number) {
     return FIRST_KEYS != 0 && int(number) >= empty_keys.x ? number + uint(empty_keys.y - empty_keys.x) : number;
 }
 
-// The keys that every row of the tile sees, apart from per-key masks.
+// The keys that every row of the tile sees, apart from the per-key masks of MASKS_ANY_KEY.
 ivec2 commonKeys(const Item item) {
     uint last = LAST_ROW(item);
-    return ivec2(visibleKeys(item, queryRow(last)).x, visibleKeys(item, queryRow(item.row_begin)).y);
+    ivec2 keys = ivec2(visibleKeys(item, queryRow(last)).x, visibleKeys(item, queryRow(item.row_begin)).y);
+    return MASKS_LAST_KEYS ? min(keys, ivec2(keys.x, firstMaskedKey(item))) : keys;
 }
 
 #endif

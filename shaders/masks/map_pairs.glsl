@@ -16,17 +16,32 @@ uint flagsOf(const int begin, const int end) {
     return after_first & ~after_last & ALL_FLAGS;
 }
 
-// Flags of the keys that the boolean mask leaves. A row may begin inside a word. The word after the last key is not
-// read.
-uint maskFlags(const RowMasks masks, const uint key) {
-    uint element = masks.mask.first + key;
+// Flags of the columns of the boolean mask that it leaves, from `column` on. A row may begin inside a word. The word
+// after the last column is not read.
+uint columnFlags(const RowMasks masks, const uint column, const uint last_column) {
+    uint element = masks.mask.first + column;
     uint shift = element % RUN_KEYS * FLAG_BITS;
     uvec2 address = add64(masks.mask.address, uvec2(element / RUN_KEYS * 4, 0));
     uint bits = Word(address).value >> shift;
-    if (shift != 0 && key + RUN_KEYS - element % RUN_KEYS <= masks.last_key) {
+    if (shift != 0 && column + RUN_KEYS - element % RUN_KEYS <= last_column) {
         bits |= Word(add64(address, uvec2(4, 0))).value << (32 - shift);
     }
     return MASK_BITS == 1 ? bits : (((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bits) & ALL_FLAGS;
+}
+
+// Flags of the keys that the boolean mask leaves.
+uint maskFlags(const RowMasks masks, const uint key) {
+    if (!MASK_OF_LAST_KEYS) {
+        return columnFlags(masks, key, masks.last_key);
+    }
+    int column = int(key) - masks.first_masked;
+    if (column <= -int(RUN_KEYS)) {
+        return ALL_FLAGS;
+    }
+    uint last_column = uint(int(masks.last_key) - masks.first_masked);
+    uint before = uint(max(-column, 0)); // keys of the run before column 0
+    uint flags = columnFlags(masks, uint(max(column, 0)), last_column);
+    return before == 0 ? flags : flags << (before * FLAG_BITS) | flagsOf(0, int(before));
 }
 
 // Flags of the keys that documents, the block mask and the caller's own mask leave. `documents`: test documents.

@@ -121,7 +121,8 @@ void addRun(const uint run, const uint lane) {
     uint documents = documentsOf(key);
     if (documents == OF_NO_ROW) {
         atomicAnd(unmasked_flags[run], 0, OF_WORKGROUP);
-    } else if (MASK_BITS != 0 || HAS_BLOCK_MASK || FIRST_KEYS != 0 OR_HAS_KEEP || documents == OF_SOME_ROWS) {
+    } else if ((MASK_BITS != 0 && (!MASKS_LAST_KEYS || mayBeMasked(item, key + RUN_KEYS))) || HAS_BLOCK_MASK ||
+               FIRST_KEYS != 0 OR_HAS_KEEP || documents == OF_SOME_ROWS) {
         addRows(run, key, lane, documents == OF_SOME_ROWS);
     } else {
         atomicOr(seen_flags[run], in_range, OF_WORKGROUP);

@@ -13,11 +13,28 @@ layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an elemen
 const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
 layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
+layout(constant_id = VKF_ID_MASK_OF_LAST_KEYS) const bool MASK_OF_LAST_KEYS = false;
+
 const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
+// Whether per-key masks can hide any key, or only the last keys of a sequence.
+const bool MASKS_ANY_KEY = (MASK_BITS != 0 && !MASK_OF_LAST_KEYS) || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
+const bool MASKS_LAST_KEYS = MASK_OF_LAST_KEYS && !MASKS_ANY_KEY;
+
+// The key of column 0 of a mask of the last keys. It is negative if the mask has more columns than the sequence has
+// keys.
+int firstMaskedKey(const Item item) {
+    return int(item.keys) - int(CallTableAt(optionalInputs()).table.mask_last_keys);
+}
+
+// Whether per-key masks may hide a key before `end`.
+bool mayBeMasked(const Item item, const uint end) {
+    return MASKS_ANY_KEY || (MASKS_LAST_KEYS && int(end) > firstMaskedKey(item));
+}
 
 // The inputs of the per-key masks of one query row.
 struct RowMasks {
     BroadcastRow mask;
+    int first_masked; // key of column 0 of the mask
     uint last_key;    // of the sequence
     uvec2 documents;  // address of the documents of the sequence's keys
     uint document;    // of the row
@@ -29,12 +46,13 @@ struct RowMasks {
 
 // A row past the last one has the masks of the last row.
 RowMasks rowMasks(const Item item, const uint head, const uint row) {
-    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), item.keys - 1, uvec2(0), 0, true, 0,
+    RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), 0, item.keys - 1, uvec2(0), 0, true, 0,
                               ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
     if (MASK_BITS != 0) {
         CallTable table = CallTableAt(optionalInputs()).table;
         masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
                                   min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
+        masks.first_masked = MASK_OF_LAST_KEYS ? firstMaskedKey(item) : 0;
     }
     if (HAS_DOCUMENTS) {
         int position = int(min(row, SEQUENCE_ROWS(item) - 1) + item.keys) - int(SEQUENCE_ROWS(item));
@@ -56,7 +74,11 @@ RowMasks rowMasks(const Item item, const uint head, const uint row) {
 bool isUnmasked(const RowMasks masks, const uint key) {
     bool unmasked = true;
     uint existing = min(key, masks.last_key);
-    if (MASK_BITS != 0) {
+    if (MASK_OF_LAST_KEYS) {
+        int column = int(existing) - masks.first_masked;
+        uint bits = broadcastBits(masks.mask, uint(max(column, 0)), LOG_MASK_BITS);
+        unmasked = column < 0 || (bits & ((1u << MASK_BITS) - 1)) != 0;
+    } else if (MASK_BITS != 0) {
         unmasked = (broadcastBits(masks.mask, existing, LOG_MASK_BITS) & ((1u << MASK_BITS) - 1)) != 0;
     }
     if (HAS_DOCUMENTS) {

@@ -123,7 +123,8 @@ void computeOutput(const uint key_begin, const uint next_begin, const bool parti
 // Whether the tile is partial: masks must then test each pair. It must be the tile that nextTile found last. For
 // BIAS_IS_MASK a tile with a bias is partial too.
 bool isPartialTile(const uint key_begin) {
-    bool masked = HAS_TILE_MAP ? !isUnmaskedTile(key_begin / TILE_KEYS) : BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS;
+    bool masked = HAS_TILE_MAP ? !isUnmaskedTile(key_begin / TILE_KEYS)
+                               : BLOCKS_CROSS_TILES || mayBeMasked(item, key_begin + TILE_KEYS);
     if (BIAS_IS_MASK) {
         masked = masked || !isBiasFree(key_begin / TILE_KEYS);
     }

@@ -29,6 +29,9 @@ struct AppendParams {
  * source and of its target. */
 #define VKF_APPEND_SOURCE_STRIDES(tensor) ((tensor)*3)
 #define VKF_APPEND_QUERY_TARGET_STRIDES 3
+/* With positions by which rows are rotated, their address is in the place of the head stride of tensor 0, which is a
+ * specialization constant then. */
+#define VKF_APPEND_POSITIONS 1
 /* Packed rows have no batch strides. In their places are the address of cuSeqlens, and the number of sequences. */
 #define VKF_APPEND_CU_SEQLENS 0
 #define VKF_APPEND_SEQUENCES 3
@@ -66,8 +69,11 @@ struct AdvanceParams {
 #define VKF_APPEND_ID_TABLE_ROWS 18
 /* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */
 #define VKF_APPEND_ID_CACHE_STRIDE 19
-#define VKF_APPEND_ID_PACKED 31 /* bool: new rows of all sequences are packed */
-#define VKF_APPEND_ID_COUNT 32
+#define VKF_APPEND_ID_PACKED 31          /* bool: new rows of all sequences are packed */
+#define VKF_APPEND_ID_POSITIONS 32       /* bool: an array says by which positions rows are rotated */
+#define VKF_APPEND_ID_HEAD_STRIDE_LOW 33 /* head stride of tensor 0, with such positions */
+#define VKF_APPEND_ID_HEAD_STRIDE_HIGH 34
+#define VKF_APPEND_ID_COUNT 35
 
 #ifdef __cplusplus
 static_assert(sizeof(AppendParams) == 128);

@@ -48,6 +48,8 @@ struct CallTable {
     /* From the position of key 0 to that of row 0. VKF_POSITIONS_BY_SEQUENCE: address of an int32 of each sequence.
      * VKF_POSITIONS_FIXED: the number in the low word, for all sequences. */
     Address row_offset;
+    Uint mask_last_keys; /* VKF_ID_MASK_OF_LAST_KEYS: columns of the boolean mask, for the last keys of a sequence */
+    Uint padding;
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the

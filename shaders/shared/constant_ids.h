@@ -33,21 +33,22 @@
 #define VKF_ID_LSE 16               /* bool: the kernel writes lse; for partial results, m and l */
 
 /* All kernels of attention: masks. */
-#define VKF_ID_WINDOW 17            /* bool: a window or a causal mask */
-#define VKF_ID_TOP_LEFT 18          /* bool: the position of row 0 is key 0 */
-#define VKF_ID_POSITIONS 112        /* VKF_POSITIONS_*: whether the call says where rows and keys stand */
-#define VKF_ID_ROW_STRIDE 113       /* from the position of a row to that of the next one; 1 without positions */
-#define VKF_ID_KEY_STRIDE 114       /* from the position of a key to that of the next one; 1 without positions */
-#define VKF_ID_FIRST_KEYS 19        /* first keys that rows see in addition to the window */
-#define VKF_ID_FIRST_KEYS_CAUSAL 20 /* bool: a row sees no first key after its own position */
-#define VKF_ID_KEY_LENGTHS 21       /* bool */
-#define VKF_ID_MASK 22              /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
-#define VKF_ID_DOCUMENTS 23         /* bool */
-#define VKF_ID_MASK_BLOCK 24        /* rows and keys of a block of the block mask; 0 = no block mask */
-#define VKF_ID_MASK_BATCH_STRIDE 25 /* uint32 words from the block mask of one sequence to the next */
-#define VKF_ID_MASK_HEAD_STRIDE 26  /* uint32 words from the block mask of one head to the next */
-#define VKF_ID_TILE_MAP 27          /* whether there is a map of empty and full tiles: VKF_MAP_* */
-#define VKF_ID_ROW_CLASS 78         /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
+#define VKF_ID_WINDOW 17             /* bool: a window or a causal mask */
+#define VKF_ID_TOP_LEFT 18           /* bool: the position of row 0 is key 0 */
+#define VKF_ID_POSITIONS 112         /* VKF_POSITIONS_*: whether the call says where rows and keys stand */
+#define VKF_ID_ROW_STRIDE 113        /* from the position of a row to that of the next one; 1 without positions */
+#define VKF_ID_KEY_STRIDE 114        /* from the position of a key to that of the next one; 1 without positions */
+#define VKF_ID_FIRST_KEYS 19         /* first keys that rows see in addition to the window */
+#define VKF_ID_FIRST_KEYS_CAUSAL 20  /* bool: a row sees no first key after its own position */
+#define VKF_ID_KEY_LENGTHS 21        /* bool */
+#define VKF_ID_MASK 22               /* bits of an element of the boolean mask, 8 or 1; 0 = no mask */
+#define VKF_ID_MASK_OF_LAST_KEYS 116 /* bool: columns of the boolean mask are the last keys of each sequence */
+#define VKF_ID_DOCUMENTS 23          /* bool */
+#define VKF_ID_MASK_BLOCK 24         /* rows and keys of a block of the block mask; 0 = no block mask */
+#define VKF_ID_MASK_BATCH_STRIDE 25  /* uint32 words from the block mask of one sequence to the next */
+#define VKF_ID_MASK_HEAD_STRIDE 26   /* uint32 words from the block mask of one head to the next */
+#define VKF_ID_TILE_MAP 27           /* whether there is a map of empty and full tiles: VKF_MAP_* */
+#define VKF_ID_ROW_CLASS 78 /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 
 /* All kernels of attention: packed sequences and pages. */
 #define VKF_ID_PACKED_SEQUENCES 28 /* bool */
@@ -64,6 +65,7 @@
 #define VKF_ID_PACKED_HEADS 35      /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
 #define VKF_ID_INTERLEAVED_HEADS 36 /* heads, of all sequences and splits, whose row tiles take turns */
 #define VKF_ID_KEY_SPLITS 37        /* workgroups that share the keys of a row tile */
+#define VKF_ID_SPLIT_TILES 115      /* tiles of keys of a key split; 0 = an even share of the tiles */
 #define VKF_ID_MAP_ROW_TILES 80     /* tiles of rows of the attention kernel in a tile of rows of the map */
 
 /* All kernels on cooperative matrices: sizes, and the element layout of the device. */
@@ -162,7 +164,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 115
+#define VKF_ID_COUNT 117
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0

@@ -105,6 +105,12 @@ VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bo
     constants[VKF_APPEND_ID_HEADS] = first.heads;
     constants[VKF_APPEND_ID_KEYS] = p.keys;
     setRotary(p.rotary, constants);
+    if (has(p, VKF_USE_ROTARY_POSITIONS)) {
+        const uint64_t headStride = strideBytes(first)[1];
+        constants[VKF_APPEND_ID_POSITIONS] = 1;
+        constants[VKF_APPEND_ID_HEAD_STRIDE_LOW] = static_cast<uint32_t>(headStride);
+        constants[VKF_APPEND_ID_HEAD_STRIDE_HIGH] = static_cast<uint32_t>(headStride >> 32);
+    }
     to->params.rows = p.rows;
     to->params.row_count = first.batch * first.heads * p.rows;
     uint32_t count = to->params.row_count;
@@ -161,6 +167,7 @@ VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindi
         {"cuSeqlens", bindings.cuSeqlens, VKF_USE_CU_SEQLENS},
         {"cos", bindings.cos, VKF_USE_ROTARY_TABLES},
         {"sin", bindings.sin, VKF_USE_ROTARY_TABLES},
+        {"rotaryPositions", bindings.rotaryPositions, VKF_USE_ROTARY_POSITIONS},
     };
     for (const auto& [name, binding, bit] : optional) {
         if (!has(p, bit)) {
@@ -198,6 +205,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
         return RequiredBinding{name, &binding, address, arrayBytes(p, which), 4, access};
     };
     VkDeviceAddress cuSeqlens = 0;
+    VkDeviceAddress positions = 0;
     std::array requirements = {
         tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0], Access::read),
         tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1], Access::read),
@@ -211,6 +219,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
         array("cuSeqlens", bindings.cuSeqlens, VKF_ARRAY_CU_SEQLENS, &cuSeqlens),
         array("cos", bindings.cos, VKF_ARRAY_COS, &cache->cos_table),
         array("sin", bindings.sin, VKF_ARRAY_SIN, &cache->sin_table),
+        array("rotaryPositions", bindings.rotaryPositions, VKF_ARRAY_ROTARY_POSITIONS, &positions),
     };
     if (canRotateInPlace(append)) {
         requirements[VKF_APPEND_ROTATED_Q].inPlaceOf = requirements[VKF_APPEND_Q].name;
@@ -230,6 +239,9 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     }
     if (has(p, VKF_USE_CU_SEQLENS)) {
         cache->stride[VKF_APPEND_CU_SEQLENS] = query->stride[VKF_APPEND_CU_SEQLENS] = cuSeqlens;
+    }
+    if (has(p, VKF_USE_ROTARY_POSITIONS)) {
+        cache->stride[VKF_APPEND_POSITIONS] = query->stride[VKF_APPEND_POSITIONS] = positions;
     }
     query->lengths = cache->lengths;
     query->cos_table = cache->cos_table;

@@ -35,6 +35,9 @@ void describeMasks(const CheckedProblem& problem, Line* line) {
         if (has(p, mask.bit)) {
             line->add(", %s", mask.text);
         }
+        if (mask.bit == VKF_USE_MASK && p.mask.lastKeys != 0) {
+            line->add(" of the last %u keys", p.mask.lastKeys);
+        }
     }
     if (has(p, VKF_USE_BLOCK_MASK)) {
         line->add(", blocks of %u", p.blockMask.blockSize);
@@ -105,6 +108,11 @@ void describeProblem(const CheckedProblem& problem, Line* line) {
         line->add(", probabilities of %u rows", p.probabilityRowCount);
     } else if (has(p, VKF_USE_PROBABILITIES)) {
         line->add(", probabilities");
+    }
+    if (p.splitKeys != 0 && !neverSplits(p)) {
+        line->add(", splits of %u keys", p.splitKeys);
+    } else if (p.splitKeys != 0) {
+        line->add(", never split");
     }
     describeStrides(problem, line);
 }

@@ -74,6 +74,7 @@ const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
         Lack{std::max(p.headDim, p.valueDim) > maxBf16x3Dim,
              "headDim and valueDim must be at most 128 if q, k and v are f32"},
         Lack{has(p, VKF_USE_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
+        Lack{p.splitKeys != 0, "splitKeys is not supported if q, k and v are f32"}, // all sequences fall back together
         Lack{coopmatMatrices(caps, p).viaShared,
              "the element layout of the matrices must be known if q, k and v are f32"},
     });

@@ -23,6 +23,7 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
             repeats[1] = strides.heads != 0 ? strides.heads : UINT32_MAX;
         }
     }
+    table->mask_last_keys = problem.mask.lastKeys;
 }
 
 Phase tablePhase() {

@@ -305,6 +305,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
                                                      : VKF_ALIBI_STANDARD;
     c[VKF_ID_BIAS] = has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(p.bias.type) + 1 : 0;
     c[VKF_ID_MASK] = has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0;
+    c[VKF_ID_MASK_OF_LAST_KEYS] = p.mask.lastKeys != 0 ? 1 : 0;
     c[VKF_ID_FIRST_KEYS] = problem.firstKeys();
     c[VKF_ID_FIRST_KEYS_CAUSAL] = has(p, VKF_USE_CAUSAL) ? 1 : 0;
     c[VKF_ID_BROADCAST_REPEATS] = hasRepeats(p) ? 1 : 0;

@@ -21,10 +21,13 @@ VkfResult checkRotary(const VkfAppendProblem& p, VkfMessage* message) {
                     VKF_ROTARY_INTERLEAVED);
     }
     if (rotary.pairs == VKF_ROTARY_OFF) {
-        const bool rotates = has(p, VKF_USE_QUERIES) || has(p, VKF_USE_ROTARY_TABLES);
-        return rotates ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, but rotary.pairs is 0",
-                              has(p, VKF_USE_QUERIES) ? "VKF_USE_QUERIES" : "VKF_USE_ROTARY_TABLES")
-                       : VKF_SUCCESS;
+        for (const VkfUseBits bit : {VKF_USE_QUERIES, VKF_USE_ROTARY_TABLES, VKF_USE_ROTARY_POSITIONS}) {
+            if (has(p, bit)) {
+                return fail(message, VKF_ERROR_INVALID_ARGUMENT, "use has %s, but rotary.pairs is 0",
+                            vkfUseString(bit));
+            }
+        }
+        return VKF_SUCCESS;
     }
     if (rotary.dim % 2 != 0 || rotary.dim > p.headDim) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "rotary.dim is %u; it must be even and at most headDim, %u",
@@ -68,8 +71,8 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
-    constexpr VkfUse allowed =
-        VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES;
+    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS |
+                               VKF_USE_ROTARY_TABLES | VKF_USE_ROTARY_POSITIONS;
     if (const VkfResult result = checkUseBits(p.use, allowed, "an append", message); result != VKF_SUCCESS) {
         return result;
     }
@@ -181,6 +184,8 @@ uint64_t arrayBytes(const VkfAppendProblem& p, VkfArray array) {
         return has(p, VKF_USE_BLOCK_TABLE) && p.keys != 0 ? lengths * p.paging.maxPages : 0;
     case VKF_ARRAY_CU_SEQLENS:
         return has(p, VKF_USE_CU_SEQLENS) ? lengths + sizeof(int32_t) : 0;
+    case VKF_ARRAY_ROTARY_POSITIONS:
+        return has(p, VKF_USE_ROTARY_POSITIONS) ? newRowSequences(p) * p.rows * sizeof(int32_t) : 0;
     case VKF_ARRAY_COS:
     case VKF_ARRAY_SIN:
         return uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) * sizeof(float);

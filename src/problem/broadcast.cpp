@@ -48,6 +48,13 @@ VkfResult checkReach(const VkfProblem& p, const VkfBroadcastArray& array, const 
     return VKF_SUCCESS;
 }
 
+VkfResult checkLastKeys(const VkfProblem& p, const VkfBroadcastArray& array, const char* name, VkfMessage* message) {
+    const uint32_t limit = &array == &p.mask ? VKF_MAX_ROWS : 0;
+    return array.lastKeys <= limit ? VKF_SUCCESS
+                                   : fail(message, VKF_ERROR_UNSUPPORTED, "%s.lastKeys %u is over the limit of %u",
+                                          name, array.lastKeys, limit);
+}
+
 } // namespace
 
 VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
@@ -70,7 +77,7 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message) {
             return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes bool8, bool1", name,
                         array.type, vkfTypeName(array.type));
         }
-        for (const auto check : {checkRepeats, checkReach}) {
+        for (const auto check : {checkRepeats, checkReach, checkLastKeys}) {
             if (const VkfResult result = check(p, array, name, message); result != VKF_SUCCESS) {
                 return result;
             }

@@ -72,11 +72,11 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
         bool zero;
         const char* name;
     } structs[] = {
-        {p.reserved == 0, "problem"},
+        {p.reserved == 0 && p.reserved2 == 0, "problem"},
         {p.window.reserved == 0 && isZero(p.window.reserved2), "window"},
-        {p.bias.reserved == 0 && p.bias.reserved2 == 0, "bias"},
-        {p.mask.reserved == 0 && p.mask.reserved2 == 0, "mask"},
-        {p.dropoutMask.reserved == 0 && p.dropoutMask.reserved2 == 0, "dropoutMask"},
+        {p.bias.reserved2 == 0, "bias"},
+        {p.mask.reserved2 == 0, "mask"},
+        {p.dropoutMask.reserved2 == 0, "dropoutMask"},
         {p.blockMask.reserved == 0 && isZero(p.blockMask.reserved2), "blockMask"},
         {p.paging.reserved == 0 && isZero(p.paging.reserved2), "paging"},
         {p.dropout.reserved == 0 && isZero(p.dropout.reserved2), "dropout"},
@@ -134,6 +134,14 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
                         dimension.value, dimension.limit);
         }
     }
+    if (p.splitKeys != 0 && p.kvSplits != 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "splitKeys is %u; with kvSplits, %u, it must be 0",
+                    p.splitKeys, p.kvSplits);
+    }
+    if (p.splitKeys != 0 && longestKeysOf(p) > uint64_t{p.splitKeys} * VKF_MAX_SPLITS) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "splitKeys %u makes more than %u splits of %u keys", p.splitKeys,
+                    VKF_MAX_SPLITS, longestKeysOf(p));
+    }
     if (p.batch == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "batch is 0; it must be at least 1");
     }
@@ -174,6 +182,8 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {has(p, VKF_USE_BLOCK_MASK) && p.path == VKF_PATH_STANDARD, "blockMask on path standard"},
         {has(p, VKF_USE_BLOCK_MASK) && p.path == VKF_PATH_DECODE, "blockMask on path decode"},
         {p.kvSplits > 1 && isStudyPath(p.path), "kvSplits over 1 on paths standard and key_outer"},
+        {p.splitKeys != 0 && (isStudyPath(p.path) || p.path == VKF_PATH_WGMMA),
+         "splitKeys on paths standard, key_outer and wgmma"},
         {has(p, VKF_USE_WINDOW) && p.window.firstKeys != 0 && p.path == VKF_PATH_STANDARD,
          "window.firstKeys on path standard"},
         {has(p, VKF_USE_POSITIONS) && p.path == VKF_PATH_WGMMA, "positions on path wgmma"},

@@ -64,6 +64,9 @@ inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ?
 // The sizes for which the library chooses tiles and key splits. For packed sequences these are longestRows and
 // longestKeys, or the mean if these are 0. Packed sequences with pages have `keys` instead of the mean.
 //
+// If key splits have a fixed number of keys, the sizes do not depend on the batch: they are constants, and queryRows of
+// sequences that are not packed.
+//
 // typicalSequences sequences of typicalRows rows have about as many rows as all packed sequences together. The number
 // is at most batch.
 uint32_t typicalRows(const VkfProblem& problem);
@@ -71,6 +74,8 @@ uint32_t typicalKeys(const VkfProblem& problem);
 uint32_t typicalSequences(const VkfProblem& problem);
 // Returns the number of row tiles that packed sequences may have. A tile has `tileRows` packed rows.
 uint64_t sequenceTileCount(const VkfProblem& problem, uint32_t packedHeads, uint32_t tileRows);
+// Whether calls never split their keys: splitKeys is over what a sequence can have.
+inline bool neverSplits(const VkfProblem& problem) { return problem.splitKeys >= VKF_MAX_ROWS; }
 // Number of rows of each head that have probabilities.
 inline uint32_t probabilityRows(const VkfProblem& problem) {
     return has(problem, VKF_USE_PROBABILITY_ROWS) ? problem.probabilityRowCount : problem.queryRows;

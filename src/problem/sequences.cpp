@@ -11,6 +11,12 @@
 namespace vkf {
 namespace {
 
+// The sizes for which tiles are chosen if key splits have a fixed number of keys. Choices must not depend on the batch
+// then, so these numbers describe a busy server. On path decode, packed sequences have one row each.
+constexpr uint32_t fixedSequences = 64;
+constexpr uint32_t fixedKeys = 8192;
+constexpr uint32_t fixedRows = 64;
+
 // Rounded up; the total where there is nothing to divide it among.
 uint32_t mean(uint32_t total, uint32_t count) {
     const uint64_t divisor = std::max(count, 1U);
@@ -66,15 +72,25 @@ VkfResult checkSequences(const VkfProblem& p, VkfMessage* message) {
 }
 
 uint32_t typicalRows(const VkfProblem& p) {
+    if (p.splitKeys != 0 && has(p, VKF_USE_CU_SEQLENS)) {
+        const bool decode = p.path == VKF_PATH_DECODE || std::max(p.headDim, p.valueDim) > maxHeadDim;
+        return decode ? 1 : fixedRows;
+    }
     return has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0 ? mean(p.queryRows, p.batch) : longestRowsOf(p);
 }
 
 uint32_t typicalKeys(const VkfProblem& p) {
+    if (p.splitKeys != 0) {
+        return fixedKeys;
+    }
     const bool unknown = has(p, VKF_USE_CU_SEQLENS) && p.longestKeys == 0 && !has(p, VKF_USE_BLOCK_TABLE);
     return unknown ? mean(p.keys, p.batch) : longestKeysOf(p);
 }
 
 uint32_t typicalSequences(const VkfProblem& p) {
+    if (p.splitKeys != 0) {
+        return fixedSequences;
+    }
     return has(p, VKF_USE_CU_SEQLENS) ? std::min(mean(p.queryRows, typicalRows(p)), p.batch) : p.batch;
 }
 

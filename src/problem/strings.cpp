@@ -54,7 +54,7 @@ const char* vkfArrayString(VkfArray array) {
         {VKF_ARRAY_COS, "cos"},         {VKF_ARRAY_CU_SEQLENS, "cuSeqlens"},
         {VKF_ARRAY_SIN, "sin"},         {VKF_ARRAY_PARTIAL_LSE, "partialLse"},
         {VKF_ARRAY_DLSE, "dlse"},       {VKF_ARRAY_DBIAS, "dbias"},
-        {VKF_ARRAY_DSINKS, "dsinks"},
+        {VKF_ARRAY_DSINKS, "dsinks"},   {VKF_ARRAY_ROTARY_POSITIONS, "rotaryPositions"},
     };
     const auto row = static_cast<size_t>(array);
     return row < vkf::arrayCount ? vkf::arrayTable[row].name : find(ofOtherCalls, array, "unknown array");

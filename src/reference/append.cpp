@@ -45,13 +45,14 @@ public:
             const uint32_t rows = packed() ? std::max(firstRowOf(b + 1), first) - first : p_.rows;
             for (uint32_t i = 0; i < rows; i++) {
                 const RowIndex from{packed() ? 0 : b, 0, first + i};
+                const uint64_t turn = has(p_, VKF_USE_ROTARY_POSITIONS) ? givenPosition(from) : uint64_t{length} + i;
                 for (uint32_t h = 0; h < p_.kvHeads; h++) {
-                    appendRow({from.batch, h, from.row}, b, uint64_t{length} + i);
+                    appendRow({from.batch, h, from.row}, b, uint64_t{length} + i, turn);
                 }
                 for (uint32_t h = 0; h < p_.queryHeads; h++) {
                     const RowIndex index{from.batch, h, from.row};
                     std::vector<double> q = load(buffers_.q, layout_.q, index);
-                    rotate(q, uint64_t{length} + i);
+                    rotate(q, turn);
                     store(buffers_.rotatedQ, layout_.rotatedQ, index, q);
                 }
             }
@@ -67,7 +68,13 @@ private:
         return static_cast<uint32_t>(std::clamp<int64_t>(buffers_.cuSeqlens[sequence], 0, p_.rows));
     }
 
-    void appendRow(const RowIndex& from, uint32_t sequence, uint64_t position) const {
+    // The position by which the caller wants a row to be rotated.
+    uint64_t givenPosition(const RowIndex& row) const {
+        return static_cast<uint64_t>(std::max(buffers_.rotaryPositions[row.batch * p_.rows + row.row], 0));
+    }
+
+    // Writes a row to `position` of the cache, with k rotated by `turn`.
+    void appendRow(const RowIndex& from, uint32_t sequence, uint64_t position, uint64_t turn) const {
         RowIndex to{sequence, from.head, position};
         if (position >= p_.keys) {
             return;
@@ -83,7 +90,7 @@ private:
         }
         std::vector<double> k = load(buffers_.newK, layout_.newK, from);
         if (p_.rotary.pairs != VKF_ROTARY_OFF) {
-            rotate(k, position);
+            rotate(k, turn);
         }
         store(buffers_.k, layout_.k, to, k);
         store(buffers_.v, layout_.v, to, load(buffers_.newV, layout_.newV, from));
@@ -183,6 +190,7 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
         {given.cuSeqlens, some && has(p, VKF_USE_CU_SEQLENS), "cuSeqlens"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
+        {given.rotaryPositions, some && has(p, VKF_USE_ROTARY_POSITIONS), "rotaryPositions"},
     };
     for (const auto& need : needs) {
         if (need.needed && need.buffer == nullptr) {

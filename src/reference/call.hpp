@@ -23,10 +23,12 @@ inline uint64_t firstElement(const VkfBroadcastArray& array, uint32_t batch, uin
     return sequence * array.batchStride + head * array.headStride;
 }
 
-// Returns the part of a boolean mask that belongs to one query head. `bytes` is the whole mask.
-inline BooleanMask booleansOf(const VkfBroadcastArray& mask, const void* bytes, uint32_t batch, uint32_t queryHead) {
+// Returns the part of a boolean mask that belongs to one query head. `bytes` is the whole mask. `keys` is the length of
+// the sequence.
+inline BooleanMask booleansOf(const VkfBroadcastArray& mask, const void* bytes, uint32_t batch, uint32_t queryHead,
+                              int64_t keys) {
     return {static_cast<const unsigned char*>(bytes), mask.type == VKF_TYPE_BOOL8 ? 8U : 1U,
-            firstElement(mask, batch, queryHead), mask.rowStride};
+            firstElement(mask, batch, queryHead), mask.rowStride, mask.lastKeys != 0 ? keys - mask.lastKeys : 0};
 }
 
 struct Call {
@@ -76,9 +78,10 @@ struct Call {
         return {inputs.blockMask + batch * problem.blockMask.batchStride + queryHead * problem.blockMask.headStride,
                 problem.blockMask.blockSize, blockMaskLayout.rowWords};
     }
-    // The boolean mask of one query head; without bytes if the problem has none.
-    BooleanMask booleanMask(uint32_t batch, uint32_t queryHead) const {
-        return !has(problem, VKF_USE_MASK) ? BooleanMask{} : booleansOf(problem.mask, inputs.mask, batch, queryHead);
+    // The boolean mask of one query head; without bytes if the problem has none. `keys` is the length of the sequence.
+    BooleanMask booleanMask(uint32_t batch, uint32_t queryHead, int64_t keys) const {
+        return has(problem, VKF_USE_MASK) ? booleansOf(problem.mask, inputs.mask, batch, queryHead, keys)
+                                          : BooleanMask{};
     }
     // The documents of one sequence's keys; without ids if the problem has none. `keys` is the sequence's own length.
     Documents documents(uint32_t batch, int64_t keys) const {

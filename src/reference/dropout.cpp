@@ -32,7 +32,7 @@ void RowDropout::load(uint32_t batch, uint32_t queryHead, uint32_t row) {
     row_ = row;
     const VkfProblem& p = call_->problem;
     if (has(p, VKF_USE_DROPOUT_MASK)) {
-        mask_ = booleansOf(p.dropoutMask, call_->inputs.dropoutMask, batch, queryHead);
+        mask_ = booleansOf(p.dropoutMask, call_->inputs.dropoutMask, batch, queryHead, 0);
         return;
     }
     generator_ = {hasBoundSeed(p) ? *call_->inputs.dropoutSeed : p.dropout.seed, batch, queryHead, row};

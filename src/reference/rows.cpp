@@ -112,7 +112,7 @@ public:
                 Mask ofHead = mask;
                 ofHead.blocks = call_.blockMask(batch, queryHead);
                 ofHead.documents = call_.documents(batch, mask.keys);
-                ofHead.booleans = call_.booleanMask(batch, queryHead);
+                ofHead.booleans = call_.booleanMask(batch, queryHead, mask.keys);
                 ofHead.own = call_.ownMask(batch, queryHead, mask);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, firstOfItem, count}, output_);
             },

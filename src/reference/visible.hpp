@@ -43,9 +43,14 @@ struct BooleanMask {
     uint64_t bits;  // of an element
     uint64_t first; // element of row 0
     uint64_t rowStride;
+    int64_t firstKey; // of column 0; earlier keys are not masked
 
     bool keeps(int64_t row, int64_t key) const {
-        const uint64_t bit = (first + static_cast<uint64_t>(row) * rowStride + static_cast<uint64_t>(key)) * bits;
+        if (key < firstKey) {
+            return true;
+        }
+        const uint64_t column = static_cast<uint64_t>(key - firstKey);
+        const uint64_t bit = (first + static_cast<uint64_t>(row) * rowStride + column) * bits;
         return (bytes[bit / 8] >> (bit % 8) & ((1U << bits) - 1)) != 0;
     }
 };

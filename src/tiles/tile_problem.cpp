@@ -34,7 +34,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             typicalRows(p),
             uint64_t{typicalSequences(p)} * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
-            static_cast<uint32_t>(std::min<double>(maxVisibleKeys(problem), typicalKeys(p))),
+            typicalVisibleKeys(problem),
             problem.windowed(),
             path,
             oneType ? std::optional(p.q.type) : std::nullopt,
@@ -55,6 +55,12 @@ double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows) {
     const double positions = static_cast<double>(problem.windowLeft) + static_cast<double>(problem.windowRight) + 1.0 +
                              static_cast<double>(tileRows) * static_cast<double>(rowStrideOf(problem.fields));
     return std::min(keys, positions / static_cast<double>(keyStrideOf(problem.fields)) + problem.firstKeys());
+}
+
+uint32_t typicalVisibleKeys(const CheckedProblem& problem) {
+    const uint32_t keys = typicalKeys(problem.fields);
+    return problem.fields.splitKeys != 0 ? keys
+                                         : static_cast<uint32_t>(std::min<double>(maxVisibleKeys(problem), keys));
 }
 
 double callOperations(const CheckedProblem& problem) {

@@ -54,6 +54,14 @@ uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
 double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);
 
+// The keys for which tiles are chosen: the most that one row can see, in a sequence of typicalKeys.
+uint32_t typicalVisibleKeys(const CheckedProblem& problem);
+
+// Tiles of keys of a key split of splitKeys keys.
+inline uint32_t splitTiles(const VkfProblem& problem, uint32_t tileKeys) {
+    return problem.splitKeys / tileKeys + (problem.splitKeys % tileKeys != 0 ? 1 : 0);
+}
+
 // The operations of the call: VkfPlanInfo::operations.
 double callOperations(const CheckedProblem& problem);
 

@@ -192,6 +192,14 @@ AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
     if (vkf::has(p, VKF_USE_BLOCK_TABLE)) {
         inputs.blockTable = randomTable(p, random);
     }
+    if (vkf::has(p, VKF_USE_ROTARY_POSITIONS)) {
+        const uint32_t sequences = vkf::has(p, VKF_USE_CU_SEQLENS) ? 1 : p.batch;
+        for (uint64_t i = 0; i < uint64_t{sequences} * p.rows; i++) {
+            const int32_t choices[] = {static_cast<int32_t>(random() % 100), static_cast<int32_t>(random() % 100000),
+                                       -static_cast<int32_t>(random() % 9)};
+            inputs.rotaryPositions.push_back(choices[random() % std::size(choices)]);
+        }
+    }
     if (p.rotary.tableRows != 0) {
         const uint32_t pairs = (p.rotary.dim != 0 ? p.rotary.dim : p.headDim) / 2;
         std::uniform_real_distribution<float> angle(0.0F, 6.0F);
@@ -240,6 +248,7 @@ VkfAppendProblem randomAppend(uint32_t seed, std::mt19937_64& random) {
         p.queryHeads = below(6);
         vkf::enable(p, VKF_USE_QUERIES, p.queryHeads != 0);
         vkf::enable(p, VKF_USE_ROTARY_TABLES, p.rotary.tableRows != 0);
+        vkf::enable(p, VKF_USE_ROTARY_POSITIONS, seed % 3 == 1);
         if (p.queryHeads != 0) {
             p.q = p.rotatedQ = vkf::dense(storedTypes[below(3)]);
         }
@@ -254,7 +263,8 @@ std::string describe(const VkfAppendProblem& p) {
            vkfTypeName(p.v.type) + ", pages of " +
            std::to_string(vkf::has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : 0) + ", pairs " +
            std::to_string(p.rotary.pairs) + " of " + std::to_string(p.rotary.dim) + ", table of " +
-           std::to_string(p.rotary.tableRows);
+           std::to_string(p.rotary.tableRows) +
+           (vkf::has(p, VKF_USE_ROTARY_POSITIONS) ? ", positions of the caller" : "");
 }
 
 AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& inputs, std::byte fill) {
@@ -272,6 +282,7 @@ AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& 
     buffers.cos = inputs.cos.data();
     buffers.sin = inputs.sin.data();
     buffers.cuSeqlens = inputs.cuSeqlens.data();
+    buffers.rotaryPositions = inputs.rotaryPositions.data();
     VkfMessage message{};
     const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
     INFO(message.text);
@@ -283,7 +294,7 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
     const AppendLayouts layout = layoutsOf(problem);
     const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
         blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin)),
-        cuSeqlens(bytesOf(inputs.cuSeqlens));
+        cuSeqlens(bytesOf(inputs.cuSeqlens)), rotaryPositions(bytesOf(inputs.rotaryPositions));
     const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
         newLengths(inputs.lengths.size() * sizeof(int32_t));
 
@@ -305,6 +316,7 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
     bindings.cos = cos.binding();
     bindings.sin = sin.binding();
     bindings.cuSeqlens = cuSeqlens.binding();
+    bindings.rotaryPositions = rotaryPositions.binding();
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
         INFO(message.text);

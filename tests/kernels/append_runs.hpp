@@ -23,7 +23,7 @@ using Bytes = std::vector<std::byte>;
 
 struct AppendInputs {
     Bytes newK, newV, q;
-    std::vector<int32_t> lengths, blockTable, cuSeqlens;
+    std::vector<int32_t> lengths, blockTable, cuSeqlens, rotaryPositions;
     std::vector<float> cos, sin;
 };
 

@@ -77,6 +77,7 @@ void chooseSplits(Dice& dice, const vkf::test::Variation& variation, VkfProblem&
     }
     constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
     p.kvSplits = dice.of(splits);
+    p.splitKeys = p.kvSplits == 0 && p.keys % 2 == 0 ? 8 + p.keys / 3 : 0;
 }
 
 void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_t count,

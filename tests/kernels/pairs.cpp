@@ -219,6 +219,11 @@ const std::vector<Feature> table = {
        [](PairedCall& c) {
            c.problem.mask = broadcast(c.problem, VKF_TYPE_BOOL1, false, true, true, 3);
            enable(c.problem, VKF_USE_MASK);
+       }},
+      {"bits of the last keys",
+       [](PairedCall& c) {
+           c.problem.mask = lastKeysMask(c.problem, VKF_TYPE_BOOL1, 75, true, false, true, 3);
+           enable(c.problem, VKF_USE_MASK);
        }}}},
     {"block mask",
      {{"none", nothing},
@@ -288,7 +293,8 @@ const std::vector<Feature> table = {
     {"key splits",
      {{"of the library's choice", nothing},
       {"3", [](PairedCall& c) { c.problem.kvSplits = 3; }},
-      {"40", [](PairedCall& c) { c.problem.kvSplits = 40; }}}},
+      {"40", [](PairedCall& c) { c.problem.kvSplits = 40; }},
+      {"of 70 keys", [](PairedCall& c) { c.problem.splitKeys = 70; }}}},
     {"steps",
      {{"of the library's choice", nothing}, {"many", [](PairedCall& c) { c.problem.maxStepOperations = 100000; }}}},
 };

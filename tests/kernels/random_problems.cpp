@@ -75,6 +75,8 @@ void chooseTerms(Dice& dice, VkfPath path, VkfProblem& p) {
     if (dice.oneIn(3) && path != VKF_PATH_STANDARD) {
         p.mask = randomBroadcast(dice, p, dice.oneIn(2) ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1);
         enable(p, VKF_USE_MASK);
+        Dice own(p.keys ^ p.headDim); // the numbers of the other choices stay
+        p.mask.lastKeys = own.oneIn(3) ? 1 + own.below(2 * p.keys + 1) : 0;
     }
 }
 

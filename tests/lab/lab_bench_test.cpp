@@ -72,7 +72,10 @@ TEST_CASE("variants compares every row with its base and checks it", "[lab][gpu]
                                                               {"decode-alibi", 32 * 64},
                                                               {"decode-sinks", 32 * 64},
                                                               {"decode-bias", 32 * 64},
-                                                              {"decode-window", 32 * 64}};
+                                                              {"decode-window", 32 * 64},
+                                                              {"decode-split-keys", 32 * 64},
+                                                              {"drafts", 32 * 64.0 * 65 / 2},
+                                                              {"draft-tree", 32 * 328}};
     REQUIRE(json["results"].size() == rows.size());
     size_t aims = 0, met = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -85,10 +88,10 @@ TEST_CASE("variants compares every row with its base and checks it", "[lab][gpu]
         aims += result.contains("met") ? 1 : 0;
         met += result.value("met", false) ? 1 : 0;
     }
-    CHECK(aims == 14);
+    CHECK(aims == 16);
     CHECK(json["aims"] == aims);
     CHECK(json["aimsMet"] == met);
-    CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 14 aims met", met)));
+    CHECK_THAT(text.out, ContainsSubstring(fmt::format("{} of 16 aims met", met)));
 }
 
 TEST_CASE("variants measures the requested rows and their bases", "[lab][gpu]") {

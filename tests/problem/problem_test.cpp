@@ -317,6 +317,30 @@ const Refusal refusals[] = {
          p.kvSplits = 1025;
      },
      VKF_ERROR_UNSUPPORTED, "kvSplits 1025 is over the limit of 1024"},
+    {"splits of a number and of a length",
+     [](VkfProblem& p) {
+         p.kvSplits = 2;
+         p.splitKeys = 64;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "splitKeys is 64; with kvSplits, 2, it must be 0"},
+    {"too many splits of few keys",
+     [](VkfProblem& p) {
+         p.keys = 16 * 1024 + 1;
+         p.splitKeys = 16;
+     },
+     VKF_ERROR_UNSUPPORTED, "splitKeys 16 makes more than 1024 splits of 16385 keys"},
+    {"splits of some keys on path wgmma",
+     [](VkfProblem& p) {
+         p.path = VKF_PATH_WGMMA;
+         p.splitKeys = 64;
+     },
+     VKF_ERROR_UNSUPPORTED, "splitKeys on paths standard, key_outer and wgmma is not in this version"},
+    {"a bias of the last keys",
+     [](VkfProblem& p) {
+         p.bias.lastKeys = 3;
+         vkf::enable(p, VKF_USE_BIAS);
+     },
+     VKF_ERROR_UNSUPPORTED, "bias.lastKeys 3 is over the limit of 0"},
     {"positions without their bit", [](VkfProblem& p) { p.positions.keyStride = 2; }, VKF_ERROR_INVALID_ARGUMENT,
      "positions is not zero, but use lacks VKF_USE_POSITIONS"},
     {"offsets of rows without positions", [](VkfProblem& p) { vkf::enable(p, VKF_USE_ROW_OFFSETS); },

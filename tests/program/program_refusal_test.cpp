@@ -120,6 +120,8 @@ TEST_CASE("tensors that do not fit each other are refused with both shapes", "[p
          {usual + " --bias-factors six.npy", "--bias-factors six.npy|--bias"},
          {usual + " --bias rank2.npy", "--bias rank2.npy|[33, 24]|[2, 6, 17, 33]"},
          {usual + " --mask over.npy", "--mask over.npy|[2]|[2, 6, 17, 33]"},
+         {usual + " --mask-keys last", "--mask-keys last|needs a --mask"},
+         {usual + " --mask over.npy --mask-keys first", "--mask-keys first|all, last"},
          {usual + " --dropout-mask over.npy", "--dropout-mask over.npy|[2]|[2, 6, 17, 33]"},
          {usual + " --documents over.npy", "--documents over.npy|[2]|[2, 33] or [33]"},
          {usual + " --documents dim.npy", "--documents dim.npy|f32|int32 or int64"},

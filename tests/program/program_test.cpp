@@ -45,6 +45,9 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         mask.bytes[i] = static_cast<std::byte>(i % 5);
     }
     place.write("mask.npy", npyOf(mask));
+    mask.shape = {17, 11};
+    mask.bytes.resize(size_t{17} * 11);
+    place.write("last.npy", npyOf(mask));
     writeNpy(place, "qp.npy", ElementType::f32, {17, 6, 24}, 1);
     writeNpy(place, "kp.npy", ElementType::f32, {33, 2, 24}, 2);
     writeNpy(place, "vp.npy", ElementType::f32, {33, 2, 8}, 3);
@@ -71,6 +74,7 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {usual + " --causal --row-positions 40,2 --key-positions 3 --alibi --lse lse.npy", ElementType::f32, whole},
         {usual + " --window 9,4 --row-offsets lengths.npy --key-positions 0,3", ElementType::f32, whole},
         {usual + " --window -1,2 --alignment top-left --bias bias.npy --mask mask.npy", ElementType::f32, whole},
+        {usual + " --mask last.npy --mask-keys last --lengths lengths.npy --split-keys 8", ElementType::f32, whole},
         {usual + " --documents documents.npy --window 9,-1 --first-keys 3 --bias bias.npy --bias-factors heads.npy",
          ElementType::f32, whole},
         {usual + " --dropout 0.25 --seed 18446744073709551615 --alibi-slopes heads.npy --causal --lse lse.npy",

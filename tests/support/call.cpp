@@ -109,11 +109,12 @@ uint64_t broadcastRow(const VkfBroadcastArray& array, uint64_t batch, uint64_t h
 template <typename Visit>
 void forEachBroadcast(const VkfProblem& problem, const VkfBroadcastArray& bias, const Visit& visit) {
     const uint64_t rows = problem.longestRows != 0 ? problem.longestRows : problem.queryRows;
-    const uint64_t keys = problem.longestKeys != 0 ? problem.longestKeys : problem.keys;
+    const uint64_t allKeys = problem.longestKeys != 0 ? problem.longestKeys : problem.keys;
+    const uint64_t columns = bias.lastKeys != 0 ? bias.lastKeys : allKeys;
     for (uint64_t b = 0; b < problem.batch; b++) {
         for (uint64_t h = 0; h < problem.queryHeads; h++) {
             for (uint64_t i = 0; i < rows; i++) {
-                for (uint64_t j = 0; j < keys; j++) {
+                for (uint64_t j = 0; j < columns; j++) {
                     visit(broadcastRow(bias, b, h, i) + j, i, j);
                 }
             }
@@ -219,6 +220,14 @@ bool isOfDocument(const VkfProblem& problem, const std::vector<int32_t>& ids, ui
     return !has(problem, VKF_USE_DOCUMENT_IDS) || (position >= 0 && idOf(position) == idOf(key));
 }
 
+// Whether the boolean mask keeps a key of a sequence of `keys` keys.
+bool isUnmaskedKey(const VkfBroadcastArray& mask, const Inputs& inputs, const QueryKey& pair, int64_t keys) {
+    const int64_t firstKey = mask.lastKeys != 0 ? keys - mask.lastKeys : 0;
+    const int64_t column = static_cast<int64_t>(pair.key) - firstKey;
+    return column < 0 ||
+           isUnmaskedTile(mask, inputs.mask, pair.batch, pair.head, pair.row, static_cast<uint64_t>(column));
+}
+
 // Keys of a KV head that some query row of some head sees.
 std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t batch, uint64_t kvHead) {
     const Sequence sequence = sequenceOf(all, inputs.cuSeqlensQ, inputs.cuSeqlensK, batch);
@@ -235,7 +244,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
         for (uint32_t i = 0; i < problem.queryRows; i++) {
             for (uint32_t j = 0; j < problem.keys; j++) {
                 seen[j] = seen[j] || (isVisible(problem, keys, i, j, rowOffset) &&
-                                      isUnmaskedTile(problem.mask, inputs.mask, batch, h, i, j) &&
+                                      isUnmaskedKey(problem.mask, inputs, {batch, h, i, j}, keys) &&
                                       isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
                                       isKept(problem, inputs.functions, keys, {batch, h, i, j}) &&
                                       (!has(problem, VKF_USE_BLOCK_MASK) ||

@@ -49,6 +49,9 @@ std::string describe(const VkfProblem& p) {
         if (has(p, bit)) {
             text << name << vkfTypeName(array.type) << " [" << array.batchStride << "," << array.headStride << ","
                  << array.rowStride << "]";
+            if (array.lastKeys != 0) {
+                text << " of the last " << array.lastKeys << " keys";
+            }
         }
     }
     text << (has(p, VKF_USE_BIAS_FACTORS) ? " factors" : "");
@@ -57,6 +60,9 @@ std::string describe(const VkfProblem& p) {
     }
     if (p.kvSplits != 0) {
         text << " splits " << p.kvSplits;
+    }
+    if (p.splitKeys != 0) {
+        text << " splits of " << p.splitKeys << " keys";
     }
     text << (has(p, VKF_USE_KEY_LENGTHS) ? " lengths" : "") << (has(p, VKF_USE_LSE) ? " lse" : "")
          << (has(p, VKF_USE_PROBABILITIES) ? " probabilities" : "");

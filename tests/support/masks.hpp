@@ -40,6 +40,16 @@ inline VkfBroadcastArray broadcast(const VkfProblem& p, VkfType type, bool batch
     return bias;
 }
 
+// A mask over the last keys of each sequence, with a row of `last` elements.
+inline VkfBroadcastArray lastKeysMask(VkfProblem p, VkfType type, uint32_t last, bool batches, bool heads, bool rows,
+                                      uint64_t gap = 0) {
+    p.keys = last;
+    p.longestKeys = p.longestKeys != 0 ? last : 0;
+    VkfBroadcastArray mask = broadcast(p, type, batches, heads, rows, gap);
+    mask.lastKeys = last;
+    return mask;
+}
+
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
 // masks.
 // rowOffset is the sequence's entry of rowOffsets.

@@ -144,12 +144,19 @@ size_t turnOf(const VkfProblem& p) {
     for (const uint64_t part :
          {number(p.headDim), number(p.valueDim), number(p.q.type), number(p.k.type), number(p.v.type), number(p.o.type),
           number(p.use), number(p.alignment), number(p.softcap != 0.0F), number(p.dropout.probability != 0.0F),
-          number(p.kvSplits > 1), number(dense), number(p.blockMask.blockSize), number(p.paging.pageSize),
-          number(p.bias.type), number(p.mask.type), number(p.dropoutMask.type)}) {
+          number(p.kvSplits > 1 || p.splitKeys != 0), number(dense), number(p.blockMask.blockSize),
+          number(p.paging.pageSize), number(p.bias.type), number(p.mask.type) + (p.mask.lastKeys != 0 ? 64U : 0U),
+          number(p.dropoutMask.type)}) {
         hash = (hash ^ part) * 0x100000001b3; // FNV-1a by numbers
         hash ^= hash >> 32U;
     }
     return hash % turnCount();
+}
+
+bool takesSplitKeys(const Variation& variation, const VkfProblem& problem) {
+    const bool ofMatrices = problem.q.type != VKF_TYPE_F32 || problem.k.type != VKF_TYPE_F32;
+    return variation.path == VKF_PATH_SCALAR || variation.path == VKF_PATH_DECODE ||
+           (variation.path == VKF_PATH_COOPMAT && ofMatrices);
 }
 
 size_t nextTurn = 0;
@@ -167,7 +174,8 @@ CATCH_REGISTER_LISTENER(TurnListener)
 } // namespace
 
 bool takes(const Variation& variation, const VkfProblem& problem) {
-    if (leavesOut(deviceOf(variation), variation.path)) {
+    if (leavesOut(deviceOf(variation), variation.path) ||
+        (problem.splitKeys != 0 && !takesSplitKeys(variation, problem))) {
         return false;
     }
     if (variation.path == VKF_PATH_WGMMA) {

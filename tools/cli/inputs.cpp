@@ -156,6 +156,11 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     for (const OptionalInput& row : optionalInputs())
         add(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias), files.optional[row.flag],
             row.help);
+    command
+        .add_option("--mask-keys", files.maskKeys,
+                    "columns of --mask: all keys, or the last keys of each sequence; rows see the keys before them")
+        ->type_name("all|last")
+        ->capture_default_str();
 }
 
 std::vector<FlagFile> filesGiven(const InputFiles& files) {
@@ -209,6 +214,11 @@ void completeInputs(const InputFiles& files, const std::array<std::string, 3>& n
     for (Tensor* tensor : {&inputs.q, &inputs.k, &inputs.v})
         tensor->shape = otherOrder(inputs, tensor->shape);
     checkTogether({&inputs.q, names[0], shapes[0]}, {&inputs.k, names[1], shapes[1]}, {&inputs.v, names[2], shapes[2]});
+    if (files.maskKeys != "all" && files.maskKeys != "last")
+        failInput("--mask-keys {}: takes one of all, last", files.maskKeys);
+    inputs.maskOfLastKeys = files.maskKeys == "last";
+    if (inputs.maskOfLastKeys && files.of("--mask").empty())
+        failInput("--mask-keys last: needs a --mask");
     for (const OptionalInput& row : optionalInputs())
         if (const std::string path = files.of(row.flag); !path.empty()) {
             row.load({row.flag, path}, names, inputs);

@@ -27,6 +27,7 @@ struct InputFiles {
     std::string v;
     std::string tensors; // one .safetensors file with q, k and v
     std::string layout = "bhnd";
+    std::string maskKeys = "all";                     // of which keys --mask has columns: all or last
     std::map<std::string_view, std::string> optional; // by flag (optional_inputs.hpp)
 
     // The file of an optional input.
@@ -71,6 +72,7 @@ struct Inputs {
     // The bytes of bias and mask are rounded up to a multiple of 4.
     std::optional<Tensor> bias;
     std::optional<Tensor> mask;
+    bool maskOfLastKeys = false; // columns of the mask are the last keys of each sequence
     std::optional<Tensor> dropoutMask;
     std::vector<const OptionalInput*> given; // table rows of the given files
     std::string source;                      // for messages: "--q q.npy --k k.npy --v v.npy"

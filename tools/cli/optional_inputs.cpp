@@ -144,10 +144,13 @@ template <VkfArray array> void loadHeads(const FlagFile& file, const TensorNames
     inputs.headNumbers[array] = std::move(tensor);
 }
 
-// Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat.
-NamedArray loadBroadcast(const FlagFile& file, const Inputs& inputs) {
+// Reads a bias or a mask. Dimensions of 1 and missing dimensions repeat. `lastKeys`: the file says how many keys it
+// has.
+NamedArray loadBroadcast(const FlagFile& file, const Inputs& inputs, bool lastKeys = false) {
     auto [name, tensor] = load(file);
-    const Shape whole = scoresShape(inputs);
+    Shape whole = scoresShape(inputs);
+    if (lastKeys && !tensor.shape.empty() && tensor.shape.back() != 0)
+        whole.back() = tensor.shape.back();
     bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
     for (size_t i = 1; fits && i < tensor.shape.size(); ++i) {
         const uint64_t count = tensor.shape[tensor.shape.size() - 1 - i];
@@ -175,7 +178,7 @@ void loadBiasFactors(const FlagFile& file, const TensorNames& names, Inputs& inp
 
 template <std::optional<Tensor> Inputs::*field>
 void loadMask(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
-    auto [name, mask] = loadBroadcast(file, inputs);
+    auto [name, mask] = loadBroadcast(file, inputs, field == &Inputs::mask && inputs.maskOfLastKeys);
     if (mask.type != ElementType::boolean && mask.type != ElementType::u8)
         failInput("{}: holds {}; it must be bool or uint8", name, elementName(mask.type));
     inputs.*field = std::move(mask);
@@ -204,6 +207,8 @@ template <VkfUseBits array> void hasArray(const Inputs& /*inputs*/, P& problem) 
 
 template <auto tensor, auto field, VkfUseBits array> void isMask(const Inputs& inputs, P& problem) {
     problem.*field = broadcastOf(*(inputs.*tensor), VKF_TYPE_BOOL8);
+    if (array == VKF_USE_MASK && inputs.maskOfLastKeys)
+        problem.mask.lastKeys = extent(*inputs.mask, axisDim);
     enable(problem, array);
 }
 

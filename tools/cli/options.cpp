@@ -146,6 +146,12 @@ void addMathOptions(CLI::App& command, MathOptions& options) {
     addMaskOptions(command, options);
     const HelpGroup group(command, masksGroup);
     command.add_option("--path", options.path, fmt::format("algorithm: {}", namesOf(paths)))->type_name("NAME");
+    addSplitKeysOption(command, options.splitKeys);
+}
+
+void addSplitKeysOption(CLI::App& command, uint32_t& keys) {
+    command.add_option("--split-keys", keys, "keys of a key split, so that no bit of o depends on other sequences")
+        ->type_name("N");
 }
 
 void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
@@ -187,6 +193,7 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     }
     if (options.alibi)
         enable(problem, VKF_USE_ALIBI);
+    problem.splitKeys = options.splitKeys;
     problem.blockMask.blockSize = options.maskBlock;
     enable(problem, VKF_USE_BLOCK_MASK, options.maskBlock != 0);
     problem.path = parsePath("--path", options.path);

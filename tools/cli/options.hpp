@@ -43,13 +43,17 @@ struct MathOptions {
     std::string softcap;
     bool alibi = false;     // ALiBi with the standard slopes
     uint32_t maskBlock = 0; // block size of a block mask; 0 = no block mask
+    uint32_t splitKeys = 0; // keys of a key split; 0 = not fixed
     std::string path = "auto";
     std::string precision = "default";
 };
 
-void addMaskOptions(CLI::App& command, MathOptions& options); // all math flags but --path and --mask-block
+void addMaskOptions(CLI::App& command,
+                    MathOptions& options); // all math flags but --path, --split-keys and --mask-block
 void addMathOptions(CLI::App& command, MathOptions& options);
 void applyMathOptions(const MathOptions& options, VkfProblem& problem);
+
+void addSplitKeysOption(CLI::App& command, uint32_t& keys);
 
 // Adds --mask-block: the size of a block in rows and in keys. 0 = the flag was not given.
 void addMaskBlockOption(CLI::App& command, uint32_t& block);

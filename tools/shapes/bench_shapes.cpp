@@ -82,6 +82,7 @@ VkfProblem problemOf(const DecodeShapes& shapes, VkfType type, uint32_t batch, u
     }
     enable(problem, VKF_USE_CAUSAL, shapes.causal == "yes");
     problem.kvSplits = shapes.splits;
+    problem.splitKeys = shapes.splitKeys;
     return problem;
 }
 
@@ -135,6 +136,7 @@ void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
     command.add_option("--value-dim", shapes.valueDim, "head dimension of v and o (default: D)");
     command.add_flag("--shared-kv", shapes.valuesInKeys, "v is the first columns of k, as in latent attention");
     command.add_option("--splits", shapes.splits, "number of key splits (default: the library's choice)");
+    addSplitKeysOption(command, shapes.splitKeys);
     command.add_option(
         "--tokens", shapes.tokens,
         "limit for the keys of all sequences together (default: 1048576, or the largest value of --keys)");

@@ -42,6 +42,7 @@ struct DecodeShapes {
     uint32_t valueDim = 0;     // 0 = dim
     bool valuesInKeys = false; // v is the first columns of k
     uint32_t splits = 0;       // key splits; 0 = the library's choice
+    uint32_t splitKeys = 0;    // keys of a key split; 0 = not fixed
     // Limit for the keys of all sequences together. 0 = the larger of 2^20 and the longest sequence.
     uint64_t tokens = 0;
     std::vector<uint32_t> keys = {1024, 4096, 16384, 65536, 131072};

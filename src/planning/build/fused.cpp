@@ -31,7 +31,9 @@ VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phas
             "with valueDim %u and key splits, queryHeads * queryRows of all sequences is over the limit of %llu",
             p.valueDim, static_cast<unsigned long long>(maxCount / tilesOf(words, lanes)));
     }
-    const MergeTile tile = chooseMergeTile(splits, lanes, builder.caps());
+    // The order of the sums depends on the tile, and must not depend on the most keys of a call with splitKeys.
+    constexpr uint32_t splitsOfFixedOrder = 32;
+    const MergeTile tile = chooseMergeTile(p.splitKeys != 0 ? splitsOfFixedOrder : splits, lanes, builder.caps());
     Phase& merge = phases->finish.emplace();
     const VkfResult result =
         builder.make(Kernel::mergeSplits, {}, {Operand::scratch, Operand::scratchState, Operand::none, Operand::o},
@@ -83,6 +85,8 @@ VkfResult buildSplits(AttentionPhaseBuilder builder, AttentionPhases* phases, Sc
     }
     attention.lse = Operand::scratchState;
     attention.variant.constants[VKF_ID_KEY_SPLITS] = splits;
+    attention.variant.constants[VKF_ID_SPLIT_TILES] =
+        p.splitKeys != 0 ? splitTiles(p, builder.decision().tile.keys) : 0;
     attention.variant.constants[VKF_ID_TYPE_O] = VKF_STORED_F32;
     attention.variant.constants[VKF_ID_LSE] = 1;
     return buildMerge(builder, phases, message);

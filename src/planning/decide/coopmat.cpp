@@ -98,9 +98,7 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& origina
         masked = planWithoutBias(device, chosen.plan, tileProblem(decision->path, problem));
     }
     const uint32_t chosenSplits = masked ? masked->splits : chosen.plan.splits;
-    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosenSplits;
-    setTile(tile, splits, chosen.plan.tuned, decision);
-    setSplits(problem, splits, decision);
+    setTileAndSplits(problem, tile, chosenSplits, chosen.plan.tuned, decision);
     decision->kernel = kernelOf(problem, tile);
     decision->constants = tileConstants(tile);
     if (tile.bf16x3) {

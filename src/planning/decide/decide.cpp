@@ -2,6 +2,7 @@
 #include "planning/decision.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "device/matrix_support.hpp"
@@ -108,8 +109,22 @@ void setWholeWords(bool wholeWords, Decision* decision) {
     decision->constants[VKF_ID_WHOLE_WORDS] = wholeWords ? 1 : 0;
 }
 
-void setSplits(const CheckedProblem& problem, uint32_t splits, Decision* decision) {
-    decision->splits = problem.empty ? 1 : splits;
+// A split of a fixed number of keys may begin at any tile that a row sees. Two splits at least, so that all calls merge
+// partial results: the merge of one of them rounds o once more than a call without a merge.
+uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t chosen) {
+    const VkfProblem& p = problem.fields;
+    if (p.splitKeys == 0) {
+        return p.kvSplits != 0 ? p.kvSplits : chosen;
+    }
+    if (neverSplits(p)) {
+        return 1;
+    }
+    const bool shiftedWindow = problem.firstKeys() == 0 && problem.windowLeft >= 0;
+    const double seen = shiftedWindow
+                            ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, longestKeysOf(p))
+                            : longestKeysOf(p);
+    const double splits = std::ceil(seen / (static_cast<double>(splitTiles(p, tile.keys)) * tile.keys));
+    return std::clamp(static_cast<uint32_t>(splits), 2U, uint32_t{VKF_MAX_SPLITS});
 }
 
 } // namespace vkf

@@ -58,8 +58,7 @@ VkfResult decideCoopmat(const TunedDevice& device, const CheckedProblem& problem
 VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, Decision* decision,
                       VkfMessage* message);
 
-// The tile of the kernels of plain arithmetic, which paths scalar, key_outer and standard have. *plan has the key
-// splits that the caller asks for.
+// The tile of the kernels of plain arithmetic, which paths scalar, key_outer and standard have.
 VkfResult decideScalarTile(const TunedDevice& device, const CheckedProblem& problem, ScalarPlan* plan,
                            Decision* decision, VkfMessage* message);
 
@@ -78,10 +77,20 @@ void setMatrices(const Caps& caps, const MatrixLayout& layout, VkfType elements,
 void setProductMatrices(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& layout,
                         Decision* decision);
 
+// Returns the key splits of a problem on a tile: those that the problem asks for, or else `chosen`.
+uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t chosen);
+
+// Sets the tile, and the key splits unless the output is empty. `chosen` are the splits that the library would take.
+template <KernelTile Tile>
+void setTileAndSplits(const CheckedProblem& problem, const Tile& tile, uint32_t chosen, bool tuned,
+                      Decision* decision) {
+    const TileShape shape = {tile.rows(), tile.keys(), tile.workgroupSize(), tile.sharedBytes()};
+    const uint32_t splits = splitsOf(problem, shape, chosen);
+    setTile(tile, splits, tuned, decision);
+    decision->splits = problem.empty ? 1 : splits;
+}
+
 // Sets whether the kernels load rows of q, k and v in whole words, or element by element.
 void setWholeWords(bool wholeWords, Decision* decision);
-
-// Splits the keys, unless the output is empty.
-void setSplits(const CheckedProblem& problem, uint32_t splits, Decision* decision);
 
 } // namespace vkf

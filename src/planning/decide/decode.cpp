@@ -48,10 +48,10 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             p.v.type,
             uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
             uint64_t{typicalSequences(p)} * p.kvHeads,
-            static_cast<uint32_t>(std::min<double>(maxVisibleKeys(problem), typicalKeys(p))),
+            typicalVisibleKeys(problem),
             blockUnit(problem),
             hasNearKeys(problem),
-            has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0};
+            has(p, VKF_USE_CU_SEQLENS) && (p.longestRows == 0 || p.splitKeys != 0)};
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
@@ -89,9 +89,7 @@ VkfResult decideDecode(const TunedDevice& device, const CheckedProblem& problem,
     }
     std::visit(
         [&](const auto& plan) {
-            const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : plan.splits;
-            setTile(plan.tile, splits, false, decision);
-            setSplits(problem, splits, decision);
+            setTileAndSplits(problem, plan.tile, plan.splits, false, decision);
             decision->constants = tileConstants(plan.tile);
         },
         chosen);

@@ -16,8 +16,7 @@ VkfResult decideScalarTile(const TunedDevice& device, const CheckedProblem& prob
                     "headDim %u and valueDim %u need more than the device's %u bytes of shared memory", p.headDim,
                     p.valueDim, device.caps.maxSharedMemoryBytes);
     }
-    plan->splits = p.kvSplits != 0 ? p.kvSplits : plan->splits;
-    setTile(plan->tile, plan->splits, plan->tuned, decision);
+    setTileAndSplits(problem, plan->tile, plan->splits, plan->tuned, decision);
     decision->constants = tileConstants(plan->tile);
     return VKF_SUCCESS;
 }
@@ -28,7 +27,6 @@ VkfResult decideScalar(const TunedDevice& device, const CheckedProblem& problem,
     const VkfResult result = decideScalarTile(device, problem, &plan, decision, message);
     if (result == VKF_SUCCESS) {
         decision->kernel = Kernel::attentionScalar;
-        setSplits(problem, plan.splits, decision);
     }
     return result;
 }

@@ -36,7 +36,8 @@ std::string needy(const CheckedProblem& problem, VkfPath path) {
                    " whose size or stride is not a multiple of 8 bytes, or whose stride exceeds 4 MiB, need";
         }
     }
-    return problem.fields.kvSplits > 1 ? "kvSplits over 1 needs" : "";
+    const VkfProblem& p = problem.fields;
+    return p.splitKeys != 0 && !neverSplits(p) ? "splitKeys needs" : p.kvSplits > 1 ? "kvSplits over 1 needs" : "";
 }
 
 bool is16Bit(const VkfTensorLayout& layout) { return layout.type != VKF_TYPE_F32; }

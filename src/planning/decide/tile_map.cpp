@@ -11,11 +11,20 @@
 namespace vkf {
 namespace {
 
+// A mask of so few last keys needs no map: all tiles but the last ones are full.
+constexpr uint32_t fewLastKeys = 512;
+
+bool hasMaskForMap(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.fields;
+    const bool mapsMask = has(p, VKF_USE_MASK) && (p.mask.lastKeys == 0 || p.mask.lastKeys > fewLastKeys);
+    return mapsMask || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP);
+}
+
 // Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
 // about every key then.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.fields;
-    return walksTiles(path) && (problem.hasPerKeyMasks() || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
+    return walksTiles(path) && (hasMaskForMap(problem) || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
            p.keys != 0 && !problem.empty;
 }
 
@@ -70,7 +79,8 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    if (!has(p, VKF_USE_BIAS) || has(p, VKF_USE_CU_SEQLENS)) {
+    // What pays depends on the batch, on which a call with splitKeys must not depend.
+    if (!has(p, VKF_USE_BIAS) || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS)) {
         return false;
     }
     const Chip::TileMap& chip = chipOf(caps).tileMap;

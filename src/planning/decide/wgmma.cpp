@@ -50,6 +50,7 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_BIAS), "a bias is not in this version"},
         Refusal{has(p, VKF_USE_FUNCTIONS), "functions are not in this version"},
         Refusal{has(p, VKF_USE_POSITIONS), "positions are not in this version"},
+        Refusal{p.splitKeys != 0, "splitKeys is not in this version"},
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},
@@ -92,9 +93,7 @@ VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, 
         return fail(message, VKF_ERROR_UNSUPPORTED, "path wgmma: %s", chosen.whyNot);
     }
     const VkfProblem& p = problem.fields;
-    const uint32_t splits = p.kvSplits != 0 ? p.kvSplits : chosen.plan.splits;
-    setTile(chosen.plan.tile, splits, false, decision);
-    setSplits(problem, splits, decision);
+    setTileAndSplits(problem, chosen.plan.tile, chosen.plan.splits, false, decision);
     setWholeWords(true, decision);
     decision->kernel = Kernel::attentionWgmma;
     decision->constants[VKF_ID_WORKGROUP_SIZE] = chosen.plan.tile.workgroupSize();

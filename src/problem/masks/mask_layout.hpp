@@ -52,7 +52,8 @@ inline uint64_t broadcastBytes(const VkfProblem& p, VkfUseBits bit) {
     const auto lastOf = [](uint32_t count, uint64_t stride) { return (count - 1) * stride; };
     const uint64_t elements = lastOf(repeatedCount(layout.sequences, p.batch), layout.batchStride) +
                               lastOf(repeatedCount(layout.heads, p.queryHeads), layout.headStride) +
-                              lastOf(longestRowsOf(p), layout.rowStride) + longestKeysOf(p);
+                              lastOf(longestRowsOf(p), layout.rowStride) +
+                              (layout.lastKeys != 0 ? layout.lastKeys : longestKeysOf(p));
     constexpr uint64_t wordBytes = sizeof(uint32_t); // kernels read words of this size
     constexpr uint64_t wordBits = wordBytes * 8;
     return (elements * broadcastBits(layout.type) + wordBits - 1) / wordBits * wordBytes;

@@ -73,7 +73,7 @@ struct BackwardCall {
             maskOf(forward.problem, forward.rowsOf(batch).size(), forward.keyLength(batch), forward.rowOffset(batch));
         mask.blocks = forward.blockMask(batch, queryHead);
         mask.documents = forward.documents(batch, mask.keys);
-        mask.booleans = forward.booleanMask(batch, queryHead);
+        mask.booleans = forward.booleanMask(batch, queryHead, mask.keys);
         mask.own = forward.ownMask(batch, queryHead, mask);
         return mask;
     }
