@@ -32,6 +32,9 @@ struct AppendParams {
 /* Packed rows have no batch strides. In their places are the address of cuSeqlens, and the number of sequences. */
 #define VKF_APPEND_CU_SEQLENS 0
 #define VKF_APPEND_SEQUENCES 3
+/* Where k or v has scales, each has a dispatch of its own. In place of a second source is the address of the scales of
+ * the dispatch's tensor. */
+#define VKF_APPEND_SCALES 1
 
 /* Push constants of advance_lengths.comp. */
 struct AdvanceParams {
@@ -67,7 +70,8 @@ struct AdvanceParams {
 /* And 11 more: batch, head and row stride of k, then of v. The low half of a stride comes before its high half. */
 #define VKF_APPEND_ID_CACHE_STRIDE 19
 #define VKF_APPEND_ID_PACKED 31 /* bool: new rows of all sequences are packed */
-#define VKF_APPEND_ID_COUNT 32
+#define VKF_APPEND_ID_SCALES 32 /* VKF_SCALES_* of the dispatch's only tensor */
+#define VKF_APPEND_ID_COUNT 33
 
 #ifdef __cplusplus
 static_assert(sizeof(AppendParams) == 128);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The optional inputs of a call. The push constants have room for one address: the address of a block mask, a block
- * table, sinks or slopes, or on path decode of a bias that all heads share. A call with two of them, or with another
+ * table, sinks, slopes or scales of k and v, or on path decode of a bias that all heads share. A call with two of them, or with another
  * optional input, has a table in scratch memory.
  * write_table.comp fills the table before all other kernels of the call. Each of its dispatches writes as many words as
  * fit into push constants. */
@@ -48,6 +48,7 @@ struct CallTable {
     /* From the position of key 0 to that of row 0. VKF_POSITIONS_BY_SEQUENCE: address of an int32 of each sequence.
      * VKF_POSITIONS_FIXED: the number in the low word, for all sequences. */
     Address row_offset;
+    Address kv_scales;
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the
