@@ -221,9 +221,9 @@ typedef struct VkfProblem {
     VkfPaging paging;
     /* Dropout. Zeroed = none. */
     VkfDropout dropout;
-    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. Path coopmat then
-     * converts k and v of block types to the 16-bit type of the matrices once, before attention. Otherwise each tile of
-     * query rows converts them again.
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. Paths coopmat, and
+     * wgmma for fp8 types, then convert k and v of block types to the 16-bit type of the matrices once, before
+     * attention. Otherwise each tile of query rows converts them again.
      *
      * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that is expected to save time: where many query rows read the same keys.
      *   1 = none. Any other number is used wherever it suffices.

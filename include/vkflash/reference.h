@@ -356,8 +356,8 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
  * Writes nothing for other types. Allocates nothing. */
 VKF_API void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks);
 
-/* Reads `count` blocks of a block type into 32 * count values, 16 * count of an fp8 type: exactly the elements that the kernels see. Writes NaN
- * for other types. Allocates nothing. */
+/* Reads `count` blocks of a block type into 32 * count values, 16 * count of an fp8 type: exactly the elements that the
+ * kernels see. Writes NaN for other types. Allocates nothing. */
 VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float* values);
 
 /* ---- Verdict ---------------------------------------------------------------------------------- */

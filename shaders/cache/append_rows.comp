@@ -251,8 +251,7 @@ float scaleOf(const uint head) {
     return uintBitsToFloat(Word(add64(params.source[VKF_APPEND_SCALES], uvec2(index * 4, 0))).value);
 }
 
-void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane,
-                 const uint head) {
+void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane, const uint head) {
     float scale = SCALES == VKF_SCALES_NONE ? 1.0 : scaleOf(head);
     for (uint word = lane; word * 4 < dim; word += LANES) {
         uint first = begin + word * 4;

@@ -46,8 +46,8 @@ float dividedBy(const float scale, const float x) {
 // so does an infinity in e4m3, which has none.
 uint roundFp8(const float x, const uint type) {
     const bool e5m2 = type == VKF_STORED_F8_E5M2;
-    const uint bits = e5m2 ? 2 : 3;              // of the mantissa
-    const uint least = e5m2 ? 113 : 121;         // exponent of the smallest normal number, as in fp32
+    const uint bits = e5m2 ? 2 : 3;      // of the mantissa
+    const uint least = e5m2 ? 113 : 121; // exponent of the smallest normal number, as in fp32
     const uint largest = e5m2 ? 0x7bu : 0x7eu;
     uint sign = (floatBitsToUint(x) >> 24) & 0x80u;
     uint magnitude = floatBitsToUint(x) & 0x7fffffffu;

@@ -38,6 +38,6 @@ void loadScales(const uint kv_head) {
 
 // The factor of a row of o, multiplied by the number of v.
 #define SCALED_VALUES(factor)                                                                                          \
-    (V_SCALES != VKF_SCALES_NONE || TYPE_V == VKF_STORED_F8_E4M3 ? (factor) * value_scale : (factor))
+    (V_SCALES != VKF_SCALES_NONE || TYPE_V == VKF_STORED_F8_E4M3 ? (factor)*value_scale : (factor))
 
 #endif

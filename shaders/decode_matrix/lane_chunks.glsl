@@ -108,8 +108,8 @@ uint firstUnit(const uint chunk, const LaneChunks chunks) {
 // Loads a chunk of the row that begins `row` units after the address.
 void fetchChunk(const uint index, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
     if (VKF_IS_FP8(chunks.type)) {
-        uvec4 codes = chunks.unit == 4 ? Words(address).word[row + chunk]
-                                       : uvec4(WordPairs(address).pair[row + chunk], 0u, 0u);
+        uvec4 codes =
+            chunks.unit == 4 ? Words(address).word[row + chunk] : uvec4(WordPairs(address).pair[row + chunk], 0u, 0u);
         UNROLL for (uint i = 0; i < 4; i++) {
             if (i < chunks.unit) {
                 fetched_blocks[index + i] = codes[i];

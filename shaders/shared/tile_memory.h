@@ -84,13 +84,13 @@
  * whose header is just the scale, the first load of codes has the scale too. */
 #define VKF_CHUNK_WORDS(type, chunks_per_block) ((VKF_CODES_ARE_BYTES(type) ? 32 : 16) / 4 / (chunks_per_block))
 #define VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit)                                                             \
-    (VKF_IS_FP8(type)                                    ? VKF_CHUNK_WORDS(type, chunks_per_block)                     \
+    (VKF_IS_FP8(type)                                   ? VKF_CHUNK_WORDS(type, chunks_per_block)                      \
      : VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1                                                            \
-                                                         : (unit))
+                                                        : (unit))
 #define VKF_EIGHT_WORDS(type) (VKF_CODES_ARE_BYTES(type) ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
 #define VKF_CHUNK_HEADER_WORDS(type, chunks_per_block)                                                                 \
-    (VKF_IS_FP8(type)             ? 0                                                                                  \
+    (VKF_IS_FP8(type)                ? 0                                                                               \
      : (chunks_per_block) != 1       ? VKF_HEADER_WORDS(type)                                                          \
      : VKF_BLOCK_CODES_AT(type) == 2 ? 0                                                                               \
                                      : VKF_HEADER_WORDS(type))

@@ -32,8 +32,7 @@ VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTe
     const bool block = use == TensorUse::cache && isBlockType(tensor.type);
     if (vkfTypeBytes(tensor.type) == 0 && !block) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
-                    tensor.type, vkfTypeName(tensor.type),
-                    use == TensorUse::cache ? blockTypeNames : "");
+                    tensor.type, vkfTypeName(tensor.type), use == TensorUse::cache ? blockTypeNames : "");
     }
     if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
         return result;

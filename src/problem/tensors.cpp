@@ -36,8 +36,7 @@ VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayo
     const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
     if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
-                    tensor.type, vkfTypeName(tensor.type),
-                    mayHaveBlocks ? blockTypeNames : "");
+                    tensor.type, vkfTypeName(tensor.type), mayHaveBlocks ? blockTypeNames : "");
     }
     if (isBlockType(tensor.type)) {
         if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {

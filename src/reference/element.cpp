@@ -70,9 +70,9 @@ uint16_t encode16(const Format& format, double x) {
 float floatOfE4m3(uint8_t bits) {
     const unsigned magnitude = bits & 0x7fU;
     const float x = magnitude == 0x7fU ? std::numeric_limits<float>::quiet_NaN()
-                    : magnitude < 8U   ? static_cast<float>(magnitude) * 0x1p-9F
-                                       : std::ldexp(static_cast<float>(8U + magnitude % 8U),
-                                                    static_cast<int>(magnitude / 8U) - 10);
+                    : magnitude < 8U
+                        ? static_cast<float>(magnitude) * 0x1p-9F
+                        : std::ldexp(static_cast<float>(8U + magnitude % 8U), static_cast<int>(magnitude / 8U) - 10);
     return std::copysign(x, (bits & 0x80U) != 0 ? -1.0F : 1.0F);
 }
 
@@ -140,7 +140,7 @@ uint8_t encodeFp8(VkfType type, float x) {
     }
     const double size = std::min(std::abs(static_cast<double>(x)), format.largest);
     const double step = ulp(type, size);
-    const double steps = std::nearbyint(size / step); // to nearest, ties to even
+    const double steps = std::nearbyint(size / step);                                   // to nearest, ties to even
     const int exponent = std::ilogb(step) - (format.minExponent - format.mantissaBits); // steps of a normal number
     const double code = exponent * std::ldexp(1.0, format.mantissaBits) + steps;
     return static_cast<uint8_t>(sign | static_cast<unsigned>(code));
@@ -174,9 +174,7 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
     case VKF_TYPE_F8_E4M3:
         return load([base](uint64_t i) { return floatOfE4m3(readBits<uint8_t>(base, i)); });
     case VKF_TYPE_F8_E5M2:
-        return load([base](uint64_t i) {
-            return floatOfF16(static_cast<uint16_t>(readBits<uint8_t>(base, i) << 8));
-        });
+        return load([base](uint64_t i) { return floatOfF16(static_cast<uint16_t>(readBits<uint8_t>(base, i) << 8)); });
     default:
         return load(BlockReader(type, base, rounding));
     }

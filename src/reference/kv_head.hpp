@@ -68,7 +68,8 @@ template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, con
     }
 }
 
-// o += p v for one key. The scale of v multiplies p, whose product is exact in fp64 for Real = float. o has room for head.columns numbers.
+// o += p v for one key. The scale of v multiplies p, whose product is exact in fp64 for Real = float. o has room for
+// head.columns numbers.
 template <typename Real, bool twoRoundings> void addValue(const KvHead& head, Real p, int64_t key, Real* o) {
     const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
     const double factor = static_cast<double>(p) * head.valueScale;
