@@ -264,8 +264,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
  *
  * The fp8 types have a byte for each element. Kernels load 16 of them at once, which therefore count as a block:
  *
- *     f8_e4m3     1 bit of sign, 4 of exponent, 3 of mantissa; bias 7; up to 448; no infinity; NaN is 0x7f and 0xff
- *     f8_e5m2     the upper byte of an fp16, which has infinities and NaN; up to 57344
+ *     e4m3        1 bit of sign, 4 of exponent, 3 of mantissa; bias 7; up to 448; no infinity; NaN is 0x7f and 0xff
+ *     e5m2        the upper byte of an fp16, which has infinities and NaN; up to 57344
  *
  * Every fp8 number is an fp16 number. VKF_USE_KV_SCALES multiplies the elements of a head by a number.
  *

@@ -332,7 +332,7 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
 
 /* Makes `count` blocks of a block type from 32 * count values, in fp32. A block of an fp8 type has 16 values. Each of
  * them is rounded to nearest, ties to even. A number past the largest one becomes that number, with its sign, and so
- * does infinity in f8_e4m3. A NaN stays one. Other blocks:
+ * does infinity in e4m3. A NaN stays one. Other blocks:
  *
  *     q8_0        d = largest |x| / 127                        code = round(x / d), halves away from zero
  *     q4_0, q5_0  d = x of the largest |x|, the first of       code = trunc(x / d + 8.5), at most 15, or

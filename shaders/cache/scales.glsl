@@ -12,7 +12,8 @@ layout(constant_id = VKF_ID_KV_SCALES) const uint KV_SCALES = 0;
 const uint K_SCALES = KV_SCALES & 3u; // VKF_SCALES_*
 const uint V_SCALES = KV_SCALES >> 2;
 
-// Of the workgroup's KV head. A kernel may convert elements to multiples of them, and multiplies these numbers then.
+// The numbers of the workgroup's KV head. A kernel may convert elements to multiples of them, and multiplies these
+// numbers then.
 float key_scale = 1.0;
 float value_scale = 1.0;
 
