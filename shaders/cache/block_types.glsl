@@ -72,6 +72,8 @@ uint fifthBitsOf(const uint piece, const uint of_block) {
     return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
 }
 
+#define VKF_FP8_PIECE(row_address, piece) Word4(add64(row_address, uvec2((piece)*16, 0))).value
+
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer RowWords {
     uint word[];
 };
@@ -80,7 +82,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Row
 // the middle of a word: the function then combines neighbouring words. It reads no word outside the row.
 uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
     if (VKF_IS_FP8(type)) {
-        return Word4(add64(row_address, uvec2(piece * 16, 0))).value;
+        return VKF_FP8_PIECE(row_address, piece);
     }
     RowWords row = RowWords(row_address);
     uint codes = VKF_CODES_OFFSET(piece, type);
@@ -122,7 +124,7 @@ uint loadScale(const uvec2 row_address, const uint block, const uint type) {
 // A piece of any row, loaded as 16-bit elements.
 uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
     if (VKF_IS_FP8(type)) {
-        return loadPiece(row_address, piece, type);
+        return VKF_FP8_PIECE(row_address, piece);
     }
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
@@ -161,17 +163,18 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
 
 // Two fp16 of every other one of four fp8 codes: codes 1 and 3 if `high`, else 0 and 2. e4m3 numbers are 2^-8 times
 // their value, because fp16 has one more bit of exponent, and its bias is larger by 8. A NaN of e4m3 is 1.875.
-uint fp8Halves(const uint codes, const bool high, const uint type) {
-    uint word = high ? codes : codes << 8;
-    return type == VKF_STORED_F8_E5M2 ? word & 0xff00ff00u : (word & 0x80008000u) | (word >> 1 & 0x3f803f80u);
-}
+#define VKF_FP8_UPPER_BYTES(codes, high) ((high) ? (codes) : (codes) << 8)
+#define VKF_FP8_HALVES(codes, high, type)                                                                              \
+    ((type) == VKF_STORED_F8_E5M2                                                                                      \
+         ? VKF_FP8_UPPER_BYTES(codes, high) & 0xff00ff00u                                                              \
+         : (VKF_FP8_UPPER_BYTES(codes, high) & 0x80008000u) | (VKF_FP8_UPPER_BYTES(codes, high) >> 1 & 0x3f803f80u))
 
 #define VKF_E4M3_NAN 480.0 // what the code of a NaN would stand for
 
 // Four elements from their fp8 codes.
 vec4 fp8Quad(const uint codes, const uint type) {
-    vec2 even = unpackHalf2x16(fp8Halves(codes, false, type));
-    vec2 odd = unpackHalf2x16(fp8Halves(codes, true, type));
+    vec2 even = unpackHalf2x16(VKF_FP8_HALVES(codes, false, type));
+    vec2 odd = unpackHalf2x16(VKF_FP8_HALVES(codes, true, type));
     vec4 x = vec4(even.x, odd.x, even.y, odd.y);
     if (type == VKF_STORED_F8_E5M2) {
         return x;

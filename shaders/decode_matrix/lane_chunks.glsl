@@ -227,7 +227,7 @@ uint elementHalves(const uint bytes, const bool high, const uint fifth, const f1
 // is infinite. So the difference of that and its half is NaN. No other result is below the normal numbers, which
 // matrices may take for 0.
 uint fp8ChunkHalves(const uint codes, const bool high, const LaneChunks chunks) {
-    const uint halves = fp8Halves(codes, high, chunks.type);
+    const uint halves = VKF_FP8_HALVES(codes, high, chunks.type);
     if (chunks.type == VKF_STORED_F8_E5M2) {
         return halves;
     }

@@ -38,8 +38,8 @@ uvec2 fp8Words(const uint codes, const uint type) {
         vec4 x = fp8Quad(codes, type);
         return uvec2(packBf16(x.xy), packBf16(x.zw));
     }
-    uint even = fp8Halves(codes, false, type);
-    uint odd = fp8Halves(codes, true, type);
+    uint even = VKF_FP8_HALVES(codes, false, type);
+    uint odd = VKF_FP8_HALVES(codes, true, type);
     if (type == VKF_STORED_F8_E4M3) {
         uvec2 carried = ((uvec2(even, odd) & 0x3f803f80u) + 0x00800080u) & 0x40004000u;
         uvec2 nan = carried | (carried - (carried >> 4));
