@@ -35,8 +35,8 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 #include "cache/paging.glsl"
 #include "matrix/loaded_words.glsl"
 
-// Pieces of a row. Those of fp8 types are halves of what other kernels load, and make one word each, so that
-// neighbouring invocations store neighbouring words.
+// Pieces of a row. A piece of an fp8 type is half of what other kernels load, and makes one word, so that neighbouring
+// invocations store neighbouring words.
 const uint K_PIECES = VKF_IS_FP8(TYPE_K) ? HEAD_DIM / 8 : K_LOADS;
 const uint V_PIECES = VKF_IS_FP8(TYPE_V) ? VALUE_DIM / 8 : V_LOADS;
 const uint K_FETCHES = (TILE_KEYS * K_PIECES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
