@@ -28,9 +28,10 @@
 #define VKF_IS_FP8(type) ((type) == VKF_STORED_F8_E4M3 || (type) == VKF_STORED_F8_E5M2)
 #define VKF_ELEMENTS_OF_BLOCK(type) (VKF_IS_FP8(type) ? VKF_FP8_BLOCK_ELEMENTS : VKF_BLOCK_ELEMENTS)
 #if defined(__cplusplus) || defined(VKF_CACHES) || defined(VKF_READS_LANE_CHUNKS)
+/* glslang takes no && and no || as the right operand of another one in a specialization constant. */
 #define VKF_IS_BLOCK_TYPE(type)                                                                                        \
-    (((type) >= VKF_STORED_F8_E4M3 && (type) <= VKF_STORED_Q5_1) ||                                                    \
-     ((type) >= VKF_STORED_IQ4_NL && (type) <= VKF_STORED_F8_E5M2))
+    (((type) >= VKF_STORED_F8_E4M3 && (type) <= VKF_STORED_Q5_1) || (type) == VKF_STORED_IQ4_NL ||                     \
+     (type) == VKF_STORED_F8_E5M2)
 #else /* shaders for k and v of plain types omit the code for block types */
 #define VKF_IS_BLOCK_TYPE(type) false
 #endif
@@ -43,7 +44,7 @@
 #define VKF_BLOCK_BYTES(type) (VKF_BLOCK_CODES_AT(type) + VKF_BLOCK_CODE_BYTES(type))
 
 /* Whether a code is a byte, not a half of one. */
-#define VKF_CODES_ARE_BYTES(type) ((type) == VKF_STORED_Q8_0 || VKF_IS_FP8(type))
+#define VKF_CODES_ARE_BYTES(type) (VKF_IS_FP8(type) || (type) == VKF_STORED_Q8_0)
 
 /* The numbers that the codes 0 to 15 of iq4_nl stand for. They increase. */
 #define VKF_IQ4_NL_NUMBERS -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113

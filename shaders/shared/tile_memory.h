@@ -71,7 +71,9 @@
 #define VKF_SPLITS_BLOCKS_EVENLY(dim, lanes) ((dim) / 8 % (lanes) == 0)
 #define VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
 #define VKF_KEY_CHUNKS_PER_BLOCK(dim, lanes, type)                                                                     \
-    ((dim) / 32 % (lanes) == 0 && !VKF_IS_FP8(type) ? 1 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
+    (VKF_IS_FP8(type)            ? VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes)                                              \
+     : (dim) / 32 % (lanes) == 0 ? 1                                                                                   \
+                                 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
 #define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) * (chunks_per_block) / VKF_BLOCK_ELEMENTS / (lanes))
 /* In words of 4 bytes:
  * VKF_CHUNK_WORDS      codes of a chunk
