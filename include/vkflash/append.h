@@ -40,9 +40,10 @@ typedef struct VkfAppendBindings {
     VkfBinding newK;
     /* New rows of v, as VkfAppendProblem::newV says. Alignment: the element size. */
     VkfBinding newV;
-    /* Output: the cache of k, as VkfAppendProblem::k says. Alignment: the element size; 2 bytes for block types. */
+    /* Output: the cache of k, as VkfAppendProblem::k says. Alignment: the element size; 2 bytes for block types, 16 for
+     * fp8 types. */
     VkfBinding k;
-    /* Output: the cache of v, as VkfAppendProblem::v says. Alignment: the element size; 2 bytes for block types. */
+    /* Output: the cache of v, as VkfAppendProblem::v says. Alignment: as of k. */
     VkfBinding v;
     /* Rows that each sequence's cache holds before the append. int32 [batch]. Alignment: 4 bytes. */
     VkfBinding lengths;
@@ -64,6 +65,8 @@ typedef struct VkfAppendBindings {
     VkfBinding cuSeqlens;
     /* With VKF_USE_ROTARY_POSITIONS. int32 [batch, rows], packed [rows]. Alignment: 4 bytes. */
     VkfBinding rotaryPositions;
+    /* With VKF_USE_KV_SCALES. fp32 [k.scales + v.scales]: the numbers of k, then those of v. Alignment: 4 bytes. */
+    VkfBinding kvScales;
 } VkfAppendBindings;
 
 /* Records an append: one dispatch for k and v, and one for q. The two dispatches have no barrier between them. Rows

@@ -75,13 +75,15 @@ typedef struct VkfRotary {
  *
  *     tensors                  types
  *     newK, newV, q, rotatedQ  F32, F16, BF16
- *     k, v                     F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
+ *     k, v                     F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, F8_E4M3, F8_E5M2
  *
  * Another type is UNSUPPORTED. Types other than F32 need storageBuffer16BitAccess: vkfCreateAppend returns UNSUPPORTED
  * without it.
  *
  * Conversions round to nearest, ties to even, as vkfStoreElement (reference.h) does. Block types are made as by
- * vkfQuantizeBlocks (reference.h), in blocks of one row.
+ * vkfQuantizeBlocks (reference.h), in blocks of one row. With VKF_USE_KV_SCALES, elements of fp8 types are divided in
+ * fp32 by the number of their head first, after the rotation. Binding kvScales and the fields k.scales and v.scales are
+ * those of the calls that read the cache. A number that is not positive and from 2^-100 to 2^100 makes any elements.
  *
  * `rows`, `batch`, VKF_USE_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines, but with
  * VKF_USE_ROTARY_POSITIONS the head strides of newK and q do.
@@ -106,7 +108,8 @@ typedef struct VkfAppendProblem {
      * 65535, else UNSUPPORTED. */
     uint32_t queryHeads;
     /* The arrays that the append has besides newK, newV, k, v and lengths: VKF_USE_BLOCK_TABLE, VKF_USE_CU_SEQLENS,
-     * VKF_USE_QUERIES, VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES, VKF_USE_ROTARY_POSITIONS. 0 = none. */
+     * VKF_USE_KV_SCALES, VKF_USE_QUERIES, VKF_USE_NEW_LENGTHS, VKF_USE_ROTARY_TABLES, VKF_USE_ROTARY_POSITIONS. 0 =
+     * none. */
     VkfUse use;
     VkfTensor newK;     /* new rows of k: [batch, kvHeads, rows, headDim] */
     VkfTensor newV;     /* new rows of v: [batch, kvHeads, rows, valueDim] */
@@ -150,7 +153,7 @@ VKF_API VkfResult vkfGetAppendTensorLayout(const VkfAppendProblem* problem, VkfA
                                            VkfMessage* message);
 
 /* Returns the bytes of VKF_ARRAY_LENGTHS, VKF_ARRAY_NEW_LENGTHS, VKF_ARRAY_BLOCK_TABLE, VKF_ARRAY_COS, VKF_ARRAY_SIN,
- * VKF_ARRAY_CU_SEQLENS or VKF_ARRAY_ROTARY_POSITIONS.
+ * VKF_ARRAY_CU_SEQLENS, VKF_ARRAY_ROTARY_POSITIONS or VKF_ARRAY_KV_SCALES.
  * 0 = not used: the append does not have the array, or vkfCheckAppend refuses it. */
 VKF_API uint64_t vkfGetAppendArrayBytes(const VkfAppendProblem* problem, VkfArray array);
 

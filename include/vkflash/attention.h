@@ -190,6 +190,8 @@ typedef struct VkfBindings {
     /* With VKF_USE_TILE_MAP: VkfPlanInfo::tileMapBytes, which vkfCmdMapTiles wrote. Not read if that is 0. Alignment:
      * VkfPlanInfo::scratchAlignment. Calls that run at the same time may share it. */
     VkfBinding tileMap;
+    /* With VKF_USE_KV_SCALES. fp32 [k.scales + v.scales]: the numbers of k, then those of v. Alignment: 4 bytes. */
+    VkfBinding kvScales;
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates

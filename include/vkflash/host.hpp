@@ -331,6 +331,7 @@ struct HostTensors {
     // The arrays that the functions of the problem declare, in their order.
     std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
     const int32_t* rowOffsets = nullptr; // [batch]
+    const float* kvScales = nullptr;     // [k.scales + v.scales]
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.

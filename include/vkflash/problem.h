@@ -10,7 +10,7 @@
  *
  * i is a query row of Nq = queryRows. j is a key of Nk = keys. b is a sequence, h a query head. The order of steps is:
  *
- *     s = scale * dot(q[i], k[j])
+ *     s = scale * dot(q[i], k[j])                 of k and v times their scales, if kvScales
  *     s = softcap * tanh(s / softcap)             if softcap > 0
  *     s = score(s, at)                            if functions have it
  *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi; with positions, between these
@@ -73,7 +73,7 @@
  *
  *     path, headDim, valueDim, types of q, k, v and o
  *     every bit of `use`
- *     whether there is a softcap
+ *     whether there is a softcap, and k.scales and v.scales
  *     positions.rowStride, positions.keyStride
  *     types of bias, mask and dropoutMask
  *     window.firstKeys, alignment
@@ -221,9 +221,9 @@ typedef struct VkfProblem {
     VkfPaging paging;
     /* Dropout. Zeroed = none. */
     VkfDropout dropout;
-    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. Path coopmat then
-     * converts k and v of block types to the 16-bit type of the matrices once, before attention. Otherwise each tile of
-     * query rows converts them again.
+    /* Bytes of scratch memory that the call may use to save work, besides what it needs anyway. Paths coopmat, and
+     * wgmma for fp8 types, then convert k and v of block types to the 16-bit type of the matrices once, before
+     * attention. Otherwise each tile of query rows converts them again.
      *
      * - 0 = VKF_DEFAULT_SCRATCH_BYTES, where that is expected to save time: where many query rows read the same keys.
      *   1 = none. Any other number is used wherever it suffices.
@@ -355,14 +355,15 @@ VKF_API uint64_t vkfGetArrayBytes(const VkfProblem* problem, VkfArray array);
 /* Returns the bytes of one element of F32, F16 or BF16. 0 for other types. */
 VKF_API size_t vkfTypeBytes(VkfType type);
 
-/* Returns how many elements are stored together: 32 for block types, 1 for F32, F16 and BF16. 0 for other types. */
+/* Returns how many elements are stored together: 32 for block types, of which fp8 types have 16; 1 for F32, F16 and
+ * BF16. 0 for other types. */
 VKF_API uint32_t vkfBlockElements(VkfType type);
 
 /* Returns the bytes that `elements` consecutive elements take in memory. `elements` is a multiple of vkfBlockElements.
  * 0 for types of which vkfBlockElements is 0. */
 VKF_API uint64_t vkfStoredBytes(VkfType type, uint64_t elements);
 
-/* Returns a static string: "f32", "f16", ... Never NULL; "unknown type" for other values. */
+/* Returns a static string: "f32", "f16", "e4m3", ... Never NULL; "unknown type" for other values. */
 VKF_API const char* vkfTypeName(VkfType type);
 
 /* Returns a static string: "auto", "scalar", ... Never NULL; "unknown path" for other values. */

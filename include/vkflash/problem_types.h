@@ -178,6 +178,15 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * which row i is rotated, in place of lengths[b] + i. Where the row is written does not change. Positions below 0
      * count as 0. INVALID_ARGUMENT without VkfRotary::pairs. */
     VKF_USE_ROTARY_POSITIONS = 1 << 27,
+    /* Input kvScales, fp32: factors of k and v of fp8 types. First k.scales numbers of k, then v.scales numbers of v.
+     * Parameter fields: `scales` of k and v (VkfTensor), of which one at least is not 0. Each number must be positive
+     * and from 2^-100 to 2^100, else the rows of its head are unspecified.
+     *
+     * With two KV heads, k.scales = 2 and v.scales = 1, the numbers 3 4 5 multiply k of head 0 by 3, k of head 1 by 4,
+     * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements.
+     *
+     * In appends the cache gets the new elements divided by these numbers (VkfAppendProblem). */
+    VKF_USE_KV_SCALES = 1 << 28,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
@@ -203,6 +212,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_DROPOUT_SEED = 14,
     VKF_ARRAY_BIAS_FACTORS = 15,
     VKF_ARRAY_ROW_OFFSETS = 16,
+    VKF_ARRAY_KV_SCALES = 17, /* of appends too */
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
     VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
@@ -237,7 +247,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
     F(DROPOUT_MASK, dropoutMask)                                                                                       \
     F(DROPOUT_SEED, dropoutSeed)                                                                                       \
     F(BIAS_FACTORS, biasFactors)                                                                                       \
-    F(ROW_OFFSETS, rowOffsets)
+    F(ROW_OFFSETS, rowOffsets)                                                                                         \
+    F(KV_SCALES, kvScales)
 
 /* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
 #define VKF_FOR_EACH_OPTIONAL_OUTPUT(F) F(LSE, lse) F(PROBABILITIES, probabilities)
@@ -246,7 +257,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
  *
  *     use                                   types
  *     q and o                               F32, F16, BF16
- *     k and v, which may differ             F32, F16, BF16, and the block types Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL
+ *     k and v, which may differ             F32, F16, BF16, and the block types: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL,
+ *                                           F8_E4M3, F8_E5M2
  *     VkfProblem::bias                      F32, F16, BF16
  *     VkfProblem::mask and dropoutMask      BOOL8, BOOL1
  *
@@ -255,8 +267,15 @@ typedef enum VkfArray VKF_INT32_ENUM {
  * key_outer takes F16 and BF16 without it, if such a tensor can be loaded in vectors of 4 elements: its D or Dv and all
  * its strides are multiples of 4. Its address is then a multiple of 8 bytes, and its rows are at most 4 MiB apart.
  *
- * Block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block are, in
- * this order:
+ * The fp8 types have a byte for each element. Kernels load 16 of them at once, which therefore count as a block:
+ *
+ *     e4m3        1 bit of sign, 4 of exponent, 3 of mantissa; bias 7; up to 448; no infinity; NaN is 0x7f and 0xff
+ *     e5m2        the upper byte of an fp16, which has infinities and NaN; up to 57344
+ *
+ * Every fp8 number is an fp16 number. VKF_USE_KV_SCALES multiplies the elements of a head by a number.
+ *
+ * Other block types have the GGUF layouts: 32 elements along the head dimension, little-endian. The bytes of a block
+ * are, in this order:
  *
  *     an fp16 scale d
  *     q4_1, q5_1: an fp16 minimum m
@@ -278,7 +297,7 @@ typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_F32 = 0,
     VKF_TYPE_F16 = 1,
     VKF_TYPE_BF16 = 2,
-    VKF_TYPE_F8_E4M3 = 3, /* UNSUPPORTED everywhere in this version */
+    VKF_TYPE_F8_E4M3 = 3, /* "e4m3" */
     VKF_TYPE_Q8_0 = 4,
     VKF_TYPE_Q4_0 = 5,
     VKF_TYPE_Q4_1 = 6,
@@ -287,6 +306,7 @@ typedef enum VkfType VKF_INT32_ENUM {
     VKF_TYPE_BOOL8 = 9,  /* masks: one byte an element, nonzero = keep */
     VKF_TYPE_BOOL1 = 10, /* masks: one bit an element, little-endian, 1 = keep */
     VKF_TYPE_IQ4_NL = 11,
+    VKF_TYPE_F8_E5M2 = 12, /* "e5m2" */
     VKF_TYPE_FORCE_INT32 = 0x7fffffff
 } VkfType;
 
@@ -322,11 +342,12 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
     VKF_PATH_KEY_OUTER = 5,
     /* "wgmma": fused, kernels of PTX for NVIDIA's Hopper chips, for many query rows. q, k and v are all fp16 or all
-     * bf16. headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples of 16 bytes. AUTO
-     * takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, pages,
-     * probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED
-     * in a context whose driver has refused a kernel of this path (device). The backward pass takes fewer problems here,
-     * and AUTO does not take it. */
+     * bf16; or k and v are of fp8 types without scales, and are converted to the type of q before attention, as on path
+     * coopmat (maxScratchBytes). headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples
+     * of 16 bytes. AUTO takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents,
+     * block masks, pages, probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT
+     * (device). Also UNSUPPORTED in a context whose driver has refused a kernel of this path (device). The backward
+     * pass takes fewer problems here, and AUTO does not take it. */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
@@ -352,7 +373,8 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  * Element addresses, base + element offset * element size, are computed in 64 bits.
  *
  * Limits:
- * - Block types: dim and all three strides are multiples of 32, so that they are whole blocks. INVALID_ARGUMENT.
+ * - Block types: dim and all three strides are multiples of 32, of fp8 types multiples of 16, so that they are whole
+ *   blocks. INVALID_ARGUMENT.
  * - A tensor spans at most 2^62 - 1 elements. INVALID_ARGUMENT.
  * - Elements of an output do not overlap. INVALID_ARGUMENT. The check sorts the dimensions by stride: each one must
  *   step over all elements that the smaller ones reach.
@@ -363,7 +385,8 @@ typedef enum VkfPrecision VKF_INT32_ENUM {
  *   32 bits. UNSUPPORTED (device). None of them is over 2^63 - 1 bytes. UNSUPPORTED (device). */
 typedef struct VkfTensor {
     VkfType type;          /* of the stored elements; default F32 */
-    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint32_t scales;       /* with VKF_USE_KV_SCALES: numbers of binding kvScales for this k or v of an fp8 type. 0 =
+                              none, 1 = one for all heads, or kvHeads. INVALID_ARGUMENT otherwise. */
     uint64_t batchStride;  /* elements from one sequence to the next; for k and v in pages, from page to page */
     uint64_t headStride;   /* elements from one head to the next */
     uint64_t rowStride;    /* elements from one row to the next */

@@ -117,6 +117,7 @@ typedef struct VkfReferenceInputs {
     const float* biasFactors;               /* [queryHeads] */
     const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
     const int32_t* rowOffsets;              /* [batch] */
+    const float* kvScales;                  /* [k.scales + v.scales] */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */
@@ -310,6 +311,7 @@ typedef struct VkfAppendBuffers {
     const int32_t* cuSeqlens;  /* [batch + 1]; with VKF_USE_CU_SEQLENS */
     /* [batch, rows], packed [rows]; with VKF_USE_ROTARY_POSITIONS */
     const int32_t* rotaryPositions;
+    const float* kvScales; /* [k.scales + v.scales]; with VKF_USE_KV_SCALES */
 } VkfAppendBuffers;
 
 /* Does on the CPU what vkfCmdAppend does. Rotates in fp64 and rounds once. Without a rotation the bytes are those of
@@ -330,7 +332,9 @@ VKF_API double vkfLoadElement(VkfType type, const void* base, uint64_t element);
  * nothing for other types, and if `base` is NULL. Allocates nothing. */
 VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double value);
 
-/* Makes `count` blocks of a block type from 32 * count values, in fp32:
+/* Makes `count` blocks of a block type from 32 * count values, in fp32. A block of an fp8 type has 16 values. Each of
+ * them is rounded to nearest, ties to even. A number past the largest one becomes that number, with its sign, and so
+ * does infinity in e4m3. A NaN stays one. Other blocks:
  *
  *     q8_0        d = largest |x| / 127                        code = round(x / d), halves away from zero
  *     q4_0, q5_0  d = x of the largest |x|, the first of       code = trunc(x / d + 8.5), at most 15, or
@@ -354,8 +358,8 @@ VKF_API void vkfStoreElement(VkfType type, void* base, uint64_t element, double 
  * Writes nothing for other types. Allocates nothing. */
 VKF_API void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* blocks);
 
-/* Reads `count` blocks of a block type into 32 * count values: exactly the elements that the kernels see. Writes NaN
- * for other types. Allocates nothing. */
+/* Reads `count` blocks of a block type into 32 * count values, 16 * count of an fp8 type: exactly the elements that the
+ * kernels see. Writes NaN for other types. Allocates nothing. */
 VKF_API void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float* values);
 
 /* ---- Verdict ---------------------------------------------------------------------------------- */

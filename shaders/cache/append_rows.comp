@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 
 #include "shared/append_params.h"
+#include "shared/constant_ids.h"
 #include "shared/tile_memory.h"
 
 layout(local_size_x_id = VKF_APPEND_ID_WORKGROUP_SIZE) in;
@@ -28,6 +29,7 @@ layout(constant_id = VKF_APPEND_ID_PACKED) const bool PACKED = false;
 layout(constant_id = VKF_APPEND_ID_POSITIONS) const bool POSITIONS = false;
 layout(constant_id = VKF_APPEND_ID_HEAD_STRIDE_LOW) const uint HEAD_STRIDE_LOW = 0;
 layout(constant_id = VKF_APPEND_ID_HEAD_STRIDE_HIGH) const uint HEAD_STRIDE_HIGH = 0;
+layout(constant_id = VKF_APPEND_ID_SCALES) const uint SCALES = VKF_SCALES_NONE;
 layout(constant_id = VKF_APPEND_ID_PAIRS) const uint PAIRS = 0;
 layout(constant_id = VKF_APPEND_ID_ROTARY_DIM) const uint ROTARY_DIM = 64;
 layout(constant_id = VKF_APPEND_ID_RATIO_LOW) const uint RATIO_LOW = 0;
@@ -258,9 +260,25 @@ void storeRounded4(const uvec2 row, const uint column, const uint dim, const uin
     }
 }
 
-void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane) {
+// The number that the dispatch's tensor is divided by, of a KV head.
+float scaleOf(const uint head) {
+    uint index = SCALES == VKF_SCALES_BY_HEAD ? head : 0;
+    return uintBitsToFloat(Word(add64(params.source[VKF_APPEND_SCALES], uvec2(index * 4, 0))).value);
+}
+
+void storeStaged(const uvec2 row, const uint type, const uint dim, const uint begin, const uint lane, const uint head) {
+    float scale = SCALES == VKF_SCALES_NONE ? 1.0 : scaleOf(head);
     for (uint word = lane; word * 4 < dim; word += LANES) {
         uint first = begin + word * 4;
+        if (VKF_IS_FP8(type)) {
+            uint codes = 0;
+            for (uint i = 0; i < 4; i++) {
+                float x = staged[first + i];
+                codes |= roundFp8(SCALES == VKF_SCALES_NONE ? x : dividedBy(scale, x), type) << (8 * i);
+            }
+            Word(add64(row, uvec2(word * 4, 0))).value = codes;
+            continue;
+        }
 #ifdef VKF_STORAGE_16BIT
         if (VKF_IS_BLOCK_TYPE(type)) {
             uvec2 block = add64(row, uvec2(word / 8 * VKF_BLOCK_BYTES(type), 0));
@@ -323,6 +341,7 @@ void main() {
     }
     coordinates.x = CACHE ? sequence : coordinates.x;
     if (!CACHE || findCacheRow(position, coordinates)) {
-        storeStaged(targetRow(tensor, coordinates), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane);
+        storeStaged(targetRow(tensor, coordinates), tensor == 0 ? TARGET_TYPE_0 : TARGET_TYPE_1, dim, begin, lane,
+                    coordinates.y);
     }
 }

@@ -13,6 +13,8 @@
 // A piece of q8_0 has 8 consecutive elements. A piece of another type has 8 elements of the first half of the block,
 // and the 8 elements that come 16 elements later. The codes of the two share their bytes.
 //
+// A piece of an fp8 type is a block: four words of codes, 16 consecutive elements.
+//
 // Kernels with block types define VKF_CACHES or VKF_READS_LANE_CHUNKS.
 #ifndef VKF_BLOCK_TYPES_GLSL
 #define VKF_BLOCK_TYPES_GLSL
@@ -53,7 +55,7 @@
 
 // Where the block and the codes of a piece begin, in bytes from the row. VKF_CODE_OFFSET: what codeBytes adds to a
 // code. These are macros because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
-#define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : 2)
+#define VKF_PIECES_OF_BLOCK(type) ((type) == VKF_STORED_Q8_0 ? 4 : VKF_IS_FP8(type) ? 1 : 2)
 #define VKF_BLOCK_OFFSET(piece, type) ((piece) / VKF_PIECES_OF_BLOCK(type) * VKF_BLOCK_BYTES(type))
 #define VKF_CODES_OFFSET(piece, type)                                                                                  \
     (VKF_BLOCK_OFFSET(piece, type) + VKF_BLOCK_CODES_AT(type) + (piece) % VKF_PIECES_OF_BLOCK(type) * VKF_PIECE_BYTES)
@@ -70,6 +72,8 @@ uint fifthBitsOf(const uint piece, const uint of_block) {
     return (of_block >> shift & 0xffu) | (of_block >> (16 + shift) & 0xffu) << 8;
 }
 
+#define VKF_FP8_PIECE(row_address, piece) Word4(add64(row_address, uvec2((piece)*16, 0))).value
+
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer RowWords {
     uint word[];
 };
@@ -77,6 +81,9 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Row
 // A piece of a row. The row consists of words of four bytes, and its address is a multiple of 4. A block may start in
 // the middle of a word: the function then combines neighbouring words. It reads no word outside the row.
 uvec4 loadPiece(const uvec2 row_address, const uint piece, const uint type) {
+    if (VKF_IS_FP8(type)) {
+        return VKF_FP8_PIECE(row_address, piece);
+    }
     RowWords row = RowWords(row_address);
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
@@ -116,6 +123,9 @@ uint loadScale(const uvec2 row_address, const uint block, const uint type) {
 
 // A piece of any row, loaded as 16-bit elements.
 uvec4 gatherPiece(const uvec2 row_address, const uint piece, const uint type) {
+    if (VKF_IS_FP8(type)) {
+        return VKF_FP8_PIECE(row_address, piece);
+    }
     uint codes = VKF_CODES_OFFSET(piece, type);
     uint header = VKF_BLOCK_OFFSET(piece, type);
     uint fifth = VKF_BLOCK_HAS_FIFTH_BITS(type) ? loadHalves(row_address, header + VKF_BLOCK_FIFTH_BITS_AT(type)) : 0;
@@ -151,9 +161,34 @@ vec4 dequantize(const uint packed, const uint scale_minimum, const uint type) {
     return VKF_BLOCK_HAS_MINIMUM(type) ? x + scale.y : x;
 }
 
+// Two fp16 of every other one of four fp8 codes: codes 1 and 3 if `high`, else 0 and 2. e4m3 numbers are 2^-8 times
+// their value, because fp16 has one more bit of exponent, and its bias is larger by 8. A NaN of e4m3 is 1.875.
+#define VKF_FP8_UPPER_BYTES(codes, high) ((high) ? (codes) : (codes) << 8)
+#define VKF_FP8_HALVES(codes, high, type)                                                                              \
+    ((type) == VKF_STORED_F8_E5M2                                                                                      \
+         ? VKF_FP8_UPPER_BYTES(codes, high) & 0xff00ff00u                                                              \
+         : (VKF_FP8_UPPER_BYTES(codes, high) & 0x80008000u) | (VKF_FP8_UPPER_BYTES(codes, high) >> 1 & 0x3f803f80u))
+
+#define VKF_E4M3_NAN 480.0 // what the code of a NaN would stand for
+
+// Four elements from their fp8 codes.
+vec4 fp8Quad(const uint codes, const uint type) {
+    vec2 even = unpackHalf2x16(VKF_FP8_HALVES(codes, false, type));
+    vec2 odd = unpackHalf2x16(VKF_FP8_HALVES(codes, true, type));
+    vec4 x = vec4(even.x, odd.x, even.y, odd.y);
+    if (type == VKF_STORED_F8_E5M2) {
+        return x;
+    }
+    x *= 256.0;
+    return mix(x, vec4(uintBitsToFloat(0x7fc00000u)), equal(abs(x), vec4(VKF_E4M3_NAN)));
+}
+
 // Four elements of a piece. A piece of q8_0 has two such quads. A piece of another type has two quads of the first half
 // of the block, then two of the second half.
 vec4 pieceQuad(const uvec4 piece, const uint quad, const uint type) {
+    if (VKF_IS_FP8(type)) {
+        return fp8Quad(quad < 2 ? (quad == 0 ? piece.x : piece.y) : (quad == 2 ? piece.z : piece.w), type);
+    }
     uint codes = quad % 2 == 0 ? piece.x : piece.y;
     return dequantize(codeBytes(quad < 2 ? codes : codes >> 4, piece.w >> (4 * quad), type), piece.z, type);
 }
@@ -163,11 +198,17 @@ uint pieceColumn(const uint piece, const uint quad, const uint type) {
     if (type == VKF_STORED_Q8_0) {
         return piece * 8 + quad * 4;
     }
+    if (VKF_IS_FP8(type)) {
+        return (piece * 4 + quad) * 4;
+    }
     return piece / 2 * VKF_BLOCK_ELEMENTS + quad / 2 * 16 + piece % 2 * 8 + quad % 2 * 4;
 }
 
 // Elements [4 quad, 4 quad + 4) of any row.
 vec4 loadBlockQuad(const uvec2 row_address, const uint quad, const uint type) {
+    if (VKF_IS_FP8(type)) {
+        return fp8Quad(Word(add64(row_address, uvec2(quad * 4, 0))).value, type);
+    }
 #ifdef VKF_STORAGE_16BIT
     uint block = quad / 8 * VKF_BLOCK_BYTES(type);
     uint element = quad % 8 * 4;

@@ -31,6 +31,36 @@ float divideRounded(const float a, const float b) {
     return floatBitsToUint(a) < 0x800000u || exponent < 0 || bits < 0x800000 ? 0.0 : intBitsToFloat(bits);
 }
 
+// x / scale, rounded to nearest, as fp8 types need it: infinity and NaN stay, and finite numbers stay finite.
+float dividedBy(const float scale, const float x) {
+    const uint many = 120u << 23; // no quotient of a larger exponent is below the largest fp8 numbers
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    uint sign = floatBitsToUint(x) & 0x80000000u;
+    uint quotient = magnitude > floatBitsToUint(scale) + many
+                        ? 0x7f7fffffu
+                        : floatBitsToUint(divideRounded(uintBitsToFloat(magnitude), scale));
+    return uintBitsToFloat(sign | (magnitude >= FP32_INFINITY ? magnitude : quotient));
+}
+
+// The code of the fp8 number that is nearest to x, of two the even one. A number past the largest one becomes it, and
+// so does an infinity in e4m3, which has none.
+uint roundFp8(const float x, const uint type) {
+    const bool e5m2 = type == VKF_STORED_F8_E5M2;
+    const uint bits = e5m2 ? 2 : 3;      // of the mantissa
+    const uint least = e5m2 ? 113 : 121; // exponent of the smallest normal number, as in fp32
+    const uint largest = e5m2 ? 0x7bu : 0x7eu;
+    uint sign = (floatBitsToUint(x) >> 24) & 0x80u;
+    uint magnitude = floatBitsToUint(x) & 0x7fffffffu;
+    if (magnitude >= FP32_INFINITY) {
+        return sign | (magnitude > FP32_INFINITY ? (e5m2 ? 0x7eu : 0x7fu) : e5m2 ? 0x7cu : largest);
+    }
+    if (magnitude >= least << 23) {
+        return sign | min(shiftRounded(magnitude, 23 - bits) - ((least - 1) << bits), largest);
+    }
+    uint shift = least + 23 - bits - (magnitude >> 23); // to steps of the smallest number
+    return shift > 24u ? sign : sign | shiftRounded((magnitude & 0x7fffffu) | 0x800000u, shift);
+}
+
 // Integers in the order of floats, for bits of floats. Both zeros are 0. A compiler may replace a comparison of floats
 // and a choice by a minimum, which need not return the first of two zeros. A device may take floats below the normal
 // numbers for 0.

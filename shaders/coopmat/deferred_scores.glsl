@@ -27,7 +27,7 @@ const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS AND_NO_SCORE;
 // bias. Rows whose bias is a mask need it in units of log2.
 float scoreScale() {
     const bool converts = HAS_BIAS && !ADDS_BIAS && !HAS_SOFTCAP AND_NO_SCORE;
-    return converts ? abs(params.score_scale) * LOG2E : abs(params.score_scale);
+    return converts ? abs(SCORE_SCALE) * LOG2E : abs(SCORE_SCALE);
 }
 
 float softcap() {

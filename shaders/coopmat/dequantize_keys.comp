@@ -35,8 +35,12 @@ const bool MATRICES_ARE_BF16 = VKF_MATRIX_TYPE(TYPE_Q, TYPE_K, TYPE_V) == VKF_ST
 #include "cache/paging.glsl"
 #include "matrix/loaded_words.glsl"
 
-const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
-const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+// Pieces of a row. A piece of an fp8 type is half of what other kernels load, and makes one word, so that neighbouring
+// invocations store neighbouring words.
+const uint K_PIECES = VKF_IS_FP8(TYPE_K) ? HEAD_DIM / 8 : K_LOADS;
+const uint V_PIECES = VKF_IS_FP8(TYPE_V) ? VALUE_DIM / 8 : V_LOADS;
+const uint K_FETCHES = (TILE_KEYS * K_PIECES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE; // loads of an invocation
+const uint V_FETCHES = (TILE_KEYS * V_PIECES + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 Item item;
 uint key_begin; // first key of the workgroup
@@ -72,6 +76,9 @@ bool isSeen() {
 uvec4 fetchPiece(const uvec2 head, const uint tensor, const uint type, const uint loads, const uint index) {
     uint key = min(key_begin + min(index / loads, TILE_KEYS - 1), item.keys - 1);
     uvec2 row = keyAddress(head, tensor, pageOf(item.batch, key), key);
+    if (VKF_IS_FP8(type)) {
+        return uvec4(Word2(add64(row, uvec2(index % loads * 8, 0))).value, 0u, 0u);
+    }
     return WHOLE_WORDS ? loadPiece(row, index % loads, type) : gatherPiece(row, index % loads, type);
 }
 
@@ -81,6 +88,10 @@ void storePiece(const uvec2 dequantized, const uint tensor, const uint type, con
     uint key = key_begin + index / loads;
     if (index < TILE_KEYS * loads && key < item.keys) {
         uvec2 row = rowAddress(dequantized, tensor, key);
+        if (VKF_IS_FP8(type)) {
+            Word4(add64(row, uvec2(index % loads * 16, 0))).value = pieceWord(piece, 0, type);
+            return;
+        }
         UNROLL for (uint word = 0; word < VKF_WORD_QUADS(type) / 2; word++) {
             uint column = wordOfLoad(index % loads, word, type);
             Word4(add64(row, uvec2(column * 16, 0))).value = pieceWord(piece, word, type);
@@ -97,17 +108,17 @@ void main() {
     uvec2 k_head = keyHeadAddress(params.k, VKF_K, item);
     uvec2 v_head = keyHeadAddress(params.v, VKF_V, item);
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        fetched_k[i] = fetchPiece(k_head, VKF_K, TYPE_K, K_LOADS, i * WORKGROUP_SIZE + thread);
+        fetched_k[i] = fetchPiece(k_head, VKF_K, TYPE_K, K_PIECES, i * WORKGROUP_SIZE + thread);
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        fetched_v[i] = fetchPiece(v_head, VKF_V, TYPE_V, V_LOADS, i * WORKGROUP_SIZE + thread);
+        fetched_v[i] = fetchPiece(v_head, VKF_V, TYPE_V, V_PIECES, i * WORKGROUP_SIZE + thread);
     }
     uvec2 dequantized_k = headAddress(params.dequantized_k, VKF_DEQUANTIZED_K, item.batch, item.kv_head);
     uvec2 dequantized_v = headAddress(params.dequantized_v, VKF_DEQUANTIZED_V, item.batch, item.kv_head);
     UNROLL for (uint i = 0; i < K_FETCHES; i++) {
-        storePiece(dequantized_k, VKF_DEQUANTIZED_K, TYPE_K, K_LOADS, i * WORKGROUP_SIZE + thread, fetched_k[i]);
+        storePiece(dequantized_k, VKF_DEQUANTIZED_K, TYPE_K, K_PIECES, i * WORKGROUP_SIZE + thread, fetched_k[i]);
     }
     UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-        storePiece(dequantized_v, VKF_DEQUANTIZED_V, TYPE_V, V_LOADS, i * WORKGROUP_SIZE + thread, fetched_v[i]);
+        storePiece(dequantized_v, VKF_DEQUANTIZED_V, TYPE_V, V_PIECES, i * WORKGROUP_SIZE + thread, fetched_v[i]);
     }
 }

@@ -73,6 +73,7 @@ void main() {
     k = halfRowsOf(params.k, VKF_K, item, item.keys);
     v = halfRowsOf(params.v, VKF_V, item, item.keys);
     watchSpecialValues();
+    loadScales(item.kv_head);
     beginBlocks(item);
     setSlopes();
     setBiasFactors();

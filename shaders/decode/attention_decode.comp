@@ -147,6 +147,7 @@ void main() {
     v_head = keyHeadAddress(params.v, VKF_V, item);
     empty_keys = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
+    loadScales(item.kv_head);
     clearState(); // 5
     if (keys.x < keys.y) {
         fetchPages(keys.x);

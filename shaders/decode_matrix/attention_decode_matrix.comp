@@ -222,6 +222,9 @@ void main() {
     }
     barrier();
     hidden_zero = shared_zero;
+    loadScales(item.kv_head);
+    key_scale *= K_UNIT;
+    value_scale *= V_UNIT;
     clearState(); // 5
     beginBias();
     uint tiles = 0;

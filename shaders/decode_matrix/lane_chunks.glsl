@@ -11,6 +11,8 @@
 //
 // The rotation is at least 2 bytes and at most a unit, so that no load leaves the row. Where the rotation is a whole
 // unit, the first unit is not needed.
+//
+// Chunks of fp8 types are words of 16 or 8 bytes, which are loaded at once, and nothing is rotated.
 #ifndef VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 #define VKF_DECODE_MATRIX_LANE_CHUNKS_GLSL
 
@@ -29,7 +31,7 @@ struct LaneChunks {
 
 const bool K_BLOCKS = VKF_IS_BLOCK_TYPE(TYPE_K);
 const bool V_BLOCKS = VKF_IS_BLOCK_TYPE(TYPE_V);
-const uint K_CHUNKS_PER_BLOCK = VKF_KEY_CHUNKS_PER_BLOCK(HEAD_DIM, DEPTH_LANES);
+const uint K_CHUNKS_PER_BLOCK = VKF_KEY_CHUNKS_PER_BLOCK(HEAD_DIM, DEPTH_LANES, TYPE_K);
 const uint V_CHUNKS_PER_BLOCK = VKF_VALUE_CHUNKS_PER_BLOCK(VALUE_DIM, ROW_LANES);
 const uint K_LOAD_WORDS = VKF_CHUNK_LOAD_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK, BLOCK_LOAD_WORDS);
 const uint V_LOAD_WORDS = VKF_CHUNK_LOAD_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK, BLOCK_LOAD_WORDS);
@@ -37,8 +39,8 @@ const uint K_WORDS = VKF_CHUNK_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK);
 const uint V_WORDS = VKF_CHUNK_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK);
 const uint K_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK);
 const uint V_HEADER = VKF_CHUNK_HEADER_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK);
-const uint K_FETCHED = K_HEADER + K_WORDS + K_LOAD_WORDS;
-const uint V_FETCHED = V_HEADER + V_WORDS + V_LOAD_WORDS;
+const uint K_FETCHED = VKF_FETCHED_WORDS(TYPE_K, K_CHUNKS_PER_BLOCK, BLOCK_LOAD_WORDS);
+const uint V_FETCHED = VKF_FETCHED_WORDS(TYPE_V, V_CHUNKS_PER_BLOCK, BLOCK_LOAD_WORDS);
 const uint K_CHUNK_EIGHTS = K_WORDS / VKF_EIGHT_WORDS(TYPE_K); // groups of eight elements in a chunk
 const uint V_CHUNK_EIGHTS = V_WORDS / VKF_EIGHT_WORDS(TYPE_V);
 const uint K_BLOCK_BYTES = VKF_BLOCK_BYTES(TYPE_K);
@@ -52,6 +54,9 @@ const uint V_CHUNKS = VKF_LANE_CHUNKS(VALUE_DIM, ROW_LANES, V_CHUNKS_PER_BLOCK);
 const uint V_FETCH_BEGIN = LEFT_FRAGMENT_ROWS * K_CHUNKS * K_FETCHED; // where the fetched words of v begin
 const uint FETCHED_END = V_FETCH_BEGIN + VALUE_KEYS * V_CHUNKS * V_FETCHED;
 const uint MAX_CODE_WORDS = 10; // the most words that are loaded for the codes of a chunk
+// Elements of e4m3 in matrices are 72 times their value.
+const float K_UNIT = TYPE_K == VKF_STORED_F8_E4M3 ? 1.0 / 72.0 : 1.0;
+const float V_UNIT = TYPE_V == VKF_STORED_F8_E4M3 ? 1.0 / 72.0 : 1.0;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer WordPairs {
     uvec2 pair[];
@@ -102,6 +107,16 @@ uint firstUnit(const uint chunk, const LaneChunks chunks) {
 
 // Loads a chunk of the row that begins `row` units after the address.
 void fetchChunk(const uint index, const uvec2 address, const uint row, const uint chunk, const LaneChunks chunks) {
+    if (VKF_IS_FP8(chunks.type)) {
+        uvec4 codes =
+            chunks.unit == 4 ? Words(address).word[row + chunk] : uvec4(WordPairs(address).pair[row + chunk], 0u, 0u);
+        UNROLL for (uint i = 0; i < 4; i++) {
+            if (i < chunks.unit) {
+                fetched_blocks[index + i] = codes[i];
+            }
+        }
+        return;
+    }
     if (chunks.header_words != 0) {
         const uint header = row * chunks.unit + chunk / chunks.chunks_per_block * chunks.block_bytes / 4;
         fetched_blocks[index] = RowWords(address).word[header];
@@ -157,7 +172,7 @@ void forgetValueBlocks() {
 uint codesOf(const uint index, const uint word, const uint chunk, const LaneChunks chunks) {
     const uint at = index + chunks.header_words + word;
     const uint first = fetched_blocks[at];
-    if (word >= chunks.unit) {
+    if (word >= chunks.unit || VKF_IS_FP8(chunks.type)) {
         return first;
     }
     const int of_last = int(rotationOf(chunk, chunks)) - int(word * 4); // in bytes
@@ -207,8 +222,25 @@ uint elementHalves(const uint bytes, const bool high, const uint fifth, const f1
     return packFloat2x16(VKF_BLOCK_HAS_MINIMUM(chunks.type) ? fma(x, scale, minimum) : x * scale);
 }
 
+// Two fp8 elements: codes 1 and 3 of a word if `high`, else 0 and 2. Without a comparison, because multiplications take
+// half as long as integer arithmetic: 144 times a number of e4m3 is an exact fp16, and 144 times 480, the code of NaN,
+// is infinite. So the difference of that and its half is NaN. No other result is below the normal numbers, which
+// matrices may take for 0.
+uint fp8ChunkHalves(const uint codes, const bool high, const LaneChunks chunks) {
+    const uint halves = VKF_FP8_HALVES(codes, high, chunks.type);
+    if (chunks.type == VKF_STORED_F8_E5M2) {
+        return halves;
+    }
+    precise f16vec2 x = unpackFloat2x16(halves) * unpackFloat2x16(0x78807880u); // 2^8 times 144
+    precise f16vec2 half_of_x = fma(x, unpackFloat2x16(0xb800b800u), x);
+    return packFloat2x16(half_of_x);
+}
+
 // Two elements of a chunk, number `pair` % 4 of eight elements, in the order of elementColumn.
 uint blockHalves(const uint index, const uint chunk, const uint pair, const LaneChunks chunks) {
+    if (VKF_IS_FP8(chunks.type)) {
+        return fp8ChunkHalves(codesOf(index, pair / 2, chunk, chunks), pair % 2 != 0, chunks);
+    }
     const f16vec2 header = unpackFloat2x16(scaleOf(index, chunk, chunks));
     const bool q8_0 = chunks.type == VKF_STORED_Q8_0;
     const uint eight = pair / 4;
@@ -244,11 +276,14 @@ uint valueBlockHalves(const uint key, const uint pair, const bool partial) {
 
 // The column of element 0 to 7 of eight elements of a chunk. Bytes count as the chunk lies in registers, rotated.
 uint elementColumn(const uint chunk, const uint eight, const uint element, const LaneChunks chunks) {
-    const bool q8_0 = chunks.type == VKF_STORED_Q8_0;
+    const bool of_bytes = VKF_CODES_ARE_BYTES(chunks.type);
     const uint bytes = chunks.words * 4;
-    uint byte = (element & 1) << 1 | (q8_0 ? (element & 4) | (element >> 1 & 1) : element >> 2);
-    uint in_chunk = (eight * (q8_0 ? 8 : 4) + byte + bytes - rotationOf(chunk, chunks)) % bytes;
-    uint half_block = !q8_0 && (element & 2) != 0 ? 16 : 0;
+    uint byte = (element & 1) << 1 | (of_bytes ? (element & 4) | (element >> 1 & 1) : element >> 2);
+    if (VKF_IS_FP8(chunks.type)) {
+        return chunk * bytes + eight * 8 + byte;
+    }
+    uint in_chunk = (eight * (of_bytes ? 8 : 4) + byte + bytes - rotationOf(chunk, chunks)) % bytes;
+    uint half_block = !of_bytes && (element & 2) != 0 ? 16 : 0;
     return chunk / chunks.chunks_per_block * VKF_BLOCK_ELEMENTS + chunk % chunks.chunks_per_block * bytes + in_chunk +
            half_block;
 }

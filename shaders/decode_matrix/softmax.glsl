@@ -21,7 +21,7 @@ void finishScores(const uint key_begin) {
         const uint e = i % ELEMENTS;
         const uint lane_row = laneRowOf(i / ELEMENTS, e);
         if (lane_row < LANE_ROWS) {
-            float s = s_matrix[i / ELEMENTS][e] * abs(params.score_scale);
+            float s = s_matrix[i / ELEMENTS][e] * abs(SCORE_SCALE);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
             s = withSlope(terms[lane_row], fragmentKey(e / ROW_ELEMENTS), s);
             if (HAS_BIAS) {

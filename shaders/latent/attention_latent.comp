@@ -192,6 +192,7 @@ void main() {
     v_in_k = isView();
     empty_keys = unseenKeys(item);
     keys = splitKeys(item, TILE_KEYS);
+    loadScales(item.kv_head);
     if (thread == 0) {
         special_values = 0u;
     }

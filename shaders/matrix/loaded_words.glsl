@@ -32,8 +32,29 @@ uvec2 dequantizeHalves(const uint codes, const uint fifth, const uint scale_mini
                  scaledHalves((bytes >> 16 & 0xffu) | (bytes & 0xff000000u) >> 8, scale, type));
 }
 
+// Four elements from their fp8 codes. An element of fp16 is exact. A NaN of e4m3 carries into the exponent.
+uvec2 fp8Words(const uint codes, const uint type) {
+    if (MATRICES_ARE_BF16) {
+        vec4 x = fp8Quad(codes, type);
+        return uvec2(packBf16(x.xy), packBf16(x.zw));
+    }
+    uint even = VKF_FP8_HALVES(codes, false, type);
+    uint odd = VKF_FP8_HALVES(codes, true, type);
+    if (type == VKF_STORED_F8_E4M3) {
+        uvec2 carried = ((uvec2(even, odd) & 0x3f803f80u) + 0x00800080u) & 0x40004000u;
+        uvec2 nan = carried | (carried - (carried >> 4));
+        even = packFloat2x16(unpackFloat2x16(even) * unpackFloat2x16(0x5c005c00u)) | nan.x; // times 2^8
+        odd = packFloat2x16(unpackFloat2x16(odd) * unpackFloat2x16(0x5c005c00u)) | nan.y;
+    }
+    return uvec2((even & 0xffffu) | odd << 16, even >> 16 | (odd & 0xffff0000u));
+}
+
 // One word of eight elements of a piece. A piece of q8_0 has one word, a piece of another type has two.
 uvec4 pieceWord(const uvec4 piece, const uint word, const uint type) {
+    if (VKF_IS_FP8(type)) {
+        uvec2 of_fp8 = word == 0 ? piece.xy : piece.zw;
+        return uvec4(fp8Words(of_fp8.x, type), fp8Words(of_fp8.y, type));
+    }
     uvec2 codes = word == 0 ? piece.xy : piece.xy >> 4;
     uint fifth = piece.w >> (8 * word);
     return uvec4(dequantizeHalves(codes.x, fifth, piece.z, type), dequantizeHalves(codes.y, fifth >> 4, piece.z, type));
@@ -44,6 +65,9 @@ uvec4 loadBlockWord(const uvec2 row_address, const uint column, const uint type)
     uint in_block = column % VKF_BLOCK_ELEMENTS;
     if (type == VKF_STORED_Q8_0) {
         return pieceWord(gatherPiece(row_address, column / 8, type), 0, type);
+    }
+    if (VKF_IS_FP8(type)) {
+        return pieceWord(gatherPiece(row_address, column / 16, type), column / 8 % 2, type);
     }
     uint piece = column / VKF_BLOCK_ELEMENTS * 2 + in_block % 16 / 8;
     return pieceWord(gatherPiece(row_address, piece, type), in_block / 16, type);

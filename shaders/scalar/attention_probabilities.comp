@@ -198,6 +198,7 @@ void main() {
     item = itemOf(head * VKF_TILES(params.query_rows, TILE_ROWS)); // only the head matters, not the rows
     beginBlocks(item);
     slope = slopeOf(item.head);
+    loadScales(item.kv_head);
 
     clearScores();
     if (chooseRows()) {

@@ -201,6 +201,7 @@ void main() {
     mask = tileMask(item);
     empty_keys = unseenKeys(item);
     slope = slopeOf(item.head);
+    loadScales(item.kv_head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
     k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
     v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);

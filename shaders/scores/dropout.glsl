@@ -7,6 +7,7 @@
 #define VKF_DROPOUT_GLSL
 
 #include "masks/broadcast_rows.glsl"
+#include "cache/scales.glsl"
 #include "common/item.glsl"
 
 layout(constant_id = VKF_ID_DROPOUT) const uint DROPOUT = VKF_DROPOUT_NONE;
@@ -68,9 +69,9 @@ bool staysIn(const RowDropout dropout, const uint key) {
     return (x ^ x >> 15) >= DROPOUT_THRESHOLD;
 }
 
-// The factor of a row of o, multiplied by the scale of the kept probabilities.
+// The factor of a row of o, multiplied by the scale of the kept probabilities, and by that of v.
 float scaledByDropout(const float factor) {
-    return HAS_DROPOUT ? factor * DROPOUT_SCALE : factor;
+    return HAS_DROPOUT ? SCALED_VALUES(factor * DROPOUT_SCALE) : SCALED_VALUES(factor);
 }
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef VKF_FINAL_SCORE_GLSL
 #define VKF_FINAL_SCORE_GLSL
 
+#include "cache/scales.glsl"
+
 // tanh. The built-in one may lose all relative accuracy near 0, and a softcap multiplies the error. The polynomial is a
 // fit of (tanh(x) / x - 1) / x^2 in x^2 at Chebyshev nodes, error under 2^-25.
 float tanhAccurate(const float x) {
@@ -35,7 +37,7 @@ float nearTanhRatio(const vec3 factors, const float s) {
 
 // Applies scale and softcap to q . k. The result is in the unit of scores, which the host's factors contain.
 float finalScore(float s) {
-    s *= params.score_scale;
+    s *= SCORE_SCALE;
     return HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
 }
 

@@ -7,6 +7,7 @@
 
 #include "masks/bias_type.glsl"
 #include "masks/broadcast_rows.glsl"
+#include "cache/scales.glsl"
 #include "common/item.glsl"
 
 layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
@@ -21,7 +22,7 @@ const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
 
 // The factor that is deferred to the exponent.
 float deferredScale() {
-    return SCALED_EARLY ? 1.0 : abs(params.score_scale);
+    return SCALED_EARLY ? 1.0 : abs(SCORE_SCALE);
 }
 
 // The usual slope of head h of H, in the unit of scores. n is the largest power of two up to H.

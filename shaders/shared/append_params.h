@@ -35,6 +35,9 @@ struct AppendParams {
 /* Packed rows have no batch strides. In their places are the address of cuSeqlens, and the number of sequences. */
 #define VKF_APPEND_CU_SEQLENS 0
 #define VKF_APPEND_SEQUENCES 3
+/* Where k or v has scales, each has a dispatch of its own. In place of a second source is the address of the scales of
+ * the dispatch's tensor. */
+#define VKF_APPEND_SCALES 1
 
 /* Push constants of advance_lengths.comp. */
 struct AdvanceParams {
@@ -73,7 +76,8 @@ struct AdvanceParams {
 #define VKF_APPEND_ID_POSITIONS 32       /* bool: an array says by which positions rows are rotated */
 #define VKF_APPEND_ID_HEAD_STRIDE_LOW 33 /* head stride of tensor 0, with such positions */
 #define VKF_APPEND_ID_HEAD_STRIDE_HIGH 34
-#define VKF_APPEND_ID_COUNT 35
+#define VKF_APPEND_ID_SCALES 35 /* VKF_SCALES_* of the dispatch's only tensor */
+#define VKF_APPEND_ID_COUNT 36
 
 #ifdef __cplusplus
 static_assert(sizeof(AppendParams) == 128);

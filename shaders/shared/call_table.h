@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The optional inputs of a call. The push constants have room for one address: the address of a block mask, a block
- * table, sinks or slopes, or on path decode of a bias that all heads share. A call with two of them, or with another
- * optional input, has a table in scratch memory.
- * write_table.comp fills the table before all other kernels of the call. Each of its dispatches writes as many words as
- * fit into push constants. */
+ * table, sinks, slopes or scales of k and v, or on path decode of a bias that all heads share. A call with two of them,
+ * or with another optional input, has a table in scratch memory. write_table.comp fills the table before all other
+ * kernels of the call. Each of its dispatches writes as many words as fit into push constants. */
 #ifndef VKF_CALL_TABLE_H
 #define VKF_CALL_TABLE_H
 
@@ -50,6 +49,7 @@ struct CallTable {
     Address row_offset;
     Uint mask_last_keys; /* VKF_ID_MASK_OF_LAST_KEYS: columns of the boolean mask, for the last keys of a sequence */
     Uint padding;
+    Address kv_scales;
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the

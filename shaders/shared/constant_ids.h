@@ -30,6 +30,7 @@
 #define VKF_ID_DROPOUT 13           /* VKF_DROPOUT_* */
 #define VKF_ID_DROPOUT_THRESHOLD 14 /* the generator drops a key if its number is smaller */
 #define VKF_ID_DROPOUT_SCALE 15     /* float: 1 / (1 - probability) */
+#define VKF_ID_KV_SCALES 117        /* VKF_SCALES_* of k, plus 4 times that of v: numbers that multiply k and v */
 #define VKF_ID_LSE 16               /* bool: the kernel writes lse; for partial results, m and l */
 
 /* All kernels of attention: masks. */
@@ -164,7 +165,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 117
+#define VKF_ID_COUNT 118
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0
@@ -190,6 +191,11 @@
 #define VKF_POSITIONS_NONE 0
 #define VKF_POSITIONS_FIXED 1
 #define VKF_POSITIONS_BY_SEQUENCE 2
+
+/* How many numbers multiply k, or v. */
+#define VKF_SCALES_NONE 0
+#define VKF_SCALES_ONE 1
+#define VKF_SCALES_BY_HEAD 2 /* one for each KV head */
 
 #define VKF_ALIBI_NONE 0
 #define VKF_ALIBI_STANDARD 1

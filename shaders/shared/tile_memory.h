@@ -62,7 +62,7 @@
 
 /* Rows of block types in the decode kernel on cooperative matrices (decode_matrix/lane_chunks.glsl). `lanes`
  * invocations load a row together. The codes of a block are divided into 1, 2 or 4 chunks, so that all invocations load
- * equally many.
+ * equally many. A block has VKF_BLOCK_ELEMENTS elements here, of fp8 types too, whose chunks have at most 16 bytes.
  *
  * VKF_SPLITS_BLOCKS_EVENLY      whether that is possible
  * VKF_VALUE_CHUNKS_PER_BLOCK    chunks of a block of v
@@ -70,8 +70,11 @@
  * VKF_LANE_CHUNKS               chunks of a row that an invocation loads */
 #define VKF_SPLITS_BLOCKS_EVENLY(dim, lanes) ((dim) / 8 % (lanes) == 0)
 #define VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 16 % (lanes) == 0 ? 2 : 4)
-#define VKF_KEY_CHUNKS_PER_BLOCK(dim, lanes) ((dim) / 32 % (lanes) == 0 ? 1 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
-#define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) / VKF_BLOCK_ELEMENTS * (chunks_per_block) / (lanes))
+#define VKF_KEY_CHUNKS_PER_BLOCK(dim, lanes, type)                                                                     \
+    (VKF_IS_FP8(type)            ? VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes)                                              \
+     : (dim) / 32 % (lanes) == 0 ? 1                                                                                   \
+                                 : VKF_VALUE_CHUNKS_PER_BLOCK(dim, lanes))
+#define VKF_LANE_CHUNKS(dim, lanes, chunks_per_block) ((dim) * (chunks_per_block) / VKF_BLOCK_ELEMENTS / (lanes))
 /* In words of 4 bytes:
  * VKF_CHUNK_WORDS      codes of a chunk
  * VKF_CHUNK_LOAD_WORDS       one load
@@ -81,16 +84,21 @@
  *
  * VKF_CHUNK_HEADER_WORDS are those of the header that are loaded beside the codes. If a chunk is all codes of a block
  * whose header is just the scale, the first load of codes has the scale too. */
-#define VKF_CHUNK_WORDS(type, chunks_per_block) (VKF_BLOCK_CODE_BYTES(type) / 4 / (chunks_per_block))
+#define VKF_CHUNK_WORDS(type, chunks_per_block) ((VKF_CODES_ARE_BYTES(type) ? 32 : 16) / 4 / (chunks_per_block))
 #define VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit)                                                             \
-    (VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1 : (unit))
-#define VKF_EIGHT_WORDS(type) ((type) == VKF_STORED_Q8_0 ? 2 : 1)
+    (VKF_IS_FP8(type)                                   ? VKF_CHUNK_WORDS(type, chunks_per_block)                      \
+     : VKF_CHUNK_WORDS(type, chunks_per_block) < (unit) ? 1                                                            \
+                                                        : (unit))
+#define VKF_EIGHT_WORDS(type) (VKF_CODES_ARE_BYTES(type) ? 2 : 1)
 #define VKF_HEADER_WORDS(type) (VKF_BLOCK_HAS_FIFTH_BITS(type) ? 2 : 1)
 #define VKF_CHUNK_HEADER_WORDS(type, chunks_per_block)                                                                 \
-    ((chunks_per_block) != 1 ? VKF_HEADER_WORDS(type) : VKF_BLOCK_CODES_AT(type) == 2 ? 0 : VKF_HEADER_WORDS(type))
+    (VKF_IS_FP8(type)                ? 0                                                                               \
+     : (chunks_per_block) != 1       ? VKF_HEADER_WORDS(type)                                                          \
+     : VKF_BLOCK_CODES_AT(type) == 2 ? 0                                                                               \
+                                     : VKF_HEADER_WORDS(type))
 #define VKF_FETCHED_WORDS(type, chunks_per_block, unit)                                                                \
     (VKF_CHUNK_HEADER_WORDS(type, chunks_per_block) + VKF_CHUNK_WORDS(type, chunks_per_block) +                        \
-     VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit))
+     (VKF_IS_FP8(type) ? 0 : VKF_CHUNK_LOAD_WORDS(type, chunks_per_block, unit)))
 
 /* The decode kernel on cooperative matrices: pairs of columns from one staged row of o to the next. The padding puts
  * neighbouring rows into different banks. */

@@ -15,6 +15,7 @@
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "problem/append_problem.hpp"
+#include "shared/constant_ids.h"
 
 namespace vkf {
 namespace {
@@ -47,31 +48,37 @@ void setRotary(const VkfRotary& rotary, Constants& constants) {
     constants[VKF_APPEND_ID_TABLE_ROWS] = rotary.tableRows;
 }
 
-void setCache(const VkfAppend_T& append, Constants& constants) {
-    const VkfAppendProblem& p = append.problem;
-    constants[VKF_APPEND_ID_CACHE] = 1;
-    constants[VKF_APPEND_ID_PAGE_SIZE] = p.paging.pageSize;
-    constants[VKF_APPEND_ID_MAX_PAGES] = p.paging.maxPages;
-    constants[VKF_APPEND_ID_PAGES] = p.paging.pages;
-    uint32_t id = VKF_APPEND_ID_CACHE_STRIDE;
-    for (const VkfAppendRole cache : {VKF_APPEND_K, VKF_APPEND_V}) {
-        for (const uint64_t stride : strideBytes(append.layout(cache))) {
-            constants[id++] = static_cast<uint32_t>(stride);
-            constants[id++] = static_cast<uint32_t>(stride >> 32);
-        }
-    }
-}
-
 // One tensor that a dispatch moves.
 struct Move {
     const VkfTensorLayout* source;
     const VkfTensorLayout* target;
 };
 
-// Fills *to: one move (q), or two moves (k and v).
-VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bool toCache, AppendDispatch* to,
+struct DispatchRequest {
+    std::span<const Move> moves; // k and v, or one tensor
+    bool toCache;
+    bool rotates;            // the first tensor
+    const VkfTensor* scaled; // the tensor of the problem that has scales; null where the dispatch divides by none
+};
+
+void setCache(const VkfAppendProblem& p, std::span<const Move> moves, Constants& constants) {
+    constants[VKF_APPEND_ID_CACHE] = 1;
+    constants[VKF_APPEND_ID_PAGE_SIZE] = p.paging.pageSize;
+    constants[VKF_APPEND_ID_MAX_PAGES] = p.paging.maxPages;
+    constants[VKF_APPEND_ID_PAGES] = p.paging.pages;
+    uint32_t id = VKF_APPEND_ID_CACHE_STRIDE;
+    for (const Move& move : moves) {
+        for (const uint64_t stride : strideBytes(*move.target)) {
+            constants[id++] = static_cast<uint32_t>(stride);
+            constants[id++] = static_cast<uint32_t>(stride >> 32);
+        }
+    }
+}
+
+VkfResult addDispatch(const VkfAppend_T& append, const DispatchRequest& request, AppendDispatch* to,
                       VkfMessage* message) {
     const VkfAppendProblem& p = append.problem;
+    const std::span<const Move> moves = request.moves;
     const VkfTensorLayout& first = *moves.front().source;
     uint32_t dim = 0;
     Variant variant;
@@ -93,8 +100,8 @@ VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bo
             return result;
         }
     }
-    if (toCache) {
-        setCache(append, constants);
+    if (request.toCache) {
+        setCache(p, moves, constants);
     } else {
         std::ranges::copy(strideBytes(*moves.front().target), &to->params.stride[VKF_APPEND_QUERY_TARGET_STRIDES]);
     }
@@ -104,12 +111,17 @@ VkfResult addDispatch(const VkfAppend_T& append, std::span<const Move> moves, bo
     constants[VKF_APPEND_ID_LANES] = lanes;
     constants[VKF_APPEND_ID_HEADS] = first.heads;
     constants[VKF_APPEND_ID_KEYS] = p.keys;
-    setRotary(p.rotary, constants);
-    if (has(p, VKF_USE_ROTARY_POSITIONS)) {
+    if (request.rotates) {
+        setRotary(p.rotary, constants);
+    }
+    if (request.rotates && has(p, VKF_USE_ROTARY_POSITIONS)) {
         const uint64_t headStride = strideBytes(first)[1];
         constants[VKF_APPEND_ID_POSITIONS] = 1;
         constants[VKF_APPEND_ID_HEAD_STRIDE_LOW] = static_cast<uint32_t>(headStride);
         constants[VKF_APPEND_ID_HEAD_STRIDE_HIGH] = static_cast<uint32_t>(headStride >> 32);
+    }
+    if (request.scaled != nullptr && request.scaled->scales != 0) {
+        constants[VKF_APPEND_ID_SCALES] = request.scaled->scales == 1 ? VKF_SCALES_ONE : VKF_SCALES_BY_HEAD;
     }
     to->params.rows = p.rows;
     to->params.row_count = first.batch * first.heads * p.rows;
@@ -133,13 +145,20 @@ VkfResult createAppend(VkfContext context, const VkfAppendProblem* given, VkfApp
     const auto moveOf = [&](VkfAppendRole source, VkfAppendRole target) {
         return Move{&created->layout(source), &created->layout(target)};
     };
+    const VkfAppendProblem& p = created->problem;
+    const bool scaled = has(p, VKF_USE_KV_SCALES);
+    const std::array moves = {moveOf(VKF_APPEND_NEW_K, VKF_APPEND_K), moveOf(VKF_APPEND_NEW_V, VKF_APPEND_V)};
+    const std::span<const Move> both = moves;
     if (result == VKF_SUCCESS) {
-        const std::array moves = {moveOf(VKF_APPEND_NEW_K, VKF_APPEND_K), moveOf(VKF_APPEND_NEW_V, VKF_APPEND_V)};
-        result = addDispatch(*created, moves, true, &created->cache, message);
+        result = scaled ? addDispatch(*created, {both.first(1), true, true, &p.k}, &created->cache, message)
+                        : addDispatch(*created, {both, true, true, nullptr}, &created->cache, message);
     }
-    if (result == VKF_SUCCESS && has(created->problem, VKF_USE_QUERIES)) {
-        const std::array moves = {moveOf(VKF_APPEND_Q, VKF_APPEND_ROTATED_Q)};
-        result = addDispatch(*created, moves, false, &created->query, message);
+    if (result == VKF_SUCCESS && scaled) {
+        result = addDispatch(*created, {both.last(1), true, false, &p.v}, &created->values, message);
+    }
+    if (result == VKF_SUCCESS && has(p, VKF_USE_QUERIES)) {
+        const std::array query = {moveOf(VKF_APPEND_Q, VKF_APPEND_ROTATED_Q)};
+        result = addDispatch(*created, {query, false, true, nullptr}, &created->query, message);
     }
     if (result == VKF_SUCCESS) {
         Variant variant;
@@ -168,6 +187,7 @@ VkfResult refuseStrays(const VkfAppendProblem& p, const VkfAppendBindings& bindi
         {"cos", bindings.cos, VKF_USE_ROTARY_TABLES},
         {"sin", bindings.sin, VKF_USE_ROTARY_TABLES},
         {"rotaryPositions", bindings.rotaryPositions, VKF_USE_ROTARY_POSITIONS},
+        {"kvScales", bindings.kvScales, VKF_USE_KV_SCALES},
     };
     for (const auto& [name, binding, bit] : optional) {
         if (!has(p, bit)) {
@@ -186,9 +206,32 @@ bool canRotateInPlace(const VkfAppend_T& append) {
     return q.type == rotated.type && strideBytes(q) == strideBytes(rotated);
 }
 
-// Checks the bindings of one call, and writes their addresses into the push constants of both passes.
-VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, shared::AppendParams* cache,
-                     shared::AppendParams* query, VkfMessage* message) {
+// Moves what belongs to v, and to its scales, to a dispatch of its own.
+void divideAddresses(const VkfAppend_T& append, VkDeviceAddress scales, shared::AppendParams* cache,
+                     shared::AppendParams* values) {
+    const VkfAppendProblem& p = append.problem;
+    values->source[0] = cache->source[1];
+    values->target[0] = cache->target[1];
+    values->lengths = cache->lengths;
+    values->block_table = cache->block_table;
+    values->stride[VKF_APPEND_CU_SEQLENS] =
+        has(p, VKF_USE_CU_SEQLENS) ? cache->stride[VKF_APPEND_CU_SEQLENS] : values->stride[VKF_APPEND_CU_SEQLENS];
+    cache->source[VKF_APPEND_SCALES] = scales;
+    values->source[VKF_APPEND_SCALES] = scales + p.k.scales * sizeof(float);
+}
+
+// The push constants of an append, with the addresses of one call.
+struct AppendCall {
+    shared::AppendParams cache;
+    shared::AppendParams values;
+    shared::AppendParams query;
+};
+
+// Checks the bindings of one call, and writes their addresses into the push constants of all dispatches.
+VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& bindings, AppendCall* call,
+                     VkfMessage* message) {
+    shared::AppendParams* const cache = &call->cache;
+    shared::AppendParams* const query = &call->query;
     const VkfAppendProblem& p = append.problem;
     if (const VkfResult result = refuseStrays(p, bindings, message); result != VKF_SUCCESS) {
         return result;
@@ -196,7 +239,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     const auto tensor = [&](const char* name, const VkfBinding& binding, VkfAppendRole role, VkDeviceAddress* address,
                             Access access) {
         const VkfTensorLayout& layout = append.layout(role);
-        const uint64_t alignment = std::max<uint64_t>(vkfTypeBytes(layout.type), 2); // block types start with an fp16
+        const uint64_t alignment = std::max<uint64_t>(elementAlignment(layout.type), 2);
         return RequiredBinding{name,      &binding, address,        bytesOf(layout, layout.elements),
                                alignment, access,   isDense(layout)};
     };
@@ -206,6 +249,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     };
     VkDeviceAddress cuSeqlens = 0;
     VkDeviceAddress positions = 0;
+    VkDeviceAddress kvScales = 0;
     std::array requirements = {
         tensor("newK", bindings.newK, VKF_APPEND_NEW_K, &cache->source[0], Access::read),
         tensor("newV", bindings.newV, VKF_APPEND_NEW_V, &cache->source[1], Access::read),
@@ -220,6 +264,7 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
         array("cos", bindings.cos, VKF_ARRAY_COS, &cache->cos_table),
         array("sin", bindings.sin, VKF_ARRAY_SIN, &cache->sin_table),
         array("rotaryPositions", bindings.rotaryPositions, VKF_ARRAY_ROTARY_POSITIONS, &positions),
+        array("kvScales", bindings.kvScales, VKF_ARRAY_KV_SCALES, &kvScales),
     };
     if (canRotateInPlace(append)) {
         requirements[VKF_APPEND_ROTATED_Q].inPlaceOf = requirements[VKF_APPEND_Q].name;
@@ -246,6 +291,9 @@ VkfResult resolveAll(const VkfAppend_T& append, const VkfAppendBindings& binding
     query->lengths = cache->lengths;
     query->cos_table = cache->cos_table;
     query->sin_table = cache->sin_table;
+    if (has(p, VKF_USE_KV_SCALES)) {
+        divideAddresses(append, kvScales, cache, &call->values);
+    }
     return VKF_SUCCESS;
 }
 
@@ -262,16 +310,16 @@ void dispatch(const VkfAppend_T& append, VkCommandBuffer commandBuffer, VkPipeli
 VkfResult recordAppend(VkCommandBuffer commandBuffer, const VkfAppend_T& append, const VkfAppendBindings* given,
                        VkfMessage* message) {
     VkfAppendBindings bindings{};
-    shared::AppendParams cache = append.cache.params;
-    shared::AppendParams query = append.query.params;
+    AppendCall call{append.cache.params, append.values.params, append.query.params};
     if (const VkfResult result = readVersioned(given, &bindings, "bindings", message); result != VKF_SUCCESS) {
         return result;
     }
-    if (const VkfResult result = resolveAll(append, bindings, &cache, &query, message); result != VKF_SUCCESS) {
+    if (const VkfResult result = resolveAll(append, bindings, &call, message); result != VKF_SUCCESS) {
         return result;
     }
     const CallBarriers barriers(*append.context, commandBuffer);
-    for (const auto& [one, params] : {std::pair{&append.cache, &cache}, std::pair{&append.query, &query}}) {
+    for (const auto& [one, params] : {std::pair{&append.cache, &call.cache}, std::pair{&append.values, &call.values},
+                                      std::pair{&append.query, &call.query}}) {
         if (one->workgroups != 0) {
             const uint32_t layers = (one->workgroups - 1) / VKF_APPEND_GROUPS + 1;
             dispatch(append, commandBuffer, one->pipeline, *params,

@@ -10,12 +10,12 @@
 
 namespace vkf {
 
-// One dispatch. It moves k and v, or q.
+// One dispatch. It moves k and v, or one of them, or q.
 struct AppendDispatch {
     shared::AppendParams params{}; // without addresses
     VkPipeline pipeline = VK_NULL_HANDLE;
     uint32_t workgroups = 0; // 0 = there is nothing to do
-    uint32_t tensors = 0;    // 2 for k and v, 1 for q
+    uint32_t tensors = 0;    // 2 for k and v, 1 for one tensor
 };
 
 } // namespace vkf
@@ -27,7 +27,8 @@ struct VkfAppend_T {
     vkf::AppendLayouts layouts{};
 
     const VkfTensorLayout& layout(VkfAppendRole role) const { return layouts[static_cast<size_t>(role)]; }
-    vkf::AppendDispatch cache;           // k and v
+    vkf::AppendDispatch cache;           // k and v; k alone if one of them has scales
+    vkf::AppendDispatch values;          // v, if one of them has scales; else without workgroups
     vkf::AppendDispatch query;           // q; without workgroups if the append has no queries
     VkPipeline advance = VK_NULL_HANDLE; // of vkfCmdAdvance
 };

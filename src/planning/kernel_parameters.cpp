@@ -263,6 +263,14 @@ Constants tileConstants(const BackwardSumTile& tile) {
     return c;
 }
 
+namespace {
+
+uint32_t scalesOf(const VkfTensor& tensor) {
+    return tensor.scales == 0 ? VKF_SCALES_NONE : tensor.scales == 1 ? VKF_SCALES_ONE : VKF_SCALES_BY_HEAD;
+}
+
+} // namespace
+
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift, uint32_t extraSlot) {
     const VkfProblem& p = problem.fields;
     Constants c = ofTile;
@@ -280,6 +288,7 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
     c[VKF_ID_ROW_STRIDE] = static_cast<uint32_t>(rowStrideOf(p));
     c[VKF_ID_KEY_STRIDE] = static_cast<uint32_t>(keyStrideOf(p));
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
+    c[VKF_ID_KV_SCALES] = scalesOf(p.k) + 4 * scalesOf(p.v);
     for (const ArrayRow& row : arrayTable) {
         if (row.constant != noConstant) {
             c[row.constant] = has(p, row.bit) ? 1 : 0;

@@ -71,8 +71,8 @@ VkfResult checkShape(const VkfAppendProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
-    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_QUERIES | VKF_USE_NEW_LENGTHS |
-                               VKF_USE_ROTARY_TABLES | VKF_USE_ROTARY_POSITIONS;
+    constexpr VkfUse allowed = VKF_USE_BLOCK_TABLE | VKF_USE_CU_SEQLENS | VKF_USE_KV_SCALES | VKF_USE_QUERIES |
+                               VKF_USE_NEW_LENGTHS | VKF_USE_ROTARY_TABLES | VKF_USE_ROTARY_POSITIONS;
     if (const VkfResult result = checkUseBits(p.use, allowed, "an append", message); result != VKF_SUCCESS) {
         return result;
     }
@@ -96,6 +96,9 @@ VkfResult checkAppendArrays(const VkfAppendProblem& p, VkfMessage* message) {
     if (!has(p, VKF_USE_QUERIES) && !(isZero(p.q) && isZero(p.rotatedQ))) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s is not zero, but use lacks VKF_USE_QUERIES",
                     isZero(p.q) ? "rotatedQ" : "q");
+    }
+    if (const VkfResult result = checkScalesBit(p, message); result != VKF_SUCCESS) {
+        return result;
     }
     if (p.paging.reserved != 0 || !isZero(p.paging.reserved2) || !isZero(p.rotary.reserved)) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero",
@@ -186,6 +189,8 @@ uint64_t arrayBytes(const VkfAppendProblem& p, VkfArray array) {
         return has(p, VKF_USE_CU_SEQLENS) ? lengths + sizeof(int32_t) : 0;
     case VKF_ARRAY_ROTARY_POSITIONS:
         return has(p, VKF_USE_ROTARY_POSITIONS) ? newRowSequences(p) * p.rows * sizeof(int32_t) : 0;
+    case VKF_ARRAY_KV_SCALES:
+        return (uint64_t{p.k.scales} + p.v.scales) * sizeof(float);
     case VKF_ARRAY_COS:
     case VKF_ARRAY_SIN:
         return uint64_t{p.rotary.tableRows} * (p.rotary.dim / 2) * sizeof(float);

@@ -35,6 +35,7 @@ uint64_t perHead(const P& p) { return uint64_t{p.queryHeads} * sizeof(float); }
 template <VkfUseBits bit> uint64_t broadcast(const P& p) { return broadcastBytes(p, bit); }
 uint64_t documentIds(const P& p) { return uint64_t{keySequences(p)} * p.keys * sizeof(int32_t); }
 uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); }
+uint64_t kvScales(const P& p) { return (uint64_t{p.k.scales} + p.v.scales) * sizeof(float); }
 uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
 
 constexpr bool output = true;
@@ -73,6 +74,7 @@ constexpr std::array<ArrayRow, arrayCount> table = {{
     {VKF_ARRAY_DROPOUT_SEED,     VKF_BIT(VKF_USE_DROPOUT_SEED),     "dropoutSeed",     nullptr,   noConstant,              8,     hasSeed,                        seed,                            PassedIn::callTable,    &T::dropout,      nullptr,         nullptr,            nullptr,             input,  inBackward},
     {VKF_ARRAY_BIAS_FACTORS,     VKF_BIT(VKF_USE_BIAS_FACTORS),     "biasFactors",     nullptr,   VKF_ID_BIAS_FACTORS,     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr,         nullptr,            nullptr,             input,  inBackward},
     {VKF_ARRAY_ROW_OFFSETS,      VKF_BIT(VKF_USE_ROW_OFFSETS),      "rowOffsets",      nullptr,   noConstant,              words, isOn<VKF_USE_ROW_OFFSETS>,      perSequence,                     PassedIn::callTable,    &T::row_offset,   nullptr,         nullptr,            nullptr,             input,  inBackward},
+    {VKF_ARRAY_KV_SCALES,        VKF_BIT(VKF_USE_KV_SCALES),        "kvScales",        "scales",  noConstant,              words, isOn<VKF_USE_KV_SCALES>,        kvScales,                        PassedIn::extraSlot,    &T::kv_scales,    nullptr,         nullptr,            nullptr,             input,  forwardOnly},
 }};
 // clang-format on
 static_assert(areInOrder(table));

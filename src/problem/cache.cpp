@@ -41,10 +41,11 @@ VkfResult checkBlocks(const char* name, const VkfTensorLayout& layout, VkfMessag
         {layout.rowStride, "rowStride"},
     };
     for (const auto& length : lengths) {
-        if (length.elements % VKF_BLOCK_ELEMENTS != 0) {
+        if (length.elements % vkfBlockElements(layout.type) != 0) {
             return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                        "%s of %s is %llu; with type %s it must be a multiple of %d", length.name, name,
-                        static_cast<unsigned long long>(length.elements), vkfTypeName(layout.type), VKF_BLOCK_ELEMENTS);
+                        "%s of %s is %llu; with type %s it must be a multiple of %u", length.name, name,
+                        static_cast<unsigned long long>(length.elements), vkfTypeName(layout.type),
+                        vkfBlockElements(layout.type));
         }
     }
     return VKF_SUCCESS;

@@ -9,15 +9,36 @@
 
 namespace vkf {
 
+VkfResult checkScales(const VkfTensor& tensor, const char* name, uint32_t kvHeads, VkfMessage* message) {
+    if (tensor.scales == 0) {
+        return VKF_SUCCESS;
+    }
+    if (kvHeads == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scales of %s is %u; only k and v have scales", name,
+                    tensor.scales);
+    }
+    if (!isFp8(tensor.type)) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT, "scales of %s is %u; only types e4m3 and e5m2 have scales",
+                    name, tensor.scales);
+    }
+    return tensor.scales == 1 || tensor.scales == kvHeads
+               ? VKF_SUCCESS
+               : fail(message, VKF_ERROR_INVALID_ARGUMENT, "scales of %s is %u; it must be 0, 1 or kvHeads, %u", name,
+                      tensor.scales, kvHeads);
+}
+
 VkfResult layOut(const char* name, const VkfTensor& tensor, TensorUse use, VkfTensorLayout* layout,
                  VkfMessage* message) {
     const bool block = use == TensorUse::cache && isBlockType(tensor.type);
     if (vkfTypeBytes(tensor.type) == 0 && !block) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
-                    tensor.type, vkfTypeName(tensor.type),
-                    use == TensorUse::cache ? ", q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl" : "");
+                    tensor.type, vkfTypeName(tensor.type), use == TensorUse::cache ? blockTypeNames : "");
     }
     if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const uint32_t kvHeads = use == TensorUse::cache ? layout->heads : 0;
+    if (const VkfResult result = checkScales(tensor, name, kvHeads, message); result != VKF_SUCCESS) {
         return result;
     }
     setStrides(tensor, layout);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "base/message.hpp"
 #include "problem/problem.hpp"
 
 namespace vkf {
@@ -26,6 +27,19 @@ template <size_t count> bool isZero(const uint64_t (&values)[count]) {
 VkfResult checkUseBits(VkfUse use, VkfUse allowed, const char* problem, VkfMessage* message);
 // Refuses a tensor whose reserved fields are not 0.
 VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message);
+// Checks how many scales a tensor has. `kvHeads`: 0 for a tensor that can have none.
+VkfResult checkScales(const VkfTensor& tensor, const char* name, uint32_t kvHeads, VkfMessage* message);
+// Checks that bit VKF_USE_KV_SCALES goes with the scales of k and v. For problems of attention and appends.
+template <typename Problem> VkfResult checkScalesBit(const Problem& p, VkfMessage* message) {
+    const bool any = (p.k.scales | p.v.scales) != 0;
+    if (any == has(p, VKF_USE_KV_SCALES)) {
+        return VKF_SUCCESS;
+    }
+    return any ? fail(message, VKF_ERROR_INVALID_ARGUMENT, "%s.scales is not zero, but use lacks VKF_USE_KV_SCALES",
+                      p.k.scales != 0 ? "k" : "v")
+               : fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                      "use has VKF_USE_KV_SCALES, but k.scales and v.scales are 0");
+}
 
 // Checks the bits of p.use, and that parameter fields go with them.
 VkfResult checkUse(const VkfProblem& p, VkfMessage* message);

@@ -62,7 +62,7 @@ VkfResult checkNumbers(const VkfProblem& p, VkfMessage* message) {
 }
 
 VkfResult checkReserved(const VkfTensor& tensor, const char* name, VkfMessage* message) {
-    return tensor.reserved == 0 && isZero(tensor.reserved2)
+    return isZero(tensor.reserved2)
                ? VKF_SUCCESS
                : fail(message, VKF_ERROR_INVALID_ARGUMENT, "a reserved field of %s is not zero", name);
 }

@@ -21,11 +21,17 @@ inline constexpr uint32_t maxDecodeValueDim = VKF_MAX_DECODE_VALUE_DIM;
 // Rows of all heads and key splits, work items, tiles of packed sequences (shaders/shared/work_items.h).
 inline constexpr uint64_t maxCount = VKF_MAX_COUNT;
 
-// Whether the type stores blocks of quantised elements. k and v can have such types.
+// Whether the type stores blocks of elements, quantised or fp8. k and v can have such types.
 inline bool isBlockType(VkfType type) { return VKF_IS_BLOCK_TYPE(type); }
+inline bool isFp8(VkfType type) { return VKF_IS_FP8(type); }
+// The block types, in messages.
+inline constexpr const char* blockTypeNames = ", q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, e4m3, e5m2";
 
-// Returns the alignment of an element's address, in bytes. Blocks begin with a 16-bit number.
-inline uint64_t elementAlignment(VkfType type) { return isBlockType(type) ? 2 : vkfTypeBytes(type); }
+// Returns the alignment of an element's address, in bytes. Kernels load whole blocks of fp8 types. Other blocks begin
+// with a 16-bit number.
+inline uint64_t elementAlignment(VkfType type) {
+    return isFp8(type) ? VKF_BLOCK_BYTES(type) : isBlockType(type) ? 2 : vkfTypeBytes(type);
+}
 
 // Indexed by VkfTensorRole.
 using Layouts = std::array<VkfTensorLayout, 4>;

@@ -31,10 +31,10 @@ const char* vkfResultString(VkfResult result) {
 
 const char* vkfTypeName(VkfType type) {
     static constexpr Text texts[] = {
-        {VKF_TYPE_F32, "f32"},     {VKF_TYPE_F16, "f16"},         {VKF_TYPE_BF16, "bf16"},
-        {VKF_TYPE_Q8_0, "q8_0"},   {VKF_TYPE_F8_E4M3, "f8_e4m3"}, {VKF_TYPE_Q4_0, "q4_0"},
-        {VKF_TYPE_Q4_1, "q4_1"},   {VKF_TYPE_Q5_0, "q5_0"},       {VKF_TYPE_Q5_1, "q5_1"},
-        {VKF_TYPE_BOOL8, "bool8"}, {VKF_TYPE_BOOL1, "bool1"},     {VKF_TYPE_IQ4_NL, "iq4_nl"},
+        {VKF_TYPE_F32, "f32"},      {VKF_TYPE_F16, "f16"},     {VKF_TYPE_BF16, "bf16"},   {VKF_TYPE_Q8_0, "q8_0"},
+        {VKF_TYPE_F8_E4M3, "e4m3"}, {VKF_TYPE_Q4_0, "q4_0"},   {VKF_TYPE_Q4_1, "q4_1"},   {VKF_TYPE_Q5_0, "q5_0"},
+        {VKF_TYPE_Q5_1, "q5_1"},    {VKF_TYPE_BOOL8, "bool8"}, {VKF_TYPE_BOOL1, "bool1"}, {VKF_TYPE_IQ4_NL, "iq4_nl"},
+        {VKF_TYPE_F8_E5M2, "e5m2"},
     };
     return find(texts, type, "unknown type");
 }

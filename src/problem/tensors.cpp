@@ -30,14 +30,13 @@ VkfTensorLayout shapeOf(const VkfProblem& p, VkfTensorRole role) {
 
 VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayout* layout, VkfMessage* message) {
     const char* name = roleNames[static_cast<size_t>(role)];
-    if (tensor.type < 0 || tensor.type > VKF_TYPE_IQ4_NL) {
+    if (tensor.type < 0 || tensor.type > VKF_TYPE_F8_E5M2) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "type of %s is %d, which is not a VkfType", name, tensor.type);
     }
     const bool mayHaveBlocks = role == VKF_TENSOR_K || role == VKF_TENSOR_V;
     if (vkfTypeBytes(tensor.type) == 0 && !(mayHaveBlocks && isBlockType(tensor.type))) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "type of %s is %d (%s); this version takes f32, f16, bf16%s", name,
-                    tensor.type, vkfTypeName(tensor.type),
-                    mayHaveBlocks ? ", q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl" : "");
+                    tensor.type, vkfTypeName(tensor.type), mayHaveBlocks ? blockTypeNames : "");
     }
     if (isBlockType(tensor.type)) {
         if (const VkfResult result = checkBlocks(name, *layout, message); result != VKF_SUCCESS) {
@@ -45,6 +44,10 @@ VkfResult checkTensor(const VkfTensor& tensor, VkfTensorRole role, VkfTensorLayo
         }
     }
     if (const VkfResult result = checkReserved(tensor, name, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    if (const VkfResult result = checkScales(tensor, name, mayHaveBlocks ? layout->heads : 0, message);
+        result != VKF_SUCCESS) {
         return result;
     }
     if (!reach(*layout, &layout->elements)) {

@@ -23,12 +23,12 @@ size_t vkfTypeBytes(VkfType type) {
 
 uint32_t vkfBlockElements(VkfType type) {
     if (VKF_IS_BLOCK_TYPE(type)) {
-        return VKF_BLOCK_ELEMENTS;
+        return VKF_ELEMENTS_OF_BLOCK(type);
     }
     return vkfTypeBytes(type) != 0 ? 1 : 0;
 }
 
 uint64_t vkfStoredBytes(VkfType type, uint64_t elements) {
-    return VKF_IS_BLOCK_TYPE(type) ? elements / VKF_BLOCK_ELEMENTS * VKF_BLOCK_BYTES(type)
+    return VKF_IS_BLOCK_TYPE(type) ? elements / VKF_ELEMENTS_OF_BLOCK(type) * VKF_BLOCK_BYTES(type)
                                    : elements * vkfTypeBytes(type);
 }

@@ -118,6 +118,9 @@ VkfResult checkUse(const VkfProblem& p, VkfMessage* message) {
     if (result == VKF_SUCCESS) {
         result = checkParameterFields(p, message);
     }
+    if (result == VKF_SUCCESS) {
+        result = checkScalesBit(p, message);
+    }
     return result == VKF_SUCCESS ? checkCompanions(p, message) : result;
 }
 

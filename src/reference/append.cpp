@@ -92,8 +92,22 @@ private:
         if (p_.rotary.pairs != VKF_ROTARY_OFF) {
             rotate(k, turn);
         }
+        std::vector<double> v = load(buffers_.newV, layout_.newV, from);
+        divide(k, p_.k, 0, from.head);
+        divide(v, p_.v, p_.k.scales, from.head);
         store(buffers_.k, layout_.k, to, k);
-        store(buffers_.v, layout_.v, to, load(buffers_.newV, layout_.newV, from));
+        store(buffers_.v, layout_.v, to, v);
+    }
+
+    // Divides elements by the scale of their head, in fp32. The first scale of the tensor is kvScales[first].
+    void divide(std::vector<double>& row, const VkfTensor& tensor, uint32_t first, uint64_t head) const {
+        if (tensor.scales == 0) {
+            return;
+        }
+        const float scale = buffers_.kvScales[first + (tensor.scales == 1 ? 0 : head)];
+        for (double& x : row) {
+            x = static_cast<double>(static_cast<float>(x) / scale);
+        }
     }
 
     // Returns the cosine and sine for pair t of a row.
@@ -188,6 +202,7 @@ VkfResult append(const VkfAppendProblem* problem, const VkfAppendBuffers* buffer
         {given.newLengths, some && has(p, VKF_USE_NEW_LENGTHS), "newLengths"},
         {given.blockTable, cached && has(p, VKF_USE_BLOCK_TABLE), "blockTable"},
         {given.cuSeqlens, some && has(p, VKF_USE_CU_SEQLENS), "cuSeqlens"},
+        {given.kvScales, cached && has(p, VKF_USE_KV_SCALES), "kvScales"},
         {given.cos, tables, "cos"},
         {given.sin, tables, "sin"},
         {given.rotaryPositions, some && has(p, VKF_USE_ROTARY_POSITIONS), "rotaryPositions"},

@@ -164,6 +164,11 @@ void vkfQuantizeBlocks(VkfType type, const float* values, uint64_t count, void* 
     if (!vkf::isBlockType(type)) {
         return;
     }
+    if (vkf::isFp8(type)) {
+        std::transform(values, values + count * VKF_FP8_BLOCK_ELEMENTS, static_cast<uint8_t*>(blocks),
+                       [type](float x) { return encodeFp8(type, x); });
+        return;
+    }
     for (uint64_t i = 0; i < count; i++) {
         Values block{};
         std::copy_n(values + i * size, size, block.begin());
@@ -175,6 +180,10 @@ void vkfDequantizeBlocks(VkfType type, const void* blocks, uint64_t count, float
     using namespace vkf::reference;
     if (!vkf::isBlockType(type)) {
         std::fill_n(values, count * size, std::numeric_limits<float>::quiet_NaN());
+        return;
+    }
+    if (vkf::isFp8(type)) {
+        loadElements(type, blocks, 0, static_cast<uint32_t>(count * VKF_FP8_BLOCK_ELEMENTS), values, 1);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {

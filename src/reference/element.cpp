@@ -67,6 +67,15 @@ uint16_t encode16(const Format& format, double x) {
     return static_cast<uint16_t>(sign | (magnitude < infinity ? magnitude : infinity - 1U));
 }
 
+float floatOfE4m3(uint8_t bits) {
+    const unsigned magnitude = bits & 0x7fU;
+    const float x = magnitude == 0x7fU ? std::numeric_limits<float>::quiet_NaN()
+                    : magnitude < 8U
+                        ? static_cast<float>(magnitude) * 0x1p-9F
+                        : std::ldexp(static_cast<float>(8U + magnitude % 8U), static_cast<int>(magnitude / 8U) - 10);
+    return std::copysign(x, (bits & 0x80U) != 0 ? -1.0F : 1.0F);
+}
+
 // Reads the elements of blocks in their order, and dequantises each block once.
 class BlockReader {
 public:
@@ -98,6 +107,10 @@ Format formatOf(VkfType type) {
         return {10, -14, 65504.0};
     case VKF_TYPE_BF16:
         return {7, -126, 0x1.fep127};
+    case VKF_TYPE_F8_E4M3:
+        return {3, -6, 448.0};
+    case VKF_TYPE_F8_E5M2:
+        return {2, -14, 57344.0};
     default:
         return {23, -126, static_cast<double>(std::numeric_limits<float>::max())};
     }
@@ -113,6 +126,24 @@ double roundElement(VkfType type, double x) {
     float stored{}; // room for any type
     vkfStoreElement(type, &stored, 0, x);
     return vkfLoadElement(type, &stored, 0);
+}
+
+uint8_t encodeFp8(VkfType type, float x) {
+    const Format format = formatOf(type);
+    const bool hasInfinity = type == VKF_TYPE_F8_E5M2;
+    const unsigned sign = std::signbit(x) ? 0x80U : 0U;
+    if (std::isnan(x)) {
+        return static_cast<uint8_t>(sign | (hasInfinity ? 0x7eU : 0x7fU));
+    }
+    if (hasInfinity && std::isinf(x)) {
+        return static_cast<uint8_t>(sign | 0x7cU);
+    }
+    const double size = std::min(std::abs(static_cast<double>(x)), format.largest);
+    const double step = ulp(type, size);
+    const double steps = std::nearbyint(size / step);                                   // to nearest, ties to even
+    const int exponent = std::ilogb(step) - (format.minExponent - format.mantissaBits); // steps of a normal number
+    const double code = exponent * std::ldexp(1.0, format.mantissaBits) + steps;
+    return static_cast<uint8_t>(sign | static_cast<unsigned>(code));
 }
 
 float roundForProduct(const ProductRounding& rounding, double x) {
@@ -140,6 +171,10 @@ void loadElements(VkfType type, const void* base, uint64_t first, uint32_t count
         return load([base](uint64_t i) { return floatOfBf16(readBits<uint16_t>(base, i)); });
     case VKF_TYPE_F32:
         return load([base](uint64_t i) { return readBits<float>(base, i); });
+    case VKF_TYPE_F8_E4M3:
+        return load([base](uint64_t i) { return floatOfE4m3(readBits<uint8_t>(base, i)); });
+    case VKF_TYPE_F8_E5M2:
+        return load([base](uint64_t i) { return floatOfF16(static_cast<uint16_t>(readBits<uint8_t>(base, i) << 8)); });
     default:
         return load(BlockReader(type, base, rounding));
     }

@@ -67,7 +67,10 @@ struct ProductRounding {
 // Rounds x once to the rounding's type.
 float roundForProduct(const ProductRounding& rounding, double x);
 
-// Writes the 32 elements of a block to `values`.
+// The fp8 number of this type that is nearest to x, of two the even one, as vkfQuantizeBlocks rounds.
+uint8_t encodeFp8(VkfType type, float x);
+
+// Writes the 32 elements of a block to `values`. Not of an fp8 type.
 void dequantizeBlock(VkfType type, const void* from, float* values, ProductRounding rounding = {});
 
 // Reads `count` neighbouring elements from index `first` on and writes them `step` elements apart. Rounds elements of

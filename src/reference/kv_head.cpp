@@ -40,6 +40,16 @@ double normOfKey(const float* k, uint32_t dim) {
 
 } // namespace
 
+void loadScales(const Call& call, uint32_t kvHead, KvHead* to) {
+    const VkfTensor& k = call.problem.k;
+    const VkfTensor& v = call.problem.v;
+    const auto scaleOf = [&](const VkfTensor& tensor, uint32_t first) {
+        return tensor.scales == 0 ? 1.0F : call.inputs.kvScales[first + (tensor.scales == 1 ? 0 : kvHead)];
+    };
+    to->keyScale = static_cast<double>(scaleOf(k, 0));
+    to->valueScale = static_cast<double>(scaleOf(v, k.scales));
+}
+
 void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);

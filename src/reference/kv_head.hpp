@@ -25,6 +25,8 @@ struct KvHead {
     std::vector<float> k;         // groups of `lanes` keys side by side: [key / lanes][headDim][key % lanes]
     std::vector<float> v;         // [key][columns]
     std::vector<double> normsOfK; // the length |k| of each key
+    double keyScale = 1.0;        // multiplies k; k, v and the norms are without these numbers
+    double valueScale = 1.0;      // multiplies v
 };
 
 // How a kernel rounds elements of block types, and those of an fp32 q, on their way into a product of 16-bit types.
@@ -32,6 +34,9 @@ ProductRounding productRounding(const Call& call);
 
 // Returns a KvHead with room for any head of the call.
 KvHead makeKvHead(const Call& call);
+
+// Fills in the scales of one head.
+void loadScales(const Call& call, uint32_t kvHead, KvHead* to);
 
 // Fills in a range of keys of one head. Its begin and end are multiples of `lanes`; its end may also be that of all
 // keys.
@@ -46,7 +51,7 @@ template <typename Real, bool twoRoundings> Real multiplyAdd(double a, float b, 
 }
 
 // Writes q . k of the keys of a range to s[0 ...]. Adds up in the order of the columns, and rounds to Real at
-// every step. q holds values of a storage type.
+// every step, and once more after the scale of k. q holds values of a storage type.
 template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, const double* q, KeyRange keys, Real* s) {
     for (int64_t group = keys.begin / lanes * lanes; group < keys.end; group += lanes) {
         const float* k = head.k.data() + static_cast<size_t>(group) * head.headDim;
@@ -58,18 +63,20 @@ template <typename Real, bool twoRoundings> void dotKeys(const KvHead& head, con
         }
         const KeyRange wanted = intersection(keys, {group, group + lanes});
         for (int64_t key = wanted.begin; key < wanted.end; key++) {
-            s[key - keys.begin] = sum[key - group];
+            s[key - keys.begin] = static_cast<Real>(static_cast<double>(sum[key - group]) * head.keyScale);
         }
     }
 }
 
-// o += p v for one key. o has room for head.columns numbers.
+// o += p v for one key. The scale of v multiplies p, whose product is exact in fp64 for Real = float. o has room for
+// head.columns numbers.
 template <typename Real, bool twoRoundings> void addValue(const KvHead& head, Real p, int64_t key, Real* o) {
     const float* v = head.v.data() + static_cast<size_t>(key) * head.columns;
+    const double factor = static_cast<double>(p) * head.valueScale;
     for (size_t column = 0; column < head.columns; column += lanes) {
         Real sum[lanes];
         for (uint32_t lane = 0; lane < lanes; lane++) {
-            sum[lane] = multiplyAdd<Real, twoRoundings>(static_cast<double>(p), v[column + lane], o[column + lane]);
+            sum[lane] = multiplyAdd<Real, twoRoundings>(factor, v[column + lane], o[column + lane]);
         }
         for (uint32_t lane = 0; lane < lanes; lane++) {
             o[column + lane] = sum[lane];

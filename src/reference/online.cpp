@@ -47,7 +47,9 @@ private:
         scores_.compute(head, keys, s);
         for (int64_t key = keys.begin; key < keys.end; key++) {
             const float* v = &head.v[static_cast<size_t>(key) * head.columns];
-            std::transform(v, v + v_.size(), v_.begin(), [&](float x) { return scores_.afterDropout(x, key); });
+            std::transform(v, v + v_.size(), v_.begin(), [&](float x) {
+                return scores_.afterDropout(head.valueScale * static_cast<double>(x), key);
+            });
             vkfOnlineSoftmaxUpdate(state, &s[key - keys.begin], 1, v_.data(), v_.size());
         }
     }

@@ -40,7 +40,7 @@ public:
         scores_ += p == 0.0 ? 0.0 : p * productsOf(head, key, slope);
         const float* v = valuesOf(head, key);
         for (size_t column = 0; column < values_.size(); column++) {
-            values_[column] += p * std::abs(static_cast<double>(v[column]));
+            values_[column] += p * std::abs(head.valueScale * static_cast<double>(v[column]));
         }
     }
 
@@ -51,7 +51,7 @@ public:
         const double ofProduct = product_ == VKF_TYPE_F32 ? 0.0 : kept / l * ulp(product_, p) / std::sqrt(12.0);
         const float* v = valuesOf(head, key);
         for (size_t column = 0; column < squares_.size(); column++) {
-            const auto x = static_cast<double>(v[column]);
+            const double x = head.valueScale * static_cast<double>(v[column]);
             squares_[column] += square(ofScore * (kept * x - o[column])) + square(ofProduct * x);
         }
     }
@@ -68,7 +68,7 @@ private:
         return head.v.data() + static_cast<size_t>(key) * head.columns;
     }
     double productsOf(const KvHead& head, int64_t key, double slope) const {
-        return std::abs(slope) * scale_ * normOfQuery_ * head.normsOfK[static_cast<size_t>(key)];
+        return std::abs(slope) * scale_ * normOfQuery_ * head.keyScale * head.normsOfK[static_cast<size_t>(key)];
     }
 
     double scale_;

@@ -89,6 +89,7 @@ public:
         if (first == end) {
             return;
         }
+        loadScales(call_, kvHead, &kv_);
         const Mask mask = maskOf(call_.problem, rows.size(), call_.keyLength(batch), call_.rowOffset(batch));
         const VkfTensorLayout& v = call_.layout(VKF_TENSOR_V);
         const double elements = static_cast<double>(mask.keys) * (call_.problem.headDim + v.dim);

@@ -52,6 +52,10 @@ double toleranceOf(VkfType type, double reference, double largest) {
         return 4e-7 * largest + 0x1p-7 * std::abs(reference);
     case VKF_TYPE_F32:
         return 4e-7 * largest;
+    case VKF_TYPE_F8_E4M3:
+        return 0x1p-3 * std::abs(reference) + 0x1p-9;
+    case VKF_TYPE_F8_E5M2:
+        return 0x1p-2 * std::abs(reference) + 0x1p-16;
     default:
         return 2 * largest / stepsOf(type) * 1.01 + 0x1p-10 * std::abs(reference);
     }
@@ -97,8 +101,9 @@ Comparison compare(const VkfTensorLayout& layout, const Bytes& device, const Byt
 // The largest length of a rotated pair, for tolerances.
 constexpr double magnitude = 8.0;
 
-constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,  VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_Q8_0,  VKF_TYPE_Q4_0,
-                                  VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr VkfType cacheTypes[] = {VKF_TYPE_F32,    VKF_TYPE_F16,     VKF_TYPE_BF16,   VKF_TYPE_Q8_0,
+                                  VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,   VKF_TYPE_Q5_1,
+                                  VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 
 // Elements of every kind, with NaN in the gaps. Tensors that are rotated get moderate values.
 Bytes randomTensor(const VkfTensorLayout& layout, bool tame, std::mt19937_64& random) {
@@ -200,6 +205,10 @@ AppendInputs randomInputs(const VkfAppendProblem& p, std::mt19937_64& random) {
             inputs.rotaryPositions.push_back(choices[random() % std::size(choices)]);
         }
     }
+    std::uniform_real_distribution<float> scale(0.2F, 1.7F);
+    for (uint32_t i = 0; i < p.k.scales + p.v.scales; i++) {
+        inputs.kvScales.push_back(scale(random));
+    }
     if (p.rotary.tableRows != 0) {
         const uint32_t pairs = (p.rotary.dim != 0 ? p.rotary.dim : p.headDim) / 2;
         std::uniform_real_distribution<float> angle(0.0F, 6.0F);
@@ -240,6 +249,13 @@ VkfAppendProblem randomAppend(uint32_t seed, std::mt19937_64& random) {
         p.k = vkf::rowsFirst(p.k.type, rows, p.kvHeads, p.headDim);
         p.v = vkf::rowsFirst(p.v.type, rows, p.kvHeads, valueDim + 32 * below(2));
     }
+    const auto scalesOf = [&](const VkfTensor& tensor) {
+        const uint32_t choices[] = {0, 1, p.kvHeads};
+        return vkfBlockElements(tensor.type) == 16 ? choices[below(3)] : 0;
+    };
+    p.k.scales = scalesOf(p.k);
+    p.v.scales = scalesOf(p.v);
+    vkf::enable(p, VKF_USE_KV_SCALES, p.k.scales + p.v.scales != 0);
     if (p.headDim > 1 && below(3) != 0) {
         p.rotary.pairs = below(2) != 0 ? VKF_ROTARY_HALVES : VKF_ROTARY_INTERLEAVED;
         p.rotary.dim = p.headDim % 2 != 0 || below(2) != 0 ? 2 * (1 + below(p.headDim / 2)) : 0;
@@ -283,6 +299,7 @@ AppendResults runReference(const VkfAppendProblem& problem, const AppendInputs& 
     buffers.sin = inputs.sin.data();
     buffers.cuSeqlens = inputs.cuSeqlens.data();
     buffers.rotaryPositions = inputs.rotaryPositions.data();
+    buffers.kvScales = inputs.kvScales.data();
     VkfMessage message{};
     const VkfResult result = vkfReferenceAppend(&problem, &buffers, &message);
     INFO(message.text);
@@ -294,7 +311,8 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
     const AppendLayouts layout = layoutsOf(problem);
     const Filled newK(inputs.newK), newV(inputs.newV), q(inputs.q), lengths(bytesOf(inputs.lengths)),
         blockTable(bytesOf(inputs.blockTable)), cos(bytesOf(inputs.cos)), sin(bytesOf(inputs.sin)),
-        cuSeqlens(bytesOf(inputs.cuSeqlens)), rotaryPositions(bytesOf(inputs.rotaryPositions));
+        cuSeqlens(bytesOf(inputs.cuSeqlens)), rotaryPositions(bytesOf(inputs.rotaryPositions)),
+        kvScales(bytesOf(inputs.kvScales));
     const Filled k(bytesOf(layout.k)), v(bytesOf(layout.v)), rotatedQ(bytesOf(layout.rotatedQ)),
         newLengths(inputs.lengths.size() * sizeof(int32_t));
 
@@ -317,6 +335,7 @@ AppendResults runDevice(const VkfAppendProblem& problem, const AppendInputs& inp
     bindings.sin = sin.binding();
     bindings.cuSeqlens = cuSeqlens.binding();
     bindings.rotaryPositions = rotaryPositions.binding();
+    bindings.kvScales = kvScales.binding();
     testDevice().submit([&](VkCommandBuffer commandBuffer) {
         const VkfResult recorded = vkfCmdAppend(commandBuffer, append.get(), &bindings, &message);
         INFO(message.text);

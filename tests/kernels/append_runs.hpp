@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 struct AppendInputs {
     Bytes newK, newV, q;
     std::vector<int32_t> lengths, blockTable, cuSeqlens, rotaryPositions;
-    std::vector<float> cos, sin;
+    std::vector<float> cos, sin, kvScales{};
 };
 
 // The caches, and the other outputs of an append.

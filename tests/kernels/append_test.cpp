@@ -405,8 +405,22 @@ TEST_CASE("errors of an append are named", "[append]") {
           }) == "paging.pages is 0; it must be at least 1 if there are keys");
     CHECK(refusal([](VkfAppendProblem& p) { p.paging.pages = 5; }) ==
           "paging is not zero, but use lacks VKF_USE_BLOCK_TABLE");
-    CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_F8_E4M3; }) ==
-          "type of k is 3 (f8_e4m3); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl");
+    CHECK(refusal([](VkfAppendProblem& p) { p.k.type = VKF_TYPE_BOOL8; }) ==
+          "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, e4m3, "
+          "e5m2");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              p.k.type = VKF_TYPE_F8_E4M3;
+              p.headDim = 24;
+          }) == "dim of k is 24; with type e4m3 it must be a multiple of 16");
+    CHECK(refusal([](VkfAppendProblem& p) { p.k.scales = 1; }) ==
+          "k.scales is not zero, but use lacks VKF_USE_KV_SCALES");
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_USE_KV_SCALES); }) ==
+          "use has VKF_USE_KV_SCALES, but k.scales and v.scales are 0");
+    CHECK(refusal([](VkfAppendProblem& p) {
+              vkf::enable(p, VKF_USE_KV_SCALES);
+              p.v.scales = 1;
+          }) == "scales of v is 1; only types e4m3 and e5m2 have scales");
+    CHECK(refusal([](VkfAppendProblem& p) { p.newK.scales = 1; }) == "scales of newK is 1; only k and v have scales");
     CHECK(refusal([](VkfAppendProblem& p) { p.newK.type = VKF_TYPE_Q8_0; }) ==
           "type of newK is 4 (q8_0); this version takes f32, f16, bf16");
     CHECK(refusal([](VkfAppendProblem& p) { p.v.rowStride = 16; }) == "the strides of v make elements overlap");

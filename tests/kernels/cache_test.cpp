@@ -22,8 +22,8 @@ using vkf::test::Data;
 using vkf::test::Dice;
 using vkf::test::Variation;
 
-constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
-                                   VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,
+                                   VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 constexpr std::array<uint32_t, 4> pageSizes = {1, 6, 16, 176};
 constexpr std::array<uint32_t, 3> splits = {0, 1, 3};
 constexpr std::array<uint32_t, 6> headDims = {32, 64, 96, 128, 160, 256};
@@ -143,6 +143,9 @@ void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count, bo
         if (fillMatrices) {
             makeRowsFillMatrices(dice, problem);
         }
+        const auto scales = [&] { return dice.oneIn(3) ? 0 : dice.oneIn(2) ? 1 : problem.kvHeads; };
+        const uint32_t ofK = scales();
+        vkf::test::setScales(problem, ofK, scales());
         if (!coopmat) {
             problem.kvSplits = dice.of(splits);
         }

@@ -25,8 +25,8 @@ using vkf::test::Variation;
 
 constexpr uint64_t none = 1;
 constexpr uint64_t plenty = uint64_t{1} << 30;
-constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
-                                   VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,
+                                   VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 const Variation& inRegisters = vkf::test::variations[4];
 const Variation& throughSharedMemory = vkf::test::variations[5];
 

@@ -34,8 +34,9 @@ constexpr std::array<Dims, 11> narrow = {{{40, 40},
                                           {256, 256}}};
 constexpr std::array<Dims, 4> wide = {{{320, 320}, {320, 256}, {512, 512}, {576, 512}}};
 
-constexpr std::array types = {VKF_TYPE_F16,  VKF_TYPE_BF16, VKF_TYPE_F32,  VKF_TYPE_Q8_0,  VKF_TYPE_Q4_0,
-                              VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array types = {VKF_TYPE_F16,    VKF_TYPE_BF16,    VKF_TYPE_F32,    VKF_TYPE_Q8_0,
+                              VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,   VKF_TYPE_Q5_1,
+                              VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 
 // q and o in fp32, 8 query heads on 2, a mask that is added to the scores, and sinks.
 VkfProblem problemFor(const Dims& dims, VkfType type, uint32_t rows) {

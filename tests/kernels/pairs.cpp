@@ -184,7 +184,13 @@ const std::vector<Feature> table = {
       {"q4_1 and q5_0", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0); }},
       {"q5_0 and q5_1", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1); }},
       {"q5_1 and iq4_nl", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL); }},
-      {"iq4_nl and q8_0", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0); }}}},
+      {"iq4_nl and q8_0", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_IQ4_NL, VKF_TYPE_Q8_0); }},
+      {"e4m3 and e5m2", [](PairedCall& c) { setBlockTypes(c.problem, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2); }},
+      {"scaled e5m2 and e4m3",
+       [](PairedCall& c) {
+           setBlockTypes(c.problem, VKF_TYPE_F8_E5M2, VKF_TYPE_F8_E4M3);
+           setScales(c.problem, 1, c.problem.kvHeads);
+       }}}},
     {"pages", {{"none", nothing}, {"of 20 rows", [](PairedCall& c) { setPages(c.problem, 20, 3); }}}},
     {"sequences", {{"of one length", nothing}, {"packed", packSequences}}},
     {"layout", {{"dense", nothing}, {"rows outside, with gaps", scatter}}},

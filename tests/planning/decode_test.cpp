@@ -288,6 +288,13 @@ TEST_CASE("blocks that can be spread over the lanes fill fp16 matrices on path d
         // Uses words of 8 bytes if rows are multiples of 8 bytes.
         CHECK(phaseOf(128, type).constants[VKF_ID_BLOCK_LOAD_WORDS] == 2);
     }
+    for (const VkfType type : {VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2}) {
+        CHECK(phaseOf(128, type).kernel == vkf::Kernel::attentionDecodeMatrix);
+        CHECK(phaseOf(64, type).kernel == vkf::Kernel::attentionDecodeMatrix);
+        CHECK(phaseOf(96, type).kernel == vkf::Kernel::attentionDecode);
+        CHECK(phaseOf(80, type).kernel == vkf::Kernel::attentionDecode);
+        CHECK(phaseOf(128, type, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecode);
+    }
     CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).kernel == vkf::Kernel::attentionDecodeMatrix);
     CHECK(phaseOf(128, VKF_TYPE_BF16, VKF_TYPE_BF16).bf16);
     CHECK_FALSE(phaseOf(128, VKF_TYPE_F16).bf16);

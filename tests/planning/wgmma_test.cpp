@@ -54,6 +54,12 @@ struct Change {
     void (*change)(VkfProblem&);
 };
 
+// k and v of fp8 types, which a phase of their own converts.
+void setFp8(VkfProblem& p) {
+    p.k.type = VKF_TYPE_F8_E4M3;
+    p.v.type = VKF_TYPE_F8_E5M2;
+}
+
 // All that the path takes.
 const Change taken[] = {
     {"nothing", [](VkfProblem&) {}},
@@ -107,6 +113,12 @@ const Change taken[] = {
          p.k.headStride = uint64_t{136} * p.keys;
      }},
     {"key splits", [](VkfProblem& p) { p.kvSplits = 3; }},
+    {"fp8 types", [](VkfProblem& p) { setFp8(p); }},
+    {"fp8 types in pages",
+     [](VkfProblem& p) {
+         setFp8(p);
+         vkf::test::setPages(p, 20, 0);
+     }},
 };
 
 struct Refused {
@@ -142,6 +154,16 @@ const Refused refused[] = {
     {"q, k and v must all be f16 or all be bf16",
      [](VkfProblem& p) { p.q.type = p.k.type = p.v.type = p.o.type = VKF_TYPE_F32; }},
     {"q, k and v must all be f16 or all be bf16", [](VkfProblem& p) { p.k.type = p.v.type = VKF_TYPE_Q8_0; }},
+    {"q, k and v must all be f16 or all be bf16",
+     [](VkfProblem& p) { // nothing may be converted
+         setFp8(p);
+         p.maxScratchBytes = 1;
+     }},
+    {"scales of k and v are not in this version",
+     [](VkfProblem& p) {
+         setFp8(p);
+         vkf::test::setScales(p, 1, 0);
+     }},
     {"q, k and v must all be f16 or all be bf16", [](VkfProblem& p) { p.v.type = VKF_TYPE_BF16; }},
     {"headDim and valueDim must be multiples of 8", [](VkfProblem& p) { p.headDim = p.valueDim = 100; }},
     {"headDim and valueDim must be multiples of 8", [](VkfProblem& p) { p.valueDim = 12; }},
@@ -390,4 +412,28 @@ TEST_CASE("path wgmma splits keys where workgroups are few, but not under a caus
     CHECK(splits({1, 8, 8, 128, 1023, 128, 0, VKF_TYPE_F16}, false) == 1);
     CHECK(splits({1, 1, 1, 1024, 1024, 128, 0, VKF_TYPE_F16}, true) == 1);
     CHECK(splits({1, 1, 1, 1024, 1024, 128, 0, VKF_TYPE_F16}, false) == 2);
+}
+
+TEST_CASE("path wgmma reads what a phase before it makes of fp8 types", "[planning]") {
+    VkfProblem problem = problemOf({1, 32, 8, 512, 16384, 128, 0, VKF_TYPE_BF16});
+    setFp8(problem);
+    const vkf::AttentionPlan plan = planOf(hopperCaps(), problem);
+    CHECK(plan.path == VKF_PATH_WGMMA);
+    REQUIRE(plan.phases.size() >= 2);
+    const vkf::Phase& convert = plan.phases[0];
+    const vkf::Phase& attention = plan.phases[1];
+    CHECK(convert.variant.kernel == vkf::Kernel::dequantizeKeys);
+    CHECK(convert.variant.constants[VKF_ID_TYPE_K] == VKF_STORED_F8_E4M3);
+    CHECK(convert.variant.constants[VKF_ID_TYPE_V] == VKF_STORED_F8_E5M2);
+    CHECK(convert.variant.constants[VKF_ID_DEQUANTIZED_KEYS] % plan.tile.keys == 0);
+    CHECK(attention.variant.kernel == vkf::Kernel::attentionWgmma);
+    CHECK(attention.barrierBefore);
+    CHECK(attention.operands[VKF_K] == vkf::Operand::dequantizedK);
+    CHECK(attention.operands[VKF_V] == vkf::Operand::dequantizedV);
+    CHECK(attention.params.row_stride[VKF_K] == 128 * 2);
+    VkfProblem scaled = problem;
+    vkf::test::setScales(scaled, 8, 8);
+    const vkf::AttentionPlan onCoopmat = planOf(hopperCaps(), scaled);
+    CHECK(onCoopmat.path == VKF_PATH_COOPMAT);
+    CHECK(onCoopmat.phases[0].variant.kernel == vkf::Kernel::dequantizeKeys);
 }

@@ -88,7 +88,7 @@ const Refusal refusals[] = {
      VKF_ERROR_INVALID_ARGUMENT, "dbiasType is not zero, but gradients lacks VKF_GRADIENT_BIAS"},
     {"dout of a block type", [](VkfProblem&, VkfBackwardProblem& g) { g.dout.type = VKF_TYPE_Q8_0; },
      VKF_ERROR_UNSUPPORTED, "type of dout is 4 (q8_0); this version takes f32, f16, bf16"},
-    {"a reserved field of dk", [](VkfProblem&, VkfBackwardProblem& g) { g.dk.reserved = 1; },
+    {"a reserved field of dk", [](VkfProblem&, VkfBackwardProblem& g) { g.dk.reserved2[0] = 1; },
      VKF_ERROR_INVALID_ARGUMENT, "a reserved field of dk is not zero"},
     {"dq with overlapping rows",
      [](VkfProblem&, VkfBackwardProblem& g) { g.dq = {VKF_TYPE_F32, 0, 100000, 10000, 63, {}}; },

@@ -92,7 +92,45 @@ const Refusal refusals[] = {
     {"a block type of o", [](VkfProblem& p) { p.o.type = VKF_TYPE_Q8_0; }, VKF_ERROR_UNSUPPORTED,
      "type of o is 4 (q8_0); this version takes f32, f16, bf16"},
     {"a type of masks", [](VkfProblem& p) { p.k.type = VKF_TYPE_BOOL8; }, VKF_ERROR_UNSUPPORTED,
-     "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl"},
+     "type of k is 9 (bool8); this version takes f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, e4m3, e5m2"},
+    {"an fp8 type of q", [](VkfProblem& p) { p.q.type = VKF_TYPE_F8_E5M2; }, VKF_ERROR_UNSUPPORTED,
+     "type of q is 12 (e5m2); this version takes f32, f16, bf16"},
+    {"an fp8 row that is not whole words",
+     [](VkfProblem& p) {
+         p.k.type = VKF_TYPE_F8_E4M3;
+         p.k.rowStride = 72;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "rowStride of k is 72; with type e4m3 it must be a multiple of 16"},
+    {"scales without their bit",
+     [](VkfProblem& p) {
+         p.v.type = VKF_TYPE_F8_E4M3;
+         p.v.scales = 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "v.scales is not zero, but use lacks VKF_USE_KV_SCALES"},
+    {"the bit of scales without scales", [](VkfProblem& p) { vkf::enable(p, VKF_USE_KV_SCALES); },
+     VKF_ERROR_INVALID_ARGUMENT, "use has VKF_USE_KV_SCALES, but k.scales and v.scales are 0"},
+    {"scales of another type",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_KV_SCALES);
+         p.k.type = VKF_TYPE_Q8_0;
+         p.k.scales = 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "scales of k is 1; only types e4m3 and e5m2 have scales"},
+    {"scales of q",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_KV_SCALES);
+         p.k.type = VKF_TYPE_F8_E4M3;
+         p.k.scales = p.q.scales = 1;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "scales of q is 1; only k and v have scales"},
+    {"scales of some heads",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_KV_SCALES);
+         p.queryHeads = p.kvHeads = 4;
+         p.k.type = VKF_TYPE_F8_E4M3;
+         p.k.scales = 3;
+     },
+     VKF_ERROR_INVALID_ARGUMENT, "scales of k is 3; it must be 0, 1 or kvHeads, 4"},
     {"blocks cut by the head dimension",
      [](VkfProblem& p) {
          p.valueDim = 40;
@@ -136,7 +174,7 @@ const Refusal refusals[] = {
          p.mask.sequences = p.batch + 1;
      },
      VKF_ERROR_INVALID_ARGUMENT, "it must be at most batch, which is"},
-    {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved = 1; }, VKF_ERROR_INVALID_ARGUMENT,
+    {"a reserved field of a tensor", [](VkfProblem& p) { p.q.reserved2[0] = 1; }, VKF_ERROR_INVALID_ARGUMENT,
      "reserved field of q"},
     {"an o with overlapping rows",
      [](VkfProblem& p) {

@@ -6,7 +6,7 @@ import pytest
 
 import vkflash
 
-TOLERANCE = {"f32": 1e-5, "f16": 5e-3, "bf16": 4e-2, "q8_0": 3e-2, "q4_0": 0.4}
+TOLERANCE = {"f32": 1e-5, "f16": 5e-3, "bf16": 4e-2, "q8_0": 3e-2, "q4_0": 0.4, "e4m3": 0.15, "e5m2": 0.3}
 
 
 def rotated(x, base=10000.0, first=0):
@@ -90,6 +90,7 @@ def test_refuses_rows_that_do_not_fit(rng):
     ({"pages": 3}, "pages needs page_size"),
     ({"rotary": True}, "rotary is True"),
     ({"type": "q8_0", "value_dim": 48}, "blocks of 32 elements"),
+    ({"type": "e4m3", "value_dim": 24}, "blocks of 16 elements"),
 ])
 def test_refuses_options(options, sentence):
     with pytest.raises(vkflash.Error, match=sentence):

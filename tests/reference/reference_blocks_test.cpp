@@ -124,7 +124,7 @@ TEST_CASE("blocks have the sizes of their formats", "[reference]") {
     }
     CHECK(vkfBlockElements(VKF_TYPE_F16) == 1);
     CHECK(vkfStoredBytes(VKF_TYPE_BF16, 7) == 14);
-    CHECK(vkfBlockElements(VKF_TYPE_F8_E4M3) == 0);
+    CHECK(vkfBlockElements(VKF_TYPE_BOOL8) == 0);
     CHECK(vkfStoredBytes(VKF_TYPE_BOOL8, 7) == 0);
 }
 

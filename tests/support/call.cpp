@@ -392,6 +392,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.biasFactors = biasFactors.empty() ? nullptr : biasFactors.data();
     inputs.functions = functions != nullptr ? &functions->reference : nullptr;
     inputs.rowOffsets = rowOffsets.empty() ? nullptr : rowOffsets.data();
+    inputs.kvScales = kvScales.empty() ? nullptr : kvScales.data();
     return inputs;
 }
 
@@ -431,6 +432,8 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.probabilityRows = randomProbabilityRows(problem, data.seed);
     inputs.biasFactors =
         randomHeads(has(problem, VKF_USE_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
+    inputs.kvScales =
+        randomHeads(has(problem, VKF_USE_KV_SCALES) ? problem.k.scales + problem.v.scales : 0, {0.2F, 1.7F}, random);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -481,7 +484,7 @@ DeviceInputs::DeviceInputs(host::Device& device, const Inputs& inputs)
       cuSeqlensQ(uploaded(device, inputs.cuSeqlensQ)), cuSeqlensK(uploaded(device, inputs.cuSeqlensK)),
       dropoutMask(uploaded(device, inputs.dropoutMask)), dropoutSeed(uploaded(device, inputs.dropoutSeed)),
       probabilityRows(uploaded(device, inputs.probabilityRows)), biasFactors(uploaded(device, inputs.biasFactors)),
-      rowOffsets(uploaded(device, inputs.rowOffsets)), vInK(inputs.vInK) {
+      rowOffsets(uploaded(device, inputs.rowOffsets)), kvScales(uploaded(device, inputs.kvScales)), vInK(inputs.vInK) {
     for (size_t i = 0; inputs.functions != nullptr && i < inputs.functions->arrays.size(); i++) {
         functionArrays.push_back(uploaded(device, inputs.functions->arrays[i]));
     }
@@ -510,6 +513,7 @@ VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
     bindings.probabilityRows = bound(VKF_USE_PROBABILITY_ROWS, probabilityRows);
     bindings.biasFactors = bound(VKF_USE_BIAS_FACTORS, biasFactors);
     bindings.rowOffsets = bound(VKF_USE_ROW_OFFSETS, rowOffsets);
+    bindings.kvScales = bound(VKF_USE_KV_SCALES, kvScales);
     for (size_t i = 0; i < functionArrays.size(); i++) {
         bindings.functionArrays[i] = functionArrays[i].binding();
     }

@@ -39,6 +39,13 @@ inline void setPages(VkfProblem& problem, uint32_t pageSize, uint32_t unusedPage
     problem.paging.pages = problem.batch * problem.paging.maxPages + unusedPages;
 }
 
+// Gives k and v of fp8 types scales: 0, 1 or kvHeads numbers each.
+inline void setScales(VkfProblem& problem, uint32_t ofK, uint32_t ofV) {
+    problem.k.scales = vkfBlockElements(problem.k.type) == 16 ? ofK : 0;
+    problem.v.scales = vkfBlockElements(problem.v.type) == 16 ? ofV : 0;
+    enable(problem, VKF_USE_KV_SCALES, problem.k.scales + problem.v.scales != 0);
+}
+
 // A problem in one line, for INFO and for finding a failing case again.
 std::string describe(const VkfProblem& problem);
 
@@ -88,6 +95,7 @@ struct Inputs {
     std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
     std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
     std::vector<int32_t> rowOffsets{};
+    std::vector<float> kvScales{};
     const OwnFunctions* functions = nullptr;
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
@@ -110,7 +118,7 @@ struct DeviceInputs {
     VkfBindings bindings(const VkfProblem& problem) const;
 
     Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
-        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets;
+        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets, kvScales;
     std::vector<Guarded> functionArrays;
     bool vInK;
 };

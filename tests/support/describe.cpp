@@ -55,6 +55,9 @@ std::string describe(const VkfProblem& p) {
         }
     }
     text << (has(p, VKF_USE_BIAS_FACTORS) ? " factors" : "");
+    if (has(p, VKF_USE_KV_SCALES)) {
+        text << " scales " << p.k.scales << "," << p.v.scales;
+    }
     if (has(p, VKF_USE_CU_SEQLENS)) {
         text << " packed, longest " << p.longestRows << "x" << p.longestKeys;
     }

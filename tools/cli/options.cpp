@@ -61,15 +61,17 @@ constexpr std::array<Choice<VkfQuirkBits>, 7> quirks = {{{"no-subgroup-shuffle",
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
-constexpr std::array<Choice<VkfType>, 9> cacheTypes = {{{"f32", VKF_TYPE_F32},
-                                                        {"f16", VKF_TYPE_F16},
-                                                        {"bf16", VKF_TYPE_BF16},
-                                                        {"q8_0", VKF_TYPE_Q8_0},
-                                                        {"q4_0", VKF_TYPE_Q4_0},
-                                                        {"q4_1", VKF_TYPE_Q4_1},
-                                                        {"q5_0", VKF_TYPE_Q5_0},
-                                                        {"q5_1", VKF_TYPE_Q5_1},
-                                                        {"iq4_nl", VKF_TYPE_IQ4_NL}}};
+constexpr std::array<Choice<VkfType>, 11> cacheTypes = {{{"f32", VKF_TYPE_F32},
+                                                         {"f16", VKF_TYPE_F16},
+                                                         {"bf16", VKF_TYPE_BF16},
+                                                         {"q8_0", VKF_TYPE_Q8_0},
+                                                         {"q4_0", VKF_TYPE_Q4_0},
+                                                         {"q4_1", VKF_TYPE_Q4_1},
+                                                         {"q5_0", VKF_TYPE_Q5_0},
+                                                         {"q5_1", VKF_TYPE_Q5_1},
+                                                         {"iq4_nl", VKF_TYPE_IQ4_NL},
+                                                         {"e4m3", VKF_TYPE_F8_E4M3},
+                                                         {"e5m2", VKF_TYPE_F8_E5M2}}};
 
 // Accepts only finite numbers, because no other value has a meaning.
 float parseFactor(const char* flag, const std::string& text) {

@@ -32,8 +32,8 @@ constexpr std::array<uint32_t, 10> headDims = {8, 40, 64, 65, 72, 80, 96, 128, 1
 constexpr std::array<uint32_t, 4> blockDims = {32, 64, 128, 256};
 constexpr std::array<uint32_t, 4> groups = {1, 2, 4, 5};
 constexpr std::array<VkfType, 3> types = {VKF_TYPE_F16, VKF_TYPE_BF16, VKF_TYPE_F32};
-constexpr std::array<VkfType, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
-                                               VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array<VkfType, 8> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,
+                                               VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 constexpr std::array<VkfPath, 8> paths = {VKF_PATH_AUTO,   VKF_PATH_AUTO,     VKF_PATH_SCALAR, VKF_PATH_COOPMAT,
                                           VKF_PATH_DECODE, VKF_PATH_STANDARD, VKF_PATH_AUTO,   VKF_PATH_KEY_OUTER};
 // Matrices are asked for, too: VKF_PATH_AUTO avoids them where they are slower, or were wrong once.

@@ -18,7 +18,8 @@ namespace {
 
 std::vector<std::byte> normal(VkfType type, uint64_t elements, Generator& generator) {
     std::vector<std::byte> bytes(vkfStoredBytes(type, elements));
-    std::array<float, 32> block{};
+    std::array<float, 32> values{};
+    const std::span block = std::span(values).first(std::max(vkfBlockElements(type), 1U));
     for (uint64_t i = 0; i < elements; ++i) {
         const double x = generator.nextNormal();
         block[i % block.size()] = static_cast<float>(x);

@@ -16,7 +16,8 @@ from ._operands import Operand, Places, Tensor, operand, output, type_of
 from ._pages import Pages
 from ._problem import Inputs, choice, core_tensor, problem_of
 
-CACHE_TYPES = {name: types[name] for name in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl")}
+CACHE_TYPES = {name: types[name] for name in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl",
+                                              "e4m3", "e5m2")}
 ROTARY = {None: 0, "halves": rotary_pairs["halves"], "interleaved": rotary_pairs["interleaved"]}
 
 
@@ -26,7 +27,8 @@ class Cache:
     batch: number of sequences. kv_heads: heads of k and v. capacity: most rows of a sequence. head_dim: columns of k.
     value_dim: columns of v. Default: head_dim.
     type, value_type: "f32", "f16", "bf16", or a block type of GGUF: "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl".
-        Dimensions are multiples of 32 then. Default: "f16"; value_type: as type.
+        Dimensions are multiples of 32 then. Or fp8: "e4m3", "e5m2", with multiples of 16. Default: "f16"; value_type:
+        as type.
     page_size: rows of a page. Sequences take pages as they grow. Default: one dense cache.
     pages: number of pages. Default: enough for all sequences at full capacity.
     rotary: "halves" (GPT-NeoX and most checkpoints) or "interleaved" = append() rotates k and q by their positions.

@@ -25,6 +25,8 @@ CoopmatChoice chooseCoopmat(const TunedDevice& device, const CheckedProblem& pro
 
 // The tile of path wgmma, or why the device cannot do the problem there.
 struct WgmmaChoice {
+    CheckedProblem problem; // k and v converted, if a phase before attention converts them
+    bool dequantizesKeys = false;
     const char* whyNot = nullptr; // null = it can
     WgmmaPlan plan;
     TileProblem tiled{}; // of which the plan was made

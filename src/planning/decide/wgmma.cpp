@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "planning/decide/dequantized_keys.hpp"
 #include "problem/dropout.hpp"
 #include "problem/strides.hpp"
 #include "tiles/tile_problem.hpp"
@@ -51,6 +52,7 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_FUNCTIONS), "functions are not in this version"},
         Refusal{has(p, VKF_USE_POSITIONS), "positions are not in this version"},
         Refusal{p.splitKeys != 0, "splitKeys is not in this version"},
+        Refusal{has(p, VKF_USE_KV_SCALES), "scales of k and v are not in this version"},
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},
@@ -58,6 +60,12 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_PROBABILITIES), "probabilities as an output are not in this version"},
         Refusal{hasDropout(p), "dropout is not in this version"},
     });
+}
+
+// Other block types are converted for path coopmat alone, where they were measured.
+bool convertsFp8(const CheckedProblem& problem) {
+    const VkfProblem& p = problem.fields;
+    return isFp8(p.k.type) && isFp8(p.v.type) && p.q.type != VKF_TYPE_F32 && dequantizesKeys(problem);
 }
 
 } // namespace
@@ -70,8 +78,12 @@ const char* whyNotWgmma(const TunedDevice& device, const CheckedProblem& problem
     return whyNot != nullptr ? whyNot : whyNotTensors(problem);
 }
 
-WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem) {
-    WgmmaChoice chosen;
+WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& original) {
+    WgmmaChoice chosen{original, convertsFp8(original)};
+    if (chosen.dequantizesKeys) {
+        chosen.problem = dequantizedProblem(original);
+    }
+    const CheckedProblem& problem = chosen.problem;
     chosen.whyNot = whyNotWgmma(device, problem);
     if (chosen.whyNot != nullptr) {
         return chosen;
@@ -86,8 +98,9 @@ WgmmaChoice chooseWgmma(const TunedDevice& device, const CheckedProblem& problem
     return chosen;
 }
 
-VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, Decision* decision,
+VkfResult decideWgmma(const CheckedProblem& original, const WgmmaChoice& chosen, Decision* decision,
                       VkfMessage* message) {
+    const CheckedProblem& problem = chosen.problem;
     decision->considered = chosen.considered;
     if (chosen.whyNot != nullptr) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "path wgmma: %s", chosen.whyNot);
@@ -99,6 +112,9 @@ VkfResult decideWgmma(const CheckedProblem& problem, const WgmmaChoice& chosen, 
     decision->constants[VKF_ID_WORKGROUP_SIZE] = chosen.plan.tile.workgroupSize();
     decision->matrixElements = p.q.type;
     decision->productType = p.q.type;
+    if (chosen.dequantizesKeys) {
+        decision->dequantizedKeys = dequantizedKeys(original, problem, *decision);
+    }
     return VKF_SUCCESS;
 }
 

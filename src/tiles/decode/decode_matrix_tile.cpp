@@ -61,10 +61,11 @@ DecodeMatrixTile tileOf(const Chip::DecodeMatrix& chip, const MatrixLayout& layo
 
 // Decoded elements of blocks, before they enter a matrix. The machine code of q8_0 and q4_0 with two columns of each
 // key keeps them in registers that residentWorkgroups adds to every tile: it has 126 and 122 registers with D = 128.
+// That of fp8 types has fewer words in flight than q8_0.
 uint32_t elementRegisters(const DecodeMatrixTile& tile) {
     constexpr uint32_t usual = 24;
     const auto isLean = [](VkfType type) {
-        return !isBlockType(type) || type == VKF_TYPE_Q8_0 || type == VKF_TYPE_Q4_0;
+        return !isBlockType(type) || type == VKF_TYPE_Q8_0 || type == VKF_TYPE_Q4_0 || isFp8(type);
     };
     const bool hasBlocks = isBlockType(tile.keyType) || isBlockType(tile.valueType);
     return !hasBlocks || (tile.keyColumns == 2 && isLean(tile.keyType) && isLean(tile.valueType)) ? 0 : usual;
@@ -129,7 +130,7 @@ uint32_t DecodeMatrixTile::registers() const {
     const uint32_t ofK =
         isBlockType(keyType)
             ? fragmentRows * fetchedBlockWords(headDim, keyType, depthLanes,
-                                               VKF_KEY_CHUNKS_PER_BLOCK(headDim, depthLanes), blockUnit)
+                                               VKF_KEY_CHUNKS_PER_BLOCK(headDim, depthLanes, keyType), blockUnit)
             : ofRows;
     const uint32_t ofV = valueKeys * (isBlockType(valueType)
                                           ? fetchedBlockWords(valueDim, valueType, rowLanes,

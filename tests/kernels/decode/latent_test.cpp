@@ -152,9 +152,10 @@ TEST_CASE("wide heads agree with the reference in plain arithmetic", "[latent]")
 }
 
 TEST_CASE("block types of wide heads agree with the reference on matrices", "[latent]") {
-    constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1, VKF_TYPE_Q5_0, VKF_TYPE_Q5_1};
+    constexpr std::array blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_F8_E4M3, VKF_TYPE_Q4_1,
+                                       VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_F8_E5M2};
     constexpr std::array<uint32_t, 3> rowCounts = {1, 6, 40};
-    for (uint32_t seed = 0; seed < (vkf::test::wholeSweeps() ? 15 : 5); seed++) {
+    for (uint32_t seed = 0; seed < (vkf::test::wholeSweeps() ? 21 : 7); seed++) {
         Dice dice(seed);
         const bool view = seed % 3 == 0;
         const bool narrowV = !view && dice.oneIn(2);
@@ -178,6 +179,7 @@ TEST_CASE("block types of wide heads agree with the reference on matrices", "[la
         p.v.batchStride = p.k.batchStride;
         p.kvSplits = dice.of(splitCounts);
         p.path = VKF_PATH_DECODE;
+        vkf::test::setScales(p, seed % 2 == 0 ? p.kvHeads : 0, 1);
         Data data;
         data.seed = seed;
         chooseMasks(dice, p, data);

@@ -61,8 +61,8 @@ void makePaged(Dice& dice, VkfProblem& p, Data& data) {
 
 // k and v of block types. Most calls may convert them in scratch memory.
 void makeBlocks(Dice& dice, VkfProblem& p) {
-    constexpr std::array<VkfType, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
-                                                   VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+    constexpr std::array<VkfType, 8> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,
+                                                   VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
     p.headDim = 32 * (1 + dice.below(8));
     p.valueDim = dice.oneIn(2) ? p.headDim : 32 * (1 + dice.below(8));
     p.q = vkf::dense(VKF_TYPE_F16);
@@ -100,6 +100,7 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
     if (variation.path == VKF_PATH_WGMMA) {
         vkf::test::fitToWgmma(p);
     }
+    vkf::test::setScales(p, p.kvHeads, 1);
     apply(variation, p);
     return p;
 }
@@ -137,6 +138,7 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
     bindings.bias = inIf(VKF_USE_BIAS, inputs.bias);
     bindings.biasFactors = inIf(VKF_USE_BIAS_FACTORS, inputs.biasFactors);
     bindings.rowOffsets = inIf(VKF_USE_ROW_OFFSETS, inputs.rowOffsets);
+    bindings.kvScales = inIf(VKF_USE_KV_SCALES, inputs.kvScales);
     bindings.mask = inIf(VKF_USE_MASK, inputs.mask);
     bindings.documentIds = inIf(VKF_USE_DOCUMENT_IDS, inputs.documentIds);
     bindings.cuSeqlensQ = inIf(VKF_USE_CU_SEQLENS, inputs.cuSeqlensQ);

@@ -16,8 +16,8 @@ constexpr std::array<uint32_t, 6> hugeLengths = {1U << 20, 1U << 22, 1U << 26, (
 constexpr std::array<uint32_t, 8> groups = {1, 1, 2, 4, 4, 5, 8, 16};
 constexpr std::array<uint32_t, 6> batches = {1, 1, 1, 2, 3, 40};
 constexpr std::array<uint32_t, 6> kvHeads = {1, 2, 4, 8, 8, 16};
-constexpr std::array<uint32_t, 6> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, VKF_TYPE_Q4_1,
-                                                VKF_TYPE_Q5_0, VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL};
+constexpr std::array<uint32_t, 8> blockTypes = {VKF_TYPE_Q8_0, VKF_TYPE_Q4_0,   VKF_TYPE_Q4_1,    VKF_TYPE_Q5_0,
+                                                VKF_TYPE_Q5_1, VKF_TYPE_IQ4_NL, VKF_TYPE_F8_E4M3, VKF_TYPE_F8_E5M2};
 constexpr std::array<uint32_t, 4> pageSizes = {16, 64, 128, 256};
 constexpr std::array<uint32_t, 5> blockSizes = {16, 48, 64, 128, 256};
 
