@@ -190,6 +190,8 @@ typedef struct VkfBindings {
     /* With VKF_USE_TILE_MAP: VkfPlanInfo::tileMapBytes, which vkfCmdMapTiles wrote. Not read if that is 0. Alignment:
      * VkfPlanInfo::scratchAlignment. Calls that run at the same time may share it. */
     VkfBinding tileMap;
+    /* With VKF_USE_CHOSEN_KEYS. int32 lists, with strides as VkfProblem::chosenKeys says. Alignment: 4 bytes. */
+    VkfBinding chosenKeys;
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates

@@ -331,6 +331,7 @@ struct HostTensors {
     // The arrays that the functions of the problem declare, in their order.
     std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
     const int32_t* rowOffsets = nullptr; // [batch]
+    const int32_t* chosenKeys = nullptr; // lists, as VkfProblem::chosenKeys says
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.

@@ -117,6 +117,7 @@ typedef struct VkfReferenceInputs {
     const float* biasFactors;               /* [queryHeads] */
     const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
     const int32_t* rowOffsets;              /* [batch] */
+    const int32_t* chosenKeys;              /* lists; it is an error if vkfCheckChosenKeys refuses them */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */

@@ -13,7 +13,8 @@ layout(constant_id = VKF_ID_MASK) const uint MASK_BITS = 0; // bits of an elemen
 const uint LOG_MASK_BITS = MASK_BITS == 8 ? 3 : 0;
 layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
-const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
+// With lists of chosen keys, each entry may be a key outside of the visible range.
+const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS OR_HAS_KEEP;
 
 // The inputs of the per-key masks of one query row.
 struct RowMasks {

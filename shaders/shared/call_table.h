@@ -48,6 +48,8 @@ struct CallTable {
     /* From the position of key 0 to that of row 0. VKF_POSITIONS_BY_SEQUENCE: address of an int32 of each sequence.
      * VKF_POSITIONS_FIXED: the number in the low word, for all sequences. */
     Address row_offset;
+    Address chosen_keys;
+    Address list_stride[3]; /* of lists of chosen keys: bytes; batch, KV head, row */
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the

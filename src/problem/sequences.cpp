@@ -71,7 +71,7 @@ uint32_t typicalRows(const VkfProblem& p) {
 
 uint32_t typicalKeys(const VkfProblem& p) {
     const bool unknown = has(p, VKF_USE_CU_SEQLENS) && p.longestKeys == 0 && !has(p, VKF_USE_BLOCK_TABLE);
-    return unknown ? mean(p.keys, p.batch) : longestKeysOf(p);
+    return unknown ? std::min(mean(p.keys, p.batch), mostKeysOf(p)) : mostKeysOf(p);
 }
 
 uint32_t typicalSequences(const VkfProblem& p) {

@@ -88,6 +88,7 @@ struct Inputs {
     std::vector<uint64_t> dropoutSeed{};    // one, if the problem wants it
     std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
     std::vector<int32_t> rowOffsets{};
+    std::vector<int32_t> chosenKeys{}; // random lists (support/lists/chosen_keys.hpp)
     const OwnFunctions* functions = nullptr;
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
@@ -110,7 +111,7 @@ struct DeviceInputs {
     VkfBindings bindings(const VkfProblem& problem) const;
 
     Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
-        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets;
+        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets, chosenKeys;
     std::vector<Guarded> functionArrays;
     bool vInK;
 };

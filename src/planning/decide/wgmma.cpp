@@ -50,6 +50,7 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_BIAS), "a bias is not in this version"},
         Refusal{has(p, VKF_USE_FUNCTIONS), "functions are not in this version"},
         Refusal{has(p, VKF_USE_POSITIONS), "positions are not in this version"},
+        Refusal{has(p, VKF_USE_CHOSEN_KEYS), "chosen keys are not in this version"},
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},
