@@ -254,8 +254,8 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-    const bool differ =
-        has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) || has(problem, VKF_USE_FUNCTIONS);
+    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) ||
+                        has(problem, VKF_USE_FUNCTIONS) || has(problem, VKF_USE_CHOSEN_KEYS);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // a key that one row does not see may be visible to another
