@@ -75,7 +75,7 @@
  *     every bit of `use`
  *     whether there is a softcap
  *     positions.rowStride, positions.keyStride
- *     chosenKeys.count, and whether chosenKeys.rowStride is 0
+ *     chosenKeys.count, and which strides of chosenKeys are 0
  *     types of bias, mask and dropoutMask
  *     window.firstKeys, alignment
  *     blockMask.blockSize, blockMask.batchStride, blockMask.headStride
@@ -85,7 +85,7 @@
  *     queryHeads / kvHeads, on paths coopmat and decode without a blockMask
  *     batch, on path key_outer
  *     window.left and window.right, with dropout, with positions, or with one of these arrays: blockMask, cuSeqlensQ,
- *         blockTable, alibiSlopes, sinks, bias, mask, documentIds
+ *         blockTable, alibiSlopes, sinks, bias, mask, documentIds, chosenKeys
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
  *     whether a bias is large enough to look for tiles that it masks out

@@ -56,7 +56,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             packedHeads(path, problem),
             has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
             path == VKF_PATH_COOPMAT && usesBf16x3(p),
-            has(p, VKF_USE_MASK),
+            has(p, VKF_USE_MASK) || has(p, VKF_USE_CHOSEN_KEYS),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }

@@ -25,7 +25,7 @@ struct TileProblem {
     uint32_t packedHeads = 1;      // query heads whose rows share tiles
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool bf16x3 = false;           // path coopmat multiplies fp32 numbers as bf16x3
-    bool keyMask = false;          // a boolean mask says which keys a row sees
+    bool keyMask = false;          // a boolean mask or a list says which keys a row sees
     bool gathers = false;          // rows of q, k or v are not whole words, so that elements are loaded one by one
 
     // Whether every tile lies inside one block of the block mask.

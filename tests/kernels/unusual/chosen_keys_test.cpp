@@ -77,6 +77,17 @@ constexpr std::array terms = {plain,          causal,      windowAndFirstKeys, a
                               softcapAndMask, halfBias,    biasAndFactors,     dropout, dropoutMask,
                               positions,      threeSplits, manySplits};
 
+// Each path that takes lists, and both arithmetics of path decode.
+void checkOnPaths(const VkfProblem& problem, const Data& data = {}) {
+    constexpr std::array<const char*, 4> names = {"scalar", "coopmat", "decode", "decode in plain arithmetic"};
+    const Inputs inputs = vkf::test::makeInputs(problem, data);
+    for (const vkf::test::Variation& variation : vkf::test::variations) {
+        if (std::find(names.begin(), names.end(), std::string(variation.name)) != names.end()) {
+            vkf::test::checkOn(variation, problem, inputs);
+        }
+    }
+}
+
 // The boolean mask that has the keys of the lists.
 std::vector<std::byte> maskOfLists(const VkfProblem& problem, const std::vector<int32_t>& lists) {
     std::vector<std::byte> mask;
@@ -117,18 +128,34 @@ TEST_CASE("lists give what a mask with the same keys gives", "[chosen_keys]") {
 }
 
 TEST_CASE("every path takes lists of chosen keys", "[chosen_keys]") {
-    constexpr std::array<const char*, 4> names = {"scalar", "coopmat", "decode", "decode in plain arithmetic"};
     for (const ListShape& shape : {ofRows, ofHeads}) {
         VkfProblem problem = problemOf({2, 6, 2, 5, 150, 40, 24, VKF_TYPE_F16});
         causal(problem);
         setChosenKeys(problem, 77, shape);
-        const Inputs inputs = vkf::test::makeInputs(problem, {});
-        for (const vkf::test::Variation& variation : vkf::test::variations) {
-            if (std::find(names.begin(), names.end(), std::string(variation.name)) != names.end()) {
-                vkf::test::checkOn(variation, problem, inputs);
-            }
-        }
+        checkOnPaths(problem);
     }
+}
+
+TEST_CASE("lists of chosen keys go with all other masks and terms at once", "[chosen_keys]") {
+    VkfProblem problem = problemOf({3, 6, 2, 5, 150, 64, 0, VKF_TYPE_F16});
+    Data data;
+    vkf::enable(problem, VKF_USE_CAUSAL | VKF_USE_DOCUMENT_IDS | VKF_USE_SINKS | VKF_USE_KEY_LENGTHS);
+    setWindow(problem, 60, 0, 11);
+    data.keyLengths = {150, 0, 93};
+    softcapAndMask(problem);
+    biasAndFactors(problem);
+    dropout(problem);
+    threeSplits(problem);
+    setPages(problem, 20, 3);
+    setChosenKeys(problem, 110, ofHeadsAndRows);
+    checkOnPaths(problem, data);
+
+    alibi(problem); // not on path coopmat
+    problem.path = VKF_PATH_DECODE;
+    setChosenKeys(problem, 110, ofHeads);
+    const Outcome outcome = vkf::test::runCall(vkf::test::testDevice(), problem, data);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
 }
 
 TEST_CASE("lists of chosen keys have any of their dimensions", "[chosen_keys]") {
