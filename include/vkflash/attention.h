@@ -192,6 +192,8 @@ typedef struct VkfBindings {
     VkfBinding tileMap;
     /* With VKF_USE_KV_SCALES. fp32 [k.scales + v.scales]: the numbers of k, then those of v. Alignment: 4 bytes. */
     VkfBinding kvScales;
+    /* With VKF_USE_CHOSEN_KEYS. int32 lists, with strides as VkfProblem::chosenKeys says. Alignment: 4 bytes. */
+    VkfBinding chosenKeys;
 } VkfBindings;
 
 /* Records all steps of the plan. A plan with an empty output records nothing and ignores all bindings. Allocates

@@ -332,6 +332,7 @@ struct HostTensors {
     std::array<HostArray, VKF_MAX_FUNCTION_ARRAYS> functionArrays{};
     const int32_t* rowOffsets = nullptr; // [batch]
     const float* kvScales = nullptr;     // [k.scales + v.scales]
+    const int32_t* chosenKeys = nullptr; // lists, as VkfProblem::chosenKeys says
 };
 
 // A plan with its tensors on the device, to run any number of times. Move-only.

@@ -57,6 +57,7 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_COMPARISON = 11,        /* not standard or key_outer: they are for comparisons */
     VKF_RULE_LONG_CALL = 12,         /* wgmma: the call pays for a launch */
     VKF_RULE_SHORT_CALL = 13,        /* not wgmma: the call does not pay for a launch */
+    VKF_RULE_CHOSEN_KEYS = 14,       /* decode, whose tiles have the rows of one list of chosen keys */
     VKF_RULE_FORCE_INT32 = 0x7fffffff
 } VkfPathRule;
 

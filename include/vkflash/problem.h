@@ -15,7 +15,7 @@
  *     s = score(s, at)                            if functions have it
  *     s = s - slope[h] * |i + Nk - Nq - j|        if alibi; with positions, between these
  *     s = s + factor[h] * bias[b, h, i, j]        if bias; the factor is 1 without biasFactors
- *     key j is dropped                            if causal, window, lengths, a mask or keep say so
+ *     key j is dropped                            if causal, window, lengths, lists, a mask or keep say so
  *     p = softmax over the keys that are left     a sink logit joins the denominator once
  *     o[i] = sum p[j] v[j]                        with dropout some p[j] are 0 here, the others larger
  *     lse[i] = ln sum exp(s)
@@ -75,6 +75,7 @@
  *     every bit of `use`
  *     whether there is a softcap, and k.scales and v.scales
  *     positions.rowStride, positions.keyStride
+ *     chosenKeys.count, and which strides of chosenKeys are 0
  *     types of bias, mask and dropoutMask
  *     window.firstKeys, alignment
  *     blockMask.blockSize, blockMask.batchStride, blockMask.headStride
@@ -84,7 +85,7 @@
  *     queryHeads / kvHeads, on paths coopmat and decode without a blockMask
  *     batch, on path key_outer
  *     window.left and window.right, with dropout, with positions, or with one of these arrays: blockMask, cuSeqlensQ,
- *         blockTable, alibiSlopes, sinks, bias, mask, documentIds
+ *         blockTable, alibiSlopes, sinks, bias, mask, documentIds, chosenKeys
  *     whether heads of a mask or of a bias differ: headStride, and whether `heads` is 1
  *     whether the heads or sequences of a bias, mask or dropoutMask repeat by modulo
  *     whether a bias is large enough to look for tiles that it masks out
@@ -97,6 +98,7 @@
  *     scale, softcap over 0, window.left and window.right of other problems than above
  *     other strides of bias, mask and dropoutMask
  *     positions.firstRow, positions.firstKey
+ *     other strides of chosenKeys
  *     dropout.seed, paging.pages, longestRows, longestKeys, probabilityRowCount, maxStepOperations
  *     maxScratchBytes, if it does not change whether block types are converted
  *
@@ -252,6 +254,8 @@ typedef struct VkfProblem {
      * sequence, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
     uint32_t splitKeys;
     uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
+    /* Lists of the keys that rows see. Zero without VKF_USE_CHOSEN_KEYS. */
+    VkfChosenKeys chosenKeys;
 } VkfProblem;
 
 /* Default limit of VkfProblem::maxScratchBytes: 512 MiB, room for 131,072 keys of 8 KV heads with headDim 128. */
@@ -264,7 +268,8 @@ typedef struct VkfProblem {
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* Every function of this header is thread-safe, needs no device, allocates nothing and does not block. */
+/* Every function of this header is thread-safe, needs no device and does not block. None but vkfCheckChosenKeys
+ * allocates. */
 
 /* Checks that the problem is well formed, and that this version can do it on some device. vkfCheckSupport and
  * vkfCheckDeviceSupport (attention.h) answer for one device.
@@ -346,6 +351,14 @@ VKF_API VkfResult vkfGetBlockMaskLayout(const VkfProblem* problem, VkfBlockMaskL
  * message has. */
 VKF_API VkfResult vkfCheckSequences(const VkfProblem* problem, const int32_t* cuSeqlensQ, const int32_t* cuSeqlensK,
                                     VkfMessage* message);
+
+/* Checks lists of chosen keys that are on the host: vkfGetArrayBytes bytes. No key of [0, keys) may stand twice in a
+ * list. Entries that are no keys count as none, however many there are. Ignores the lists if the problem has none.
+ * Allocates memory for the keys of a list.
+ *
+ * Errors: those of vkfCheckProblem; VKF_ERROR_INVALID_ARGUMENT for null, or for a key that stands twice: the message
+ * has the key, and the indices of both entries in the array; VKF_ERROR_OUT_OF_HOST_MEMORY. */
+VKF_API VkfResult vkfCheckChosenKeys(const VkfProblem* problem, const int32_t* chosenKeys, VkfMessage* message);
 
 /* Returns the bytes of an array of the call, from the first one to one past the last one that is read or written. They
  * are rounded up to 4 for bias, mask and dropoutMask. 0 = not used: the problem does not have the array, nothing of it

@@ -187,6 +187,10 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      *
      * In appends the cache gets the new elements divided by these numbers (VkfAppendProblem). */
     VKF_USE_KV_SCALES = 1 << 28,
+    /* Input chosenKeys, int32: lists of keys. A row sees only the keys of its list. Parameter field:
+     * VkfProblem::chosenKeys. UNSUPPORTED on paths standard, key_outer and wgmma, with a block mask, with
+     * probabilities, and in backward passes. */
+    VKF_USE_CHOSEN_KEYS = 1 << 29,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
 typedef uint32_t VkfUse; /* bits of VkfUseBits */
@@ -213,6 +217,7 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_BIAS_FACTORS = 15,
     VKF_ARRAY_ROW_OFFSETS = 16,
     VKF_ARRAY_KV_SCALES = 17, /* of appends too */
+    VKF_ARRAY_CHOSEN_KEYS = 18,
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
     VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
@@ -248,7 +253,8 @@ typedef enum VkfArray VKF_INT32_ENUM {
     F(DROPOUT_SEED, dropoutSeed)                                                                                       \
     F(BIAS_FACTORS, biasFactors)                                                                                       \
     F(ROW_OFFSETS, rowOffsets)                                                                                         \
-    F(KV_SCALES, kvScales)
+    F(KV_SCALES, kvScales)                                                                                             \
+    F(CHOSEN_KEYS, chosenKeys)
 
 /* The optional outputs of attention, likewise. VkfReferenceInputs does not have them. */
 #define VKF_FOR_EACH_OPTIONAL_OUTPUT(F) F(LSE, lse) F(PROBABILITIES, probabilities)
@@ -443,6 +449,38 @@ typedef struct VkfPositions {
     uint32_t keyStride;    /* from key to key; 0 = 1. At most 8192, else UNSUPPORTED. */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfPositions;
+
+/* Sparse attention over chosen keys: lists of logical shape [batch, kvHeads, queryRows, count], int32, in which
+ * dimensions may repeat. A row sees only the keys of its list. The kernels read no other keys: the call takes the time
+ * of `count` keys, however many keys there are. Each entry is the number of a key in its sequence, also with pages, or
+ * -1 for none. With 5 keys and count 3:
+ *
+ *     3  0 -1     1 0 0 1 0
+ *     4  1  3     0 1 0 1 1
+ *
+ * - Entries may come in any order. An entry that is no key of the sequence counts as none: negative ones, and those at
+ *   and past its length.
+ * - No key stands twice in a list. vkfCheckChosenKeys (problem.h) and the reference refuse lists in which one does. The
+ *   device cannot refuse them: there, a key counts as often as it stands.
+ * - All other masks hold too. ALiBi, bias and dropout take the key's own number.
+ * - Strides may have any value. Three strides of 0 are one list for all: 0 does not mean dense here. Lists
+ *   [batch, queryRows, count] for all heads have rowStride = count and batchStride = queryRows * count.
+ * - With packed sequences rows count as in q: row i of sequence b has list row cuSeqlensQ[b] + i. Lists
+ *   [total rows, count] have rowStride = count, and batchStride 0.
+ * - All heads of a KV head share a list. With rowStride 0 all rows share it too, and fill tiles together. Otherwise a
+ *   tile has one row of those heads, so the call is fast with many query heads to a KV head.
+ *
+ * UNSUPPORTED on paths standard, key_outer and wgmma, with a block mask, with probabilities, and in backward passes.
+ * There is no map of tiles. */
+typedef struct VkfChosenKeys {
+    uint32_t count;        /* entries of a list. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
+    uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
+    uint64_t batchStride;  /* entries from one sequence to the next; 0 = all sequences share */
+    uint64_t headStride;   /* entries from one KV head to the next; 0 = all heads share */
+    uint64_t rowStride;    /* entries from one query row to the next; 0 = all rows share. Each stride times the number
+                              of its sequences, heads or rows is at most 2^56. INVALID_ARGUMENT. */
+    uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
+} VkfChosenKeys;
 
 /* An array of logical shape [batch, queryHeads, queryRows, keys] in which dimensions may repeat: an additive bias, or a
  * boolean mask of which true keeps a key. Keys are contiguous. With packed sequences the shape is [batch, queryHeads,

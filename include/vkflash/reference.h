@@ -118,6 +118,7 @@ typedef struct VkfReferenceInputs {
     const VkfReferenceFunctions* functions; /* with VKF_USE_FUNCTIONS */
     const int32_t* rowOffsets;              /* [batch] */
     const float* kvScales;                  /* [k.scales + v.scales] */
+    const int32_t* chosenKeys;              /* lists; it is an error if vkfCheckChosenKeys refuses them */
 } VkfReferenceInputs;
 
 /* How the reference computes a call. All fields 0 = the default of each field. */

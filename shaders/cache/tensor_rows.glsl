@@ -16,6 +16,8 @@ struct Rows {
     uint batch;
 };
 
+#include "common/chosen_keys.glsl"
+
 bool hasPages(const uint tensor) {
     return PAGED && (tensor == VKF_K || tensor == VKF_V);
 }
@@ -32,9 +34,12 @@ Rows rowsOf(const uvec2 base, const uint tensor, const uint type, const uint dim
     return Rows(address, row_stride, count, vectors, tensor, item.batch);
 }
 
-// Address of a row, which must exist.
+// Address of a row, which must exist. With lists of chosen keys, a row of k or v is counted in the list.
 uvec2 addressOfRow(const Rows source, uint row) {
     uvec2 address = source.address;
+    if (HAS_CHOSEN_KEYS && (source.tensor == VKF_K || source.tensor == VKF_V)) {
+        row = keyOfEntry(listEntry(row, list_end));
+    }
     if (hasPages(source.tensor)) {
         address = add64(address, strideOffset(pageOf(source.batch, row), params.batch_stride[source.tensor]));
         row %= PAGE;
@@ -72,7 +77,7 @@ vec4 fetchKeyWord(const Rows source, const uvec2 piece, const uint type, const u
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadBlockQuad(addressOfRow(source, first_row + row), first_word + word, type);
     }
-    if (PAGED) {
+    if (PAGED || HAS_CHOSEN_KEYS) {
         uvec2 address = addressOfRow(source, first_row + row);
         return loadAligned4(add64(address, uvec2((first_word + word) * 4 * elementBytes(type), 0)), type);
     }

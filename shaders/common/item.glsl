@@ -12,9 +12,17 @@ layout(constant_id = VKF_ID_PACKED_HEADS) const uint PACKED_HEADS = 1;
 // Tiles of rows in a tile of the map of tiles (masks/tile_map.glsl). The last of them may have no rows.
 layout(constant_id = VKF_ID_MAP_ROW_TILES) const uint MAP_ROW_TILES = 1;
 
+// The end of the packed rows that may share the item's tile: those of the sequence, or of one row with a list of its
+// own.
 uint packedRows(const Item item) {
-    return VKF_PACKED_ROWS(SEQUENCE_ROWS(item), PACKED_HEADS);
+    return LISTS_BY_ROW ? (item.row_begin / PACKED_HEADS + 1) * PACKED_HEADS
+                        : VKF_PACKED_ROWS(SEQUENCE_ROWS(item), PACKED_HEADS);
 }
+
+// Tiles of so many query rows. LIST_TILES are those of a row with a list of its own.
+#define LIST_TILES VKF_TILES(PACKED_HEADS, TILE_ROWS)
+#define TILES_OF_ROWS(rows)                                                                                            \
+    (LISTS_BY_ROW ? (rows)*LIST_TILES : VKF_TILES(VKF_PACKED_ROWS(rows, PACKED_HEADS), TILE_ROWS))
 
 // Last packed row of the item's tile.
 #define LAST_ROW(item) VKF_LAST_ROW((item).row_begin, TILE_ROWS, packedRows(item))
@@ -136,8 +144,9 @@ layout(constant_id = VKF_ID_INTERLEAVED_HEADS) const uint INTERLEAVED_HEADS = 1;
 Item itemOf(const uint number) {
     uint heads = QUERY_HEADS / PACKED_HEADS;
     const uint together = TILE_ROWS * MAP_ROW_TILES;
-    uint row_tiles = PACKED_SEQUENCES
-                         ? sequenceTileCount()
+    uint row_tiles = PACKED_SEQUENCES ? sequenceTileCount()
+                     : LISTS_BY_ROW
+                         ? params.query_rows * LIST_TILES
                          : VKF_TILES(VKF_PACKED_ROWS(params.query_rows, PACKED_HEADS), together) * MAP_ROW_TILES;
     uint tile = 0;
     uint sequence_head = number;
@@ -159,8 +168,9 @@ Item itemOf(const uint number) {
         item.split = item.partial_result;
         item.batch = sequenceOf(tile);
         setSequence(item);
-        row_tiles = VKF_TILES(packedRows(item), TILE_ROWS);
-        tile -= VKF_FIRST_SEQUENCE_TILE(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
+        row_tiles = TILES_OF_ROWS(item.rows);
+        tile -= LISTS_BY_ROW ? VKF_FIRST_SEQUENCE_TILE(item.first_row, LIST_TILES, 1, item.batch)
+                             : VKF_FIRST_SEQUENCE_TILE(item.first_row, PACKED_HEADS, TILE_ROWS, item.batch);
         tile = min(tile, row_tiles);
     } else {
         item.first_row = 0;
@@ -168,14 +178,15 @@ Item itemOf(const uint number) {
         item.rows = params.query_rows;
         item.keys = keysOf(item.batch);
     }
-    item.row_begin = VKF_ROW_BEGIN(HAS_WINDOW, row_tiles, tile, TILE_ROWS);
+    item.row_begin = LISTS_BY_ROW ? tile / LIST_TILES * PACKED_HEADS + tile % LIST_TILES * TILE_ROWS
+                                  : VKF_ROW_BEGIN(HAS_WINDOW, row_tiles, tile, TILE_ROWS);
     item.offset = offsetOf(item);
     return item;
 }
 
 // Whether the item is a tile of packed sequences without rows. There is nothing to do then.
 bool isIdle(const Item item) {
-    return PACKED_SEQUENCES && item.row_begin >= packedRows(item);
+    return PACKED_SEQUENCES && item.row_begin >= VKF_PACKED_ROWS(item.rows, PACKED_HEADS);
 }
 
 // The share [x, y) of the item's key split in `count` tiles or steps. Where splits have a fixed number of tiles, the

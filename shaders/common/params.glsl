@@ -50,8 +50,13 @@ layout(constant_id = VKF_ID_EXTRA_SLOT) const uint EXTRA_SLOT = VKF_EXTRA_SLOT_H
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
 layout(constant_id = VKF_ID_WINDOW_RIGHT) const int WINDOW_RIGHT = 0;
 
+layout(constant_id = VKF_ID_CHOSEN_KEYS) const uint CHOSEN_KEYS = 0; // entries of a list; 0 = no lists
+layout(constant_id = VKF_ID_LIST_DIMENSIONS) const uint LIST_DIMENSIONS = 0;
+
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
-#ifdef VKF_PAGES // k and v may be paged
+const bool HAS_CHOSEN_KEYS = CHOSEN_KEYS != 0;
+const bool LISTS_BY_ROW = (LIST_DIMENSIONS & VKF_LISTS_BY_ROW) != 0; // rows that differ share no tile
+#ifdef VKF_PAGES                                                     // k and v may be paged
 const bool PAGED = PAGE_ROWS != 0;
 #else
 const bool PAGED = false;

@@ -58,7 +58,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
 float takeProbability(const float x, const uint row, const uint key) {
     float p = power(x);
     l_row[row] += p;
-    if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], first_key + key)) {
+    if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], scoreKey(key))) {
         return 0.0;
     }
     return p;

@@ -11,6 +11,8 @@
 #ifndef VKF_COOPMAT_GLOBALS_GLSL
 #define VKF_COOPMAT_GLOBALS_GLSL
 
+#include "common/chosen_keys.glsl"
+
 // A score that exceeds m_row by more than this raises m_row. So no probability exceeds 2^RESCALE_THRESHOLD, far below
 // the largest fp16.
 #define RESCALE_THRESHOLD 8.0
@@ -39,8 +41,9 @@ float m_row[ROW_MATRICES *
 float l_row[ROW_MATRICES * FRAGMENT_ROWS]; // running sum over this invocation's keys; lanes are added at the end
 
 // The present tile of keys.
-uint tile_begin;                 // its first key
-uint first_key;                  // the lane's first key in it
+uint tile_begin;                                    // its first key
+uint first_key;                                     // the lane's first key in it
+uint lane_entries[HAS_CHOSEN_KEYS ? LANE_KEYS : 1]; // the lane's keys in it, where they stand in a list of chosen keys
 ivec2 matrix_keys[ROW_MATRICES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;               // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_matrix[ROW_MATRICES * KEY_MATRICES];
@@ -67,12 +70,28 @@ shared uvec2 bias_rows[HAS_BIAS ? TILE_ROWS : 1]; // addresses of key 0 in each 
 #define SHARED_QUERIES(r, d)                                                                                           \
     (Q_STAGE + (subgroup * SUBGROUP_ROWS + (r)*MATRIX_ROWS) * Q_ROW + ((d)-HELD_Q_SLICES) * SLICE_WORDS)
 
+// Key number `index` of the lane in the present tile, for masks and terms of scores.
+uint scoreKey(const uint index) {
+    return HAS_CHOSEN_KEYS ? keyOfEntry(lane_entries[HAS_CHOSEN_KEYS ? index : 0]) : first_key + index;
+}
+
+void setLaneEntries() {
+    UNROLL for (uint i = 0; i < (HAS_CHOSEN_KEYS ? LANE_KEYS : 0); i++) {
+        lane_entries[i] = listEntry(first_key + i, list_end);
+    }
+}
+
 // Where the rows of a tile of k or v lie in device memory.
+
+// The key of a key number, which counts entries of a list of chosen keys. The key exists if the number does.
+uint listedKey(const uint number) {
+    return HAS_CHOSEN_KEYS ? keyOfEntry(listEntry(number, list_end)) : number;
+}
 
 // Address of a row of a tile of k or v. Where no tile lies in several pages, one page lookup serves the tile.
 uvec2 tileRowAddress(const HalfRows rows, const uint tensor, const uint key_begin, const uint row) {
-    if (PAGED && PAGE % TILE_KEYS != 0) {
-        uint key = key_begin + row;
+    if (HAS_CHOSEN_KEYS || (PAGED && PAGE % TILE_KEYS != 0)) {
+        uint key = listedKey(key_begin + row);
         return keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
     }
     uvec2 first = keyAddress(rows.address, tensor, pageOf(rows.batch, key_begin), key_begin);

@@ -70,8 +70,9 @@ void main() {
     }
     first_row = item.row_begin + subgroup * SUBGROUP_STRIDE;
     q = halfRowsOf(params.q, VKF_Q, item, SEQUENCE_ROWS(item));
-    k = halfRowsOf(params.k, VKF_K, item, item.keys);
-    v = halfRowsOf(params.v, VKF_V, item, item.keys);
+    beginList(item);
+    k = halfRowsOf(params.k, VKF_K, item, HAS_CHOSEN_KEYS ? list_end : item.keys);
+    v = halfRowsOf(params.v, VKF_V, item, HAS_CHOSEN_KEYS ? list_end : item.keys);
     watchSpecialValues();
     loadScales(item.kv_head);
     beginBlocks(item);
@@ -82,6 +83,9 @@ void main() {
     loadQueries(); // 4
     clearState();  // 5
     TileMask mask = tileMask(item);
+    if (HAS_CHOSEN_KEYS) { // the walk goes over the entries of a list, of which no tile counts as full
+        mask = TileMask(ivec2(0, list_end), ivec2(0));
+    }
     bool sees_keys = mask.any.x < mask.any.y;
     Walk walk = walkOf(mask);
     uint left_out = SKIPS_FIRST_KEYS_GAP && !SKIPS_BY_MAP ? walk.full_end - walk.full_first : 0;

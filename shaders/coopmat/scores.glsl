@@ -55,8 +55,8 @@ void beginBias(const uint thread) {
     }
     CallTable table = CallTableAt(optionalInputs()).table;
     uint bits = table.bias_stride[0].x | table.bias_stride[1].x | table.bias_stride[2].x | table.bias.x << 3;
-    bias_in_words = BIAS_IN_WORDS && (bits & 31u) == 0;
-    bias_in_vectors = BIAS_IN_WORDS && (bits & (VECTOR_WORDS * 32 - 1)) == 0;
+    bias_in_words = BIAS_IN_WORDS && !HAS_CHOSEN_KEYS && (bits & 31u) == 0;
+    bias_in_vectors = BIAS_IN_WORDS && !HAS_CHOSEN_KEYS && (bits & (VECTOR_WORDS * 32 - 1)) == 0;
     for (uint i = thread; i < TILE_ROWS; i += WORKGROUP_SIZE) {
         uint packed_row = min(item.row_begin + i, packedRows(item) - 1);
         BroadcastRow row = broadcastRow(table.bias, table.bias_stride, table.bias_repeats, item.batch,
@@ -92,7 +92,8 @@ void fetchBiasElements(const uint key) {
         UNROLL for (uint word = 0; word < BIAS_WORDS; word++) {
             uint bits = 0;
             UNROLL for (uint shift = 0; shift < 32; shift += BIAS_BITS) { // keys past the last one get its bias
-                uint of_key = min(key + (word * 32 + shift) / BIAS_BITS, item.keys - 1);
+                uint of_key = key + (word * 32 + shift) / BIAS_BITS;
+                of_key = HAS_CHOSEN_KEYS ? listedKey(of_key) : min(of_key, item.keys - 1);
                 bits |= (broadcastBits(row, of_key, LOG_BIAS_BITS) & (0xffffffffu >> (32 - BIAS_BITS))) << shift;
             }
             fetched_bias[i * BIAS_WORDS + word] = bits;
@@ -247,7 +248,7 @@ void applyScore() {
         UNROLL for (uint i = 0; i < LANE_KEYS; i++) {
             float s = ROW_SCORE(row, i);
             s *= HAS_SOFTCAP ? nearTanhRatio(deferred, s) : scoreScale();
-            ROW_SCORE(row, i) = SCORED(own_row, first_key + i, s);
+            ROW_SCORE(row, i) = SCORED(own_row, scoreKey(i), s);
         }
     }
     deferred = IDENTITY_FACTORS;

@@ -29,6 +29,30 @@ void dropMasked() {
     }
 }
 
+// With lists of chosen keys: sets scores to -infinity where the entry is no key, or where the row does not see the key.
+void dropUnlisted() {
+    uvec2 position = lanePosition(lane);
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        UNROLL for (uint fragment_row = 0; fragment_row < FRAGMENT_ROWS; fragment_row++) {
+            uint packed_row = first_row + r * MATRIX_STRIDE + position.x + fragmentRow(fragment_row);
+            ivec2 visible = visibleKeys(item, queryRow(packed_row));
+            RowMasks masks = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
+            UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
+                UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {
+                    uint e = fragment_row * FRAGMENT_ROW_ELEMENTS + i;
+                    uint index = elementKey(key, e);
+                    uint listed = scoreKey(index);
+                    bool seen = lane_entries[HAS_CHOSEN_KEYS ? index : 0] == listed && isVisible(visible, listed) &&
+                                isUnmasked(masks, listed);
+                    if (!seen) {
+                        SCORE(r * KEY_MATRICES + key, e) = MINUS_INFINITY;
+                    }
+                }
+            }
+        }
+    }
+}
+
 // Sets the scores of keys with a bias of -infinity to -infinity, where the bias is a mask.
 void dropByBias() {
     UNROLL for (uint i = 0; i < ROW_MATRICES * KEY_MATRICES; i++) {
@@ -43,7 +67,7 @@ void dropByBias() {
 // The number of a subgroup's matrices that skip products with tiles of which their rows see no key. Two matrices side
 // by side skip none: this costs what it saves, because their registers are short (lab/log-0.4.md, "tiles that a
 // subgroup does not see").
-const uint SKIPPING_MATRICES = SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_MATRICES == 1 ? 1 : 0;
+const uint SKIPPING_MATRICES = HAS_CHOSEN_KEYS ? 0 : SPREADS_ROWS ? 2 : HAS_WINDOW && ROW_MATRICES == 1 ? 1 : 0;
 
 // Sets matrix_keys: from the first key in the window of a matrix's first row to the last key that its last row sees.
 void setMatrixKeys() {

@@ -48,7 +48,7 @@ uvec4 fetchWord(const HalfRows rows, const uint tensor, const uint type, const u
     if (VKF_IS_BLOCK_TYPE(type)) {
         return loadPiece(tileRowAddress(rows, tensor, key_begin, row), index % row_words, type);
     }
-    if (PAGED) {
+    if (PAGED || HAS_CHOSEN_KEYS) {
         return Words(tileRowAddress(rows, tensor, key_begin, row)).word[index % row_words];
     }
     return tile.word[row * (rows.row_stride / 16) + index % row_words];
@@ -103,7 +103,8 @@ void stageElements(const HalfRows rows, const uint tensor, const uint type, cons
         uint column = index % words * 8;
         uvec4 word = uvec4(0); // past the last key or the last column
         if (key < rows.count && column < dim) {
-            uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, key), key);
+            uint listed = listedKey(key);
+            uvec2 address = keyAddress(rows.address, tensor, pageOf(rows.batch, listed), listed);
             if (VKF_IS_BLOCK_TYPE(type)) {
                 word = loadBlockWord(address, column, type);
             } else {

@@ -26,6 +26,7 @@ void attend(const Walk walk, uint tile, const uint last, const bool fetched, con
     KEEP_LOOP for (;;) { // 6: for each tile j
         tile_begin = tile * TILE_KEYS;
         first_key = tile_begin + laneKey(lane);
+        setLaneEntries();
         if (full && (CAPS_DEFERRED || HAS_ALIBI)) { // 8, 9: s, m_i
             computeBoundedScores();
         } else {

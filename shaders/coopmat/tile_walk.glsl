@@ -37,7 +37,9 @@ void makeScores(const bool full) {
 void computeScores(const bool full) {
     for (;;) {
         makeScores(full); // 8
-        if (!full) {
+        if (HAS_CHOSEN_KEYS) {
+            dropUnlisted();
+        } else if (!full) {
             if (HAS_PER_KEY_MASKS && !(HAS_TILE_MAP && UNIFORM_BY_VOTE(isUnmaskedTile(tile_begin / TILE_KEYS)))) {
                 dropMasked();
             }

@@ -146,6 +146,7 @@ void main() {
     k_head = keyHeadAddress(params.k, VKF_K, item);
     v_head = keyHeadAddress(params.v, VKF_V, item);
     empty_keys = unseenKeys(item);
+    beginList(item);
     keys = splitKeys(item, TILE_KEYS);
     loadScales(item.kv_head);
     clearState(); // 5

@@ -14,6 +14,9 @@ ivec2 empty_keys; // keys between the first keys and the window, which have no n
 
 // Words in flight from memory.
 uint fetched_pages[LANE_GROUP_KEYS]; // pages of the keys to be fetched next
+// Entries of the list of chosen keys: those to be fetched next, and those of the present tile.
+uint fetched_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
+uint tile_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
 uvec4 fetched_k[LANE_GROUP_KEYS * K_LANE_WORDS];
 uvec4 fetched_v[LANE_GROUP_KEYS * V_LANE_WORDS];
 // The state of the algorithm.

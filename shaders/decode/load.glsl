@@ -50,11 +50,25 @@ uint threadKey(const uint key_begin, const uint t) {
 
 // The key itself. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key_begin, const uint t) {
+    if (HAS_CHOSEN_KEYS) {
+        return keyOfEntry(fetched_entries[t]);
+    }
     return keyOfNumber(empty_keys, min(threadKey(key_begin, t), keys.y - 1));
 }
 
-// Loads page numbers, long before the keys: the addresses of the keys depend on them.
+// The key t of the present tile, for masks and terms of scores.
+uint tileKey(const uint key_begin, const uint t) {
+    if (HAS_CHOSEN_KEYS) {
+        return keyOfEntry(tile_entries[t]);
+    }
+    return keyOfNumber(empty_keys, threadKey(key_begin, t));
+}
+
+// Loads entries of the list and page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin) {
+    UNROLL for (uint t = 0; t < (HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 0); t++) {
+        fetched_entries[t] = listEntry(threadKey(key_begin, t), keys.y);
+    }
     UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
         fetched_pages[t] = pageOf(item.batch, existingKey(key_begin, t));
     }
@@ -75,6 +89,9 @@ void fetchValues(const uint key_begin) {
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             fetched_v[t * V_LANE_WORDS + i] = rowWord(row, i * LANES + lane, VALUE_DIM, TYPE_V, LANES);
         }
+    }
+    UNROLL for (uint t = 0; t < (HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 0); t++) {
+        tile_entries[t] = fetched_entries[t]; // the next tile begins
     }
 }
 

@@ -7,15 +7,16 @@
 // Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
 bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowMasks masks, const bool partial) {
     uint number = threadKey(key_begin, t);
-    uint key = keyOfNumber(empty_keys, number);
-    return partial ? number < keys.y && isVisible(visible, key) && isUnmasked(masks, key) : number < keys.y;
+    uint key = tileKey(key_begin, t);
+    bool listed = !HAS_CHOSEN_KEYS || tile_entries[t] == key;
+    return partial ? number < keys.y && listed && isVisible(visible, key) && isUnmasked(masks, key) : number < keys.y;
 }
 
 // Turns scores into probabilities, in place, updates m and l, and scales o to the new m. In a partial tile,
 // probabilities of keys that a row does not see are DROPPED. In a full tile only keys past the last one are invisible.
 // Their probability is 0.
 void updateSoftmax(const uint key_begin, const bool partial) {
-    uint first_key = keyOfNumber(empty_keys, threadKey(key_begin, 0));
+    uint first_key = HAS_CHOSEN_KEYS ? 0 : tileKey(key_begin, 0);
     UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
         ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
         RowTerms terms =
@@ -23,7 +24,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
         RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
         float m_new = m_row[r];
         UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
-            uint key = keyOfNumber(empty_keys, threadKey(key_begin, t));
+            uint key = tileKey(key_begin, t);
             float s = withTerms(terms, key - first_key, finalScore(s_tile[r * LANE_GROUP_KEYS + t]));
             s = seesKey(key_begin, t, visible, masks, partial) ? s : MINUS_INFINITY;
             s_tile[r * LANE_GROUP_KEYS + t] = s;
@@ -37,8 +38,7 @@ void updateSoftmax(const uint key_begin, const bool partial) {
             float p = power(s_tile[r * LANE_GROUP_KEYS + t] - m);
             bool seen = seesKey(key_begin, t, visible, masks, partial);
             l += seen ? p : 0.0;
-            if (HAS_DROPOUT &&
-                !staysIn(dropout_row[HAS_DROPOUT ? r : 0], keyOfNumber(empty_keys, threadKey(key_begin, t)))) {
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? r : 0], tileKey(key_begin, t))) {
                 p = 0.0;
             }
             s_tile[r * LANE_GROUP_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);

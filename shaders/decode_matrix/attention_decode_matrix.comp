@@ -176,6 +176,7 @@ void attendFull(const uint first, const uint end) {
 
 // Lines 7 to 10 for a partial tile: a mask or the end of the keys drops some of its pairs.
 void attendPartial(const uint key_begin) {
+    fetchEntries(key_begin);
     fetchPages(key_begin, true);
     fetchKeys(key_begin, true); // 7
     fetchValues(key_begin, true);
@@ -214,6 +215,7 @@ void main() {
     first_row = item.row_begin + subgroup / KEY_SUBGROUPS * SUBGROUP_ROWS;
     k_head = keyHeadAddress(params.k, VKF_K, item);
     v_head = keyHeadAddress(params.v, VKF_V, item);
+    beginList(item);
     keys = splitKeys(item, TILE_KEYS);
     if (thread == 0) {
         special_values = 0u;

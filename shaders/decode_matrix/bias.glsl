@@ -26,7 +26,7 @@ uint biasElement(const uint lane_row, const uint key) {
 void fetchBias(const uint key_begin) {
     UNROLL for (uint i = 0; i < BIAS_ROWS * LEFT_FRAGMENT_ROWS; i++) {
         const uint lane_row = i / LEFT_FRAGMENT_ROWS;
-        uint element = biasElement(lane_row, key_begin + fragmentKey(i % LEFT_FRAGMENT_ROWS));
+        uint element = biasElement(lane_row, scoreKey(key_begin, i % LEFT_FRAGMENT_ROWS));
         uint offset = (element >> (5 - LOG_BIAS_BITS)) << 2;
         fetched_bias[i] = Word(add64(bias_row[lane_row].address, uvec2(offset, 0))).value;
     }
@@ -34,7 +34,7 @@ void fetchBias(const uint key_begin) {
 
 // The bias of the lane's key number `fragment_row`, in a tile that begins at key_begin and was fetched last.
 float fetchedBias(const uint lane_row, const uint fragment_row, const uint key_begin) {
-    uint element = biasElement(lane_row, key_begin + fragmentKey(fragment_row));
+    uint element = biasElement(lane_row, scoreKey(key_begin, fragment_row));
     uint bits = fetched_bias[lane_row * LEFT_FRAGMENT_ROWS + fragment_row] >> ((element << LOG_BIAS_BITS) & 31u);
     if (BIAS == VKF_STORED_F32 + 1) {
         return uintBitsToFloat(bits);

@@ -17,6 +17,9 @@ uvec2 keys; // keys [x, y) of this split
 // Words in flight from memory.
 uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
 uint pages_v[VALUE_KEYS];
+// Entries of the list of chosen keys for the present tile, in which all tiles are partial.
+uint entries_k[HAS_CHOSEN_KEYS ? LEFT_FRAGMENT_ROWS : 1];
+uint entries_v[HAS_CHOSEN_KEYS ? VALUE_KEYS : 1];
 uvec4 fetched_k[LEFT_FRAGMENT_ROWS * K_LANE_WORDS];
 uvec4 fetched_v[VALUE_KEYS * V_LANE_WORDS];
 // The state of the algorithm.

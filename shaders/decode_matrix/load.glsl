@@ -75,6 +75,33 @@ uint existingKey(const uint key, const bool partial) {
     return partial ? min(key, keys.y - 1) : key;
 }
 
+// The key of this lane in a fragment row, for masks and terms of scores.
+uint scoreKey(const uint key_begin, const uint fragment_row) {
+    return HAS_CHOSEN_KEYS ? keyOfEntry(entries_k[HAS_CHOSEN_KEYS ? fragment_row : 0])
+                           : key_begin + fragmentKey(fragment_row);
+}
+
+// The keys of which this lane loads k and v.
+uint loadedKey(const uint key_begin, const uint fragment_row, const bool partial) {
+    return HAS_CHOSEN_KEYS ? scoreKey(key_begin, fragment_row)
+                           : existingKey(key_begin + fragmentKey(fragment_row), partial);
+}
+
+uint loadedValueKey(const uint key_begin, const uint number, const bool partial) {
+    return HAS_CHOSEN_KEYS ? keyOfEntry(entries_v[HAS_CHOSEN_KEYS ? number : 0])
+                           : existingKey(key_begin + valueKey(number), partial);
+}
+
+// Loads the entries of the list for a tile.
+void fetchEntries(const uint key_begin) {
+    UNROLL for (uint i = 0; i < (HAS_CHOSEN_KEYS ? LEFT_FRAGMENT_ROWS : 0); i++) {
+        entries_k[i] = listEntry(key_begin + fragmentKey(i), keys.y);
+    }
+    UNROLL for (uint i = 0; i < (HAS_CHOSEN_KEYS ? VALUE_KEYS : 0); i++) {
+        entries_v[i] = listEntry(key_begin + valueKey(i), keys.y);
+    }
+}
+
 // Whether a row is found by counting words from the first row of the head. Otherwise each row has an address of its
 // own.
 const uint K_UNEVEN_WORDS = K_BLOCKS ? 0 : VKF_ROW_WORDS(HEAD_DIM, TYPE_K) % DEPTH_LANES;
@@ -89,10 +116,10 @@ uint offset_k, offset_v; // rows of this lane's first keys in the next full tile
 // Loads page numbers, long before the keys: the addresses of the keys depend on them.
 void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
-        pages_k[fragment_row] = pageOf(item.batch, existingKey(key_begin + fragmentKey(fragment_row), partial));
+        pages_k[fragment_row] = pageOf(item.batch, loadedKey(key_begin, fragment_row, partial));
     }
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
-        pages_v[i] = pageOf(item.batch, existingKey(key_begin + valueKey(i), partial));
+        pages_v[i] = pageOf(item.batch, loadedValueKey(key_begin, i, partial));
     }
 }
 
@@ -107,7 +134,7 @@ uint valueRow(const uint key) {
 
 void fetchKeys(const uint key_begin, const bool partial) {
     UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
-        uint key = existingKey(key_begin + fragmentKey(fragment_row), partial);
+        uint key = loadedKey(key_begin, fragment_row, partial);
         uvec2 address = K_OFFSETS_32 ? k_head : keyAddress(k_head, VKF_K, pages_k[fragment_row], key);
         uint row = partial ? keyRow(key) : offset_k + keyRow(fragmentRow(fragment_row));
         if (K_BLOCKS) {
@@ -126,7 +153,7 @@ void fetchKeys(const uint key_begin, const bool partial) {
 
 void fetchValues(const uint key_begin, const bool partial) {
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
-        uint key = existingKey(key_begin + valueKey(i), partial);
+        uint key = loadedValueKey(key_begin, i, partial);
         uvec2 address = V_OFFSETS_32 ? v_head : keyAddress(v_head, VKF_V, pages_v[i], key);
         uint row = partial ? valueRow(key) : offset_v + valueRow(valueKeyOffset(i));
         if (V_BLOCKS) {

@@ -14,8 +14,8 @@ void finishScores(const uint key_begin) {
     RowTerms terms[LANE_ROWS];
     UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
         uint packed_row = first_row + subgroupRow(lane_row);
-        terms[lane_row] =
-            rowTerms(item, queryHead(item, packed_row), slope_row[lane_row], queryRow(packed_row), key_begin);
+        terms[lane_row] = rowTerms(item, queryHead(item, packed_row), slope_row[lane_row], queryRow(packed_row),
+                                   HAS_CHOSEN_KEYS ? 0 : key_begin);
     }
     UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
         const uint e = i % ELEMENTS;
@@ -23,7 +23,8 @@ void finishScores(const uint key_begin) {
         if (lane_row < LANE_ROWS) {
             float s = s_matrix[i / ELEMENTS][e] * abs(SCORE_SCALE);
             s = HAS_SOFTCAP ? params.softcap * tanhAccurate(s) : s;
-            s = withSlope(terms[lane_row], fragmentKey(e / ROW_ELEMENTS), s);
+            const uint fragment_row = e / ROW_ELEMENTS;
+            s = withSlope(terms[lane_row], HAS_CHOSEN_KEYS ? scoreKey(0, fragment_row) : fragmentKey(fragment_row), s);
             if (HAS_BIAS) {
                 s = withFetchedBias(s, fetchedBias(lane_row, e / ROW_ELEMENTS, key_begin), terms[lane_row].bias_factor);
             }
@@ -39,7 +40,9 @@ void dropInvisible(const uint key_begin) {
     UNROLL for (uint lane_row = 0; lane_row < LANE_ROWS; lane_row++) {
         uint packed_row = first_row + subgroupRow(lane_row);
         visible[lane_row] = visibleKeys(item, queryRow(packed_row));
-        visible[lane_row].y = min(visible[lane_row].y, int(keys.y));
+        if (!HAS_CHOSEN_KEYS) {
+            visible[lane_row].y = min(visible[lane_row].y, int(keys.y));
+        }
         masks[lane_row] = rowMasks(item, queryHead(item, packed_row), queryRow(packed_row));
     }
     UNROLL for (uint i = 0; i < ROW_MATRICES * ELEMENTS; i++) {
@@ -47,8 +50,9 @@ void dropInvisible(const uint key_begin) {
         const uint lane_row = laneRowOf(i / ELEMENTS, e);
         if (lane_row < LANE_ROWS) {
             float s = s_matrix[i / ELEMENTS][e];
-            uint key = key_begin + fragmentKey(e / ROW_ELEMENTS);
-            bool seen = isVisible(visible[lane_row], key) && isUnmasked(masks[lane_row], key);
+            uint key = scoreKey(key_begin, e / ROW_ELEMENTS);
+            bool listed = !HAS_CHOSEN_KEYS || entries_k[HAS_CHOSEN_KEYS ? e / ROW_ELEMENTS : 0] == key;
+            bool seen = listed && isVisible(visible[lane_row], key) && isUnmasked(masks[lane_row], key);
             s_matrix[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }
@@ -100,8 +104,8 @@ void updateSoftmax(const uint key_begin) {
         if (lane_row < LANE_ROWS) {
             p = power(fma(s_matrix[i / ELEMENTS][i % ELEMENTS], deferredScale(), -m_row[lane_row]));
             l_row[lane_row] += p;
-            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? lane_row : 0],
-                                        key_begin + fragmentKey(i % ELEMENTS / ROW_ELEMENTS))) {
+            if (HAS_DROPOUT &&
+                !staysIn(dropout_row[HAS_DROPOUT ? lane_row : 0], scoreKey(key_begin, i % ELEMENTS / ROW_ELEMENTS))) {
                 p = 0.0;
             }
         }

@@ -138,7 +138,7 @@ void attend() {
             !MASKS_ANY_KEY && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier();   // the readers of the last tile, or of q, are done
         stageKeys(); // 7: k_j
-        stagePage();
+        stagePage(begin + TILE_KEYS);
         barrier();
         if (v_in_k) { // 7
             fetchNext(begin, end);
@@ -169,7 +169,9 @@ void beginRows() {
         slope[r] = slopeOf(head);
         dropout[r] = rowDropout(item, head, query_row);
         visible[r] = visibleKeys(item, query_row);
-        visible[r].y = min(visible[r].y, int(keyOfNumber(empty_keys, keys.y)));
+        if (!HAS_CHOSEN_KEYS) {
+            visible[r].y = min(visible[r].y, int(keyOfNumber(empty_keys, keys.y)));
+        }
         m[r] = BEFORE_ANY_KEY;
         l[r] = 0.0;
     }
@@ -191,6 +193,7 @@ void main() {
     v_head = keyHeadAddress(params.v, VKF_V, item);
     v_in_k = isView();
     empty_keys = unseenKeys(item);
+    beginList(item);
     keys = splitKeys(item, TILE_KEYS);
     loadScales(item.kv_head);
     if (thread == 0) {

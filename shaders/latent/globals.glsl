@@ -17,6 +17,7 @@ bool v_in_k;      // v is a view of k
 // Words in flight from memory.
 uvec4 fetched[Q_FETCHES]; // k and v need no more
 uint fetched_page;
+uint fetched_entry, next_entry; // of the list of chosen keys: for the tile of fetched_page, and for the one after it
 // The state of the algorithm.
 LeftMatrix q_matrix[DIM_MATRICES];
 ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];

@@ -15,6 +15,11 @@ uint packedRow(const uint r) {
     return item.row_begin + r * MATRIX_ROWS + row;
 }
 
+// The key of a key number of the present tile. An entry of a list may be no key.
+uint tileKey(const uint number) {
+    return HAS_CHOSEN_KEYS ? entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(number) : 0] : keyOfNumber(empty_keys, number);
+}
+
 // Line 8: the scores of keys 2 pair and 2 pair + 1 of the tile, with all terms and masks.
 vec2 pairOfScores(const uint r, const uint key_begin) {
     uint key = 2 * pair;
@@ -24,9 +29,13 @@ vec2 pairOfScores(const uint r, const uint key_begin) {
     UNROLL for (uint i = 0; i < DEPTH_SUBGROUPS; i++) {
         s += vec2(s_stage[begin + i * MATRIX_FLOATS], s_stage[begin + i * MATRIX_FLOATS + 1]);
     }
-    uint first = keyOfNumber(empty_keys, key_begin + key);
-    uint second = keyOfNumber(empty_keys, key_begin + key + 1);
+    uint first = tileKey(key_begin + key);
+    uint second = tileKey(key_begin + key + 1);
     bvec2 seen = bvec2(isVisible(visible[r], first), isVisible(visible[r], second));
+    if (HAS_CHOSEN_KEYS) { // isVisible is false for entries that are no keys; masks and terms take existing keys
+        first = keyOfEntry(first);
+        second = keyOfEntry(second);
+    }
     uint packed_row = packedRow(r);
     uint head = queryHead(item, packed_row);
     RowTerms terms = rowTerms(item, head, slope[r], queryRow(packed_row), first);
@@ -65,8 +74,8 @@ void updateSoftmax(const uint key_begin) {
         vec2 p = power(s - m[r]);
         l[r] = l[r] * rescaleFactor(last, m[r]) + p.x + p.y;
         if (HAS_DROPOUT) {
-            uint first = keyOfNumber(empty_keys, key_begin + 2 * pair);
-            uint second = keyOfNumber(empty_keys, key_begin + 2 * pair + 1);
+            uint first = tileKey(key_begin + 2 * pair);
+            uint second = tileKey(key_begin + 2 * pair + 1);
             p = mix(vec2(0.0), p, bvec2(staysIn(dropout[r], first), staysIn(dropout[r], second)));
         }
         p_stage[(r * MATRIX_ROWS + row) * ROW_THREADS + pair] = roundPair(p);

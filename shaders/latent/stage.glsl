@@ -13,20 +13,45 @@ bool isView() {
            params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
 }
 
+// Where an entry of the list is staged.
+uint stagedEntry(const uint number) {
+    return (number - keys.x) % (2 * TILE_KEYS);
+}
+
 // The key of a key number. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key) {
+    if (HAS_CHOSEN_KEYS) {
+        return keyOfEntry(entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(key) : 0]);
+    }
     return keyOfNumber(empty_keys, min(key, keys.y - 1));
 }
 
-void fetchPage(const uint key_begin) {
-    if (PAGED) {
-        fetched_page = pageOf(item.batch, existingKey(key_begin + thread % TILE_KEYS));
+// The entry of the list for a key of the tile after the one that is fetched next. The page of a key depends on its
+// entry, so that entries are loaded a tile earlier.
+void fetchEntry(const uint key_begin) {
+    if (HAS_CHOSEN_KEYS) {
+        next_entry = listEntry(key_begin + thread % TILE_KEYS, keys.y);
     }
 }
 
-void stagePage() {
+void fetchPage(const uint key_begin) {
+    if (HAS_CHOSEN_KEYS) {
+        fetched_entry = next_entry;
+    }
+    if (PAGED) {
+        fetched_page = pageOf(item.batch, HAS_CHOSEN_KEYS ? keyOfEntry(fetched_entry)
+                                                          : existingKey(key_begin + thread % TILE_KEYS));
+    }
+    fetchEntry(key_begin + TILE_KEYS);
+}
+
+// Stages what fetchPage has fetched for the tile at key_begin.
+void stagePage(const uint key_begin) {
     if (PAGED && thread < TILE_KEYS) {
         page_stage[thread] = fetched_page;
+    }
+    if (HAS_CHOSEN_KEYS && thread < TILE_KEYS) {
+        entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(key_begin + thread) : 0] = fetched_entry;
     }
 }
 
@@ -118,10 +143,11 @@ uint firstDepth() {
 
 // Line 4: q to registers, while the first keys are in flight.
 void loadQueries() {
+    fetchEntry(keys.x);
     fetchPage(keys.x);
     fetchQueries();
     clearStage();
-    stagePage();
+    stagePage(keys.x);
     stageQueries();
     barrier();
     fetchKeys(keys.x);

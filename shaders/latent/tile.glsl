@@ -34,5 +34,7 @@ shared uvec4 stage[TILE_KEYS * STAGE_ROW];       // q, then tiles of k, which be
 shared float s_stage[SUBGROUPS * MATRIX_FLOATS]; // partial sums of scores, then factors of rows
 shared uint p_stage[TILE_ROWS * ROW_THREADS];    // pairs of probabilities
 shared uint page_stage[PAGED ? TILE_KEYS : 1];   // pages of the keys that are fetched next
+// Entries of the list of chosen keys, for the present tile and the one that is fetched next. They take turns.
+shared uint entry_stage[HAS_CHOSEN_KEYS ? 2 * TILE_KEYS : 1];
 
 #endif

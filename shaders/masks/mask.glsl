@@ -51,7 +51,7 @@ ivec2 visibleKeys(const Item item, const uint row) {
 
 // Keys [x, y) between the first keys and the window that no row of the tile sees. They lie inside TileMask::any.
 ivec2 unseenKeys(const Item item) {
-    if (FIRST_KEYS == 0) {
+    if (FIRST_KEYS == 0 || HAS_CHOSEN_KEYS) { // the walk over a list leaves out no entries
         return ivec2(0);
     }
     uint last = queryRow(LAST_ROW(item));

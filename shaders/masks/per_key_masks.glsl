@@ -15,9 +15,11 @@ layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 
 layout(constant_id = VKF_ID_MASK_OF_LAST_KEYS) const bool MASK_OF_LAST_KEYS = false;
 
-const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
+// With lists of chosen keys, each entry may be a key outside of the visible range.
+const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS OR_HAS_KEEP;
 // Whether per-key masks can hide any key, or only the last keys of a sequence.
-const bool MASKS_ANY_KEY = (MASK_BITS != 0 && !MASK_OF_LAST_KEYS) || HAS_DOCUMENTS || FIRST_KEYS != 0 OR_HAS_KEEP;
+const bool MASKS_ANY_KEY =
+    (MASK_BITS != 0 && !MASK_OF_LAST_KEYS) || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS OR_HAS_KEEP;
 const bool MASKS_LAST_KEYS = MASK_OF_LAST_KEYS && !MASKS_ANY_KEY;
 
 // The key of column 0 of a mask of the last keys. It is negative if the mask has more columns than the sequence has

@@ -10,6 +10,7 @@
 #include "scores/dropout.glsl"
 #include "cache/paging.glsl"
 #include "common/compilers.glsl"
+#include "common/chosen_keys.glsl"
 #include "matrix/finite_halves.glsl"
 
 // Not 0 if an infinite value or a NaN became 0, in a tile where some row must not see it.
@@ -44,23 +45,28 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
 #endif
     RowDropout dropout = rowDropout(item, item.head, row);
     vec4 sum = vec4(0.0);
-    KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
+    ivec2 numbers = HAS_CHOSEN_KEYS ? ivec2(0, list_end) : visible;
+    KEEP_LOOP for (int number = numbers.x; number < numbers.y; number++) {
+        uint key = HAS_CHOSEN_KEYS ? listEntry(uint(number), list_end) : uint(number);
+        if (HAS_CHOSEN_KEYS && !isVisible(visible, key)) {
+            continue;
+        }
 #ifdef VKF_BLOCK_MASK_GLSL // only in kernels with block masks
-        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, uint(key)), uint(key), uint(key))) {
+        if (HAS_BLOCK_MASK && !isOpen(openBlocks(row, key), key, key)) {
             continue;
         }
 #endif
 #ifdef VKF_PER_KEY_MASKS_GLSL
-        if (!isUnmasked(masks, uint(key))) {
+        if (!isUnmasked(masks, key)) {
             continue;
         }
 #else
-        SKIP_UNLESS_KEPT(item, row, uint(key))
+        SKIP_UNLESS_KEPT(item, row, key)
 #endif
-        uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, uint(key)), uint(key));
+        uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
         vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));
         bvec4 special = equal(floatBitsToUint(x) & 0x7f800000u, uvec4(0x7f800000u));
-        if (HAS_DROPOUT && !staysIn(dropout, uint(key))) {
+        if (HAS_DROPOUT && !staysIn(dropout, key)) {
             x = vec4(uintBitsToFloat(0x7fc00000u)); // a dropped probability is 0, and 0 times infinity is NaN
         }
         sum += mix(vec4(0.0), x, special);

@@ -165,7 +165,7 @@ void writeResults() {
     if (HAS_LSE && lane == 0) {
         UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = item.row_begin + tileRow(group, row);
-            if (i < SEQUENCE_ROWS(item)) {
+            if (i < END_ROW(item)) {
                 storeLse(item, i, m_row[row], l_row[row], finished[row]);
             }
         }
@@ -200,11 +200,16 @@ void main() {
     }
     mask = tileMask(item);
     empty_keys = unseenKeys(item);
+    beginList(item);
+    if (HAS_CHOSEN_KEYS) { // the walk goes over the entries of a list
+        mask.any = ivec2(0, list_end);
+    }
     slope = slopeOf(item.head);
     loadScales(item.kv_head);
     q = rowsOf(params.q, VKF_Q, TYPE_Q, HEAD_DIM, item, SEQUENCE_ROWS(item));
-    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
-    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
+    uint keys_count = HAS_CHOSEN_KEYS ? list_end : item.keys;
+    k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, keys_count);
+    v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, keys_count);
     beginBlocks(item);
     clearOutput(); // 5
     clearSoftmax();

@@ -45,6 +45,9 @@ void accumulateOutput(const uint group, const uint lane, const bool partial) {
     }
 }
 
+// One past the last row that may share the item's tile. A row with a list of its own has a tile of its own.
+#define END_ROW(item) (LISTS_BY_ROW ? (item).row_begin + 1 : SEQUENCE_ROWS(item))
+
 // Stores o, each row times its factor, without rows and columns that do not exist. A factor below 0 (EMPTY_ROW) stores
 // an exact 0 even if o holds NaN or infinity. With key splits, the stored rows are a partial result.
 void storeOutput(const Item item, const uint group, const uint lane, float factor[THREAD_ROWS]) {
@@ -52,7 +55,7 @@ void storeOutput(const Item item, const uint group, const uint lane, float facto
     bool aligned4 = isAligned4(head, params.row_stride[VKF_O], TYPE_O);
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
-        if (i < SEQUENCE_ROWS(item)) {
+        if (i < END_ROW(item)) {
             uvec2 address = rowAddress(head, VKF_O, i);
             UNROLL for (uint c = 0; c < THREAD_COLUMNS4; c++) {
                 vec4 x = o_tile[row * THREAD_COLUMNS4 + c] * factor[row];

@@ -89,27 +89,41 @@ uint openInTile(const uint row, const uint key_begin) {
     return BLOCKS_CROSS_TILES ? openBlocks(row, key_begin) : 0;
 }
 
-// Whether a row sees key `key` of the tile.
-bool seesKey(const ivec2 visible, const uint open, const RowMasks masks, const uint key_begin, const uint key) {
-    return isVisible(visible, key_begin + key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key_begin + key)) &&
-           isUnmasked(masks, key_begin + key);
+// The keys of this invocation in the present tile, where they stand in a list of chosen keys.
+uint lane_entries[HAS_CHOSEN_KEYS ? THREAD_KEYS : 1];
+
+// Key number `index` of this invocation, for masks and terms of scores.
+uint laneKey(const uint key_begin, const uint lane, const uint index) {
+    return HAS_CHOSEN_KEYS ? keyOfEntry(lane_entries[HAS_CHOSEN_KEYS ? index : 0]) : key_begin + lane + index * LANES;
+}
+
+// Whether a row sees key number `index` of this invocation.
+bool seesKey(const ivec2 visible, const uint open, const RowMasks masks, const uint key_begin, const uint lane,
+             const uint index) {
+    uint key = laneKey(key_begin, lane, index);
+    return isVisible(visible, key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key)) && isUnmasked(masks, key) &&
+           (!HAS_CHOSEN_KEYS || lane_entries[HAS_CHOSEN_KEYS ? index : 0] == key);
 }
 
 // Line 9 for the tile that begins at key_begin. The scores become probabilities, in place. m and l are updated, and o
 // is rescaled to the new m. `partial`: masks test each pair, and the probability of a dropped pair becomes DROPPED.
 void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool partial) {
+    UNROLL for (uint key = 0; key < (HAS_CHOSEN_KEYS ? THREAD_KEYS : 0); key++) {
+        lane_entries[key] = listEntry(key_begin + lane + key * LANES, list_end);
+    }
     float m_tile[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
         uint i = item.row_begin + tileRow(group, row);
         ivec2 visible = visibleKeys(item, i);
         uint open = partial ? openInTile(i, key_begin) : 0;
         RowMasks masks = rowMasks(item, item.head, i);
-        RowTerms terms = rowTerms(item, item.head, slope, i, key_begin + lane);
+        RowTerms terms = rowTerms(item, item.head, slope, i, HAS_CHOSEN_KEYS ? 0 : key_begin + lane);
         m_tile[row] = m_row[row];
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float s = finalScore(s_tile[row * THREAD_KEYS + key]);
-            s = BIAS_IS_MASK && !partial ? withSlope(terms, key * LANES, s) : withTerms(terms, key * LANES, s);
-            if (partial && !seesKey(visible, open, masks, key_begin, lane + key * LANES)) {
+            uint offset = HAS_CHOSEN_KEYS ? laneKey(key_begin, lane, key) : key * LANES;
+            s = BIAS_IS_MASK && !partial ? withSlope(terms, offset, s) : withTerms(terms, offset, s);
+            if (partial && !seesKey(visible, open, masks, key_begin, lane, key)) {
                 s = MINUS_INFINITY;
             }
             s_tile[row * THREAD_KEYS + key] = s;
@@ -128,11 +142,11 @@ void updateSoftmax(const Item item, const uint group, const uint lane, const uin
         float l = l_row[row] * alpha;
         UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
             float p = power(s_tile[row * THREAD_KEYS + key] - m);
-            if (partial && !seesKey(visible, open, masks, key_begin, lane + key * LANES)) {
+            if (partial && !seesKey(visible, open, masks, key_begin, lane, key)) {
                 p = DROPPED;
             } else {
                 l += p;
-                if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], key_begin + lane + key * LANES)) {
+                if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? row : 0], laneKey(key_begin, lane, key))) {
                     p = 0.0;
                 }
             }

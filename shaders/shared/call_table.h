@@ -50,6 +50,8 @@ struct CallTable {
     Uint mask_last_keys; /* VKF_ID_MASK_OF_LAST_KEYS: columns of the boolean mask, for the last keys of a sequence */
     Uint padding;
     Address kv_scales;
+    Address chosen_keys;
+    Address list_stride[3]; /* of lists of chosen keys: bytes; batch, KV head, row */
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the

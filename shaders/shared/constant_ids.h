@@ -49,6 +49,8 @@
 #define VKF_ID_MASK_BATCH_STRIDE 25  /* uint32 words from the block mask of one sequence to the next */
 #define VKF_ID_MASK_HEAD_STRIDE 26   /* uint32 words from the block mask of one head to the next */
 #define VKF_ID_TILE_MAP 27           /* whether there is a map of empty and full tiles: VKF_MAP_* */
+#define VKF_ID_CHOSEN_KEYS 118       /* entries of a list of chosen keys; 0 = no lists */
+#define VKF_ID_LIST_DIMENSIONS 119   /* dimensions that lists of chosen keys have: VKF_LISTS_* */
 #define VKF_ID_ROW_CLASS 78 /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 
 /* All kernels of attention: packed sequences and pages. */
@@ -165,7 +167,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 118
+#define VKF_ID_COUNT 120
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0
@@ -174,6 +176,14 @@
 /* The address of a bias, the only optional input. Its rows follow each other, as long as the call has keys; all heads
  * and sequences have the same. */
 #define VKF_EXTRA_SLOT_HAS_BIAS 3
+/* The address of dense lists of chosen keys, the only optional input. */
+#define VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS 4
+
+/* Dimensions of lists of chosen keys, as bits. Rows whose lists differ share no tile. The other bits say where dense
+ * lists lie that have no table. */
+#define VKF_LISTS_BY_ROW 1
+#define VKF_LISTS_BY_HEAD 2
+#define VKF_LISTS_BY_SEQUENCE 4
 
 #define VKF_MAP_NONE 0
 #define VKF_MAP_SHARED 1  /* all heads share a map */

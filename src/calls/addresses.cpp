@@ -76,7 +76,8 @@ VkfResult resolveOptional(Resolver* resolver, const VkfProblem& p, const VkfBind
             }
         }
         const bool written = row.output && call == InputsOf::attention; // the backward pass reads lse
-        const bool dense = row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK;
+        const bool dense =
+            row.broadcast == nullptr && row.array != VKF_ARRAY_BLOCK_MASK && row.array != VKF_ARRAY_CHOSEN_KEYS;
         const RequiredBinding required{row.name,
                                        &binding,
                                        addressOf(row, addresses),

@@ -3,6 +3,7 @@
 
 #include "calls/binding.hpp"
 #include "problem/arrays.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "problem/masks/positions.hpp"
 
 namespace vkf {
@@ -26,6 +27,9 @@ void describeMasks(const CheckedProblem& problem, Line* line) {
         line->add(", rows at %u + %lld i%s, keys at %u + %lld j", p.positions.firstRow,
                   static_cast<long long>(rowStrideOf(p)), has(p, VKF_USE_ROW_OFFSETS) ? " + rowOffsets" : "",
                   p.positions.firstKey, static_cast<long long>(keyStrideOf(p)));
+    }
+    if (has(p, VKF_USE_CHOSEN_KEYS)) {
+        line->add(", %u chosen keys%s", p.chosenKeys.count, hasListsByRow(p) ? " of each row" : "");
     }
     const struct {
         VkfUseBits bit;

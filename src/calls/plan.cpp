@@ -71,7 +71,8 @@ double minimumBytes(const CheckedProblem& problem) {
     for (const VkfTensorRole role : {VKF_TENSOR_Q, VKF_TENSOR_K, VKF_TENSOR_V, VKF_TENSOR_O}) {
         const VkfTensorLayout& layout = problem.layout(role);
         const bool hasQueryRows = role == VKF_TENSOR_Q || role == VKF_TENSOR_O;
-        const double rows = hasQueryRows ? 1.0 * tensorSequences(p) * p.queryRows : 1.0 * keySequences(p) * p.keys;
+        const double rows = hasQueryRows ? 1.0 * tensorSequences(p) * p.queryRows
+                                         : 1.0 * keySequences(p) * std::min(p.keys, mostKeysOf(p));
         bytes += rows * layout.heads * static_cast<double>(vkfStoredBytes(layout.type, layout.dim));
     }
     const double rows = static_cast<double>(tensorSequences(p)) * p.queryHeads * p.queryRows;

@@ -55,6 +55,7 @@ const char* vkfPathRuleString(VkfPathRule rule) {
         {VKF_RULE_COMPARISON, "for comparisons"},
         {VKF_RULE_LONG_CALL, "long call"},
         {VKF_RULE_SHORT_CALL, "short call"},
+        {VKF_RULE_CHOSEN_KEYS, "lists of each row"},
     };
     return find(texts, rule, "unknown rule");
 }

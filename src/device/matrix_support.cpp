@@ -64,6 +64,15 @@ VkfType bf16x3Type(const Caps& caps) { return (caps.quirks & VKF_QUIRK_FP16X3) !
 
 const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
+    if (has(p, VKF_USE_CHOSEN_KEYS)) {
+        if (const char* whyNot = firstOf(std::array{
+                Lack{has(p, VKF_USE_ALIBI), "chosen keys are not supported with ALiBi"},
+                Lack{usesBf16x3(p), "chosen keys are not supported if q, k and v are f32"},
+            });
+            whyNot != nullptr) {
+            return whyNot;
+        }
+    }
     if (!usesBf16x3(p)) {
         return whyNoMatrices(caps, problem);
     }

@@ -24,6 +24,10 @@ void addStrides(const VkfProblem& problem, shared::CallTable* table) {
         }
     }
     table->mask_last_keys = problem.mask.lastKeys;
+    const VkfChosenKeys& lists = problem.chosenKeys;
+    table->list_stride[0] = lists.batchStride * sizeof(int32_t);
+    table->list_stride[1] = lists.headStride * sizeof(int32_t);
+    table->list_stride[2] = lists.rowStride * sizeof(int32_t);
 }
 
 Phase tablePhase() {
@@ -40,6 +44,9 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
     }
     if (extraSlot == VKF_EXTRA_SLOT_HAS_BIAS) {
         return table.bias;
+    }
+    if (extraSlot == VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS) {
+        return table.chosen_keys;
     }
     uint64_t address = 0;
     for (const ArrayRow& row : arrayTable) {

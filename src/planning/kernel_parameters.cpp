@@ -7,6 +7,7 @@
 
 #include "problem/arrays.hpp"
 #include "problem/dropout.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "problem/masks/mask_layout.hpp"
 #include "problem/masks/positions.hpp"
 #include "problem/score_limits.hpp"
@@ -269,6 +270,12 @@ uint32_t scalesOf(const VkfTensor& tensor) {
     return tensor.scales == 0 ? VKF_SCALES_NONE : tensor.scales == 1 ? VKF_SCALES_ONE : VKF_SCALES_BY_HEAD;
 }
 
+// A table has the strides of lists. Without one the kernel makes them of the dimensions.
+uint32_t listDimensionsIn(uint32_t extraSlot, const VkfProblem& p) {
+    const uint32_t dimensions = listDimensions(p);
+    return extraSlot == VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS ? dimensions : dimensions & VKF_LISTS_BY_ROW;
+}
+
 } // namespace
 
 Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, uint32_t shift, uint32_t extraSlot) {
@@ -287,6 +294,8 @@ Constants constantsOf(const CheckedProblem& problem, const Constants& ofTile, ui
                                                      : VKF_POSITIONS_FIXED;
     c[VKF_ID_ROW_STRIDE] = static_cast<uint32_t>(rowStrideOf(p));
     c[VKF_ID_KEY_STRIDE] = static_cast<uint32_t>(keyStrideOf(p));
+    c[VKF_ID_CHOSEN_KEYS] = p.chosenKeys.count;
+    c[VKF_ID_LIST_DIMENSIONS] = has(p, VKF_USE_CHOSEN_KEYS) ? listDimensionsIn(extraSlot, p) : 0;
     c[VKF_ID_SOFTCAP] = p.softcap > 0.0F ? 1 : 0;
     c[VKF_ID_KV_SCALES] = scalesOf(p.k) + 4 * scalesOf(p.v);
     for (const ArrayRow& row : arrayTable) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "problem/dropout.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "problem/masks/mask_layout.hpp"
 #include "problem/problem.hpp"
 #include "shared/constant_ids.h"
@@ -36,6 +37,7 @@ template <VkfUseBits bit> uint64_t broadcast(const P& p) { return broadcastBytes
 uint64_t documentIds(const P& p) { return uint64_t{keySequences(p)} * p.keys * sizeof(int32_t); }
 uint64_t starts(const P& p) { return (uint64_t{p.batch} + 1) * sizeof(int32_t); }
 uint64_t kvScales(const P& p) { return (uint64_t{p.k.scales} + p.v.scales) * sizeof(float); }
+uint64_t chosenKeys(const P& p) { return listEntries(p) * sizeof(int32_t); }
 uint64_t seed(const P& p) { return hasBoundSeed(p) ? sizeof(uint64_t) : 0; }
 
 constexpr bool output = true;
@@ -75,6 +77,7 @@ constexpr std::array<ArrayRow, arrayCount> table = {{
     {VKF_ARRAY_BIAS_FACTORS,     VKF_BIT(VKF_USE_BIAS_FACTORS),     "biasFactors",     nullptr,   VKF_ID_BIAS_FACTORS,     words, isOn<VKF_USE_BIAS_FACTORS>,     perHead,                         PassedIn::callTable,    &T::bias_factors, nullptr,         nullptr,            nullptr,             input,  inBackward},
     {VKF_ARRAY_ROW_OFFSETS,      VKF_BIT(VKF_USE_ROW_OFFSETS),      "rowOffsets",      nullptr,   noConstant,              words, isOn<VKF_USE_ROW_OFFSETS>,      perSequence,                     PassedIn::callTable,    &T::row_offset,   nullptr,         nullptr,            nullptr,             input,  inBackward},
     {VKF_ARRAY_KV_SCALES,        VKF_BIT(VKF_USE_KV_SCALES),        "kvScales",        "scales",  noConstant,              words, isOn<VKF_USE_KV_SCALES>,        kvScales,                        PassedIn::extraSlot,    &T::kv_scales,    nullptr,         nullptr,            nullptr,             input,  forwardOnly},
+    {VKF_ARRAY_CHOSEN_KEYS,      VKF_BIT(VKF_USE_CHOSEN_KEYS),      "chosenKeys",      nullptr,   noConstant,              words, isOn<VKF_USE_CHOSEN_KEYS>,      chosenKeys,                      PassedIn::callTable,    &T::chosen_keys,  nullptr,         nullptr,            nullptr,             input,  forwardOnly},
 }};
 // clang-format on
 static_assert(areInOrder(table));
@@ -113,6 +116,15 @@ bool hasOnlySharedBias(const VkfProblem& problem) {
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
     const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
     return has(problem, VKF_USE_BIAS) && !inTable && !others && !ofHeads && !ofSequences && inTurn;
+}
+
+bool hasOnlyDenseLists(const VkfProblem& problem) {
+    const bool others = std::any_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
+        const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
+        return row.array != VKF_ARRAY_CHOSEN_KEYS && inSlot && row.has(problem);
+    });
+    const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
+    return has(problem, VKF_USE_CHOSEN_KEYS) && !inTable && !others && hasDenseLists(problem);
 }
 
 } // namespace vkf

@@ -69,4 +69,7 @@ uint32_t extraSlot(const VkfProblem& problem);
 // Whether the extra slot can hold a bias without a table (VKF_EXTRA_SLOT_HAS_BIAS).
 bool hasOnlySharedBias(const VkfProblem& problem);
 
+// Whether the extra slot can hold lists of chosen keys without a table (VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS).
+bool hasOnlyDenseLists(const VkfProblem& problem);
+
 } // namespace vkf

@@ -68,6 +68,9 @@ VkfResult checkBroadcast(const VkfProblem& p, VkfMessage* message);
 // Checks where rows and keys stand.
 VkfResult checkPositions(const VkfProblem& p, VkfMessage* message);
 
+// Checks the number and the strides of lists of chosen keys.
+VkfResult checkChosenKeys(const VkfProblem& p, VkfMessage* message);
+
 // Checks the block size and the strides of a block mask. A zeroed VkfBlockMask passes.
 VkfResult checkBlockMask(const VkfProblem& p, VkfMessage* message);
 

@@ -81,6 +81,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
         {p.paging.reserved == 0 && isZero(p.paging.reserved2), "paging"},
         {p.dropout.reserved == 0 && isZero(p.dropout.reserved2), "dropout"},
         {isZero(p.positions.reserved2), "positions"},
+        {p.chosenKeys.reserved == 0 && isZero(p.chosenKeys.reserved2), "chosenKeys"},
     };
     for (const auto& member : structs) {
         if (!member.zero) {
@@ -191,6 +192,10 @@ VkfResult checkNotBuiltYet(const VkfProblem& p, VkfMessage* message) {
         {has(p, VKF_USE_POSITIONS) && has(p, VKF_USE_FUNCTIONS), "positions with functions"},
         {has(p, VKF_USE_POSITIONS) && has(p, VKF_USE_WINDOW) && p.window.firstKeys != 0,
          "positions with window.firstKeys"},
+        {has(p, VKF_USE_CHOSEN_KEYS) && (isStudyPath(p.path) || p.path == VKF_PATH_WGMMA),
+         "chosenKeys on paths standard, key_outer and wgmma"},
+        {has(p, VKF_USE_CHOSEN_KEYS) && has(p, VKF_USE_BLOCK_MASK), "chosenKeys with a blockMask"},
+        {has(p, VKF_USE_CHOSEN_KEYS) && has(p, VKF_USE_PROBABILITIES), "probabilities of chosenKeys"},
     };
     for (const auto& feature : features) {
         if (feature.asked) {

@@ -38,7 +38,7 @@ VkfResult checkProblem(const VkfProblem* problem, CheckedProblem* checked, VkfMe
     }
     for (const auto check :
          {checkUse, checkReservedFields, checkEnumerations, checkNumbers, checkDims, checkShape, checkSequences,
-          checkNotBuiltYet, checkPositions, checkBlockMask, checkBroadcast, checkPages}) {
+          checkNotBuiltYet, checkPositions, checkChosenKeys, checkBlockMask, checkBroadcast, checkPages}) {
         if (const VkfResult result = check(p, message); result != VKF_SUCCESS) {
             return result;
         }

@@ -67,8 +67,14 @@ inline uint32_t keySequences(const VkfProblem& p) { return has(p, VKF_USE_BLOCK_
 inline uint32_t longestRowsOf(const VkfProblem& p) { return p.longestRows != 0 ? p.longestRows : p.queryRows; }
 inline uint32_t longestKeysOf(const VkfProblem& p) { return p.longestKeys != 0 ? p.longestKeys : p.keys; }
 
+// The most keys that one row can see.
+inline uint32_t mostKeysOf(const VkfProblem& p) {
+    return has(p, VKF_USE_CHOSEN_KEYS) ? std::min(p.chosenKeys.count, longestKeysOf(p)) : longestKeysOf(p);
+}
+
 // The sizes for which the library chooses tiles and key splits. For packed sequences these are longestRows and
 // longestKeys, or the mean if these are 0. Packed sequences with pages have `keys` instead of the mean.
+// Lists of chosen keys limit the keys.
 //
 // If key splits have a fixed number of keys, the sizes do not depend on the batch: they are constants, and queryRows of
 // sequences that are not packed.

@@ -84,7 +84,7 @@ uint32_t typicalKeys(const VkfProblem& p) {
         return fixedKeys;
     }
     const bool unknown = has(p, VKF_USE_CU_SEQLENS) && p.longestKeys == 0 && !has(p, VKF_USE_BLOCK_TABLE);
-    return unknown ? mean(p.keys, p.batch) : longestKeysOf(p);
+    return unknown ? std::min(mean(p.keys, p.batch), mostKeysOf(p)) : mostKeysOf(p);
 }
 
 uint32_t typicalSequences(const VkfProblem& p) {

@@ -59,6 +59,7 @@ VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
         {VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0, "probabilityRowCount"},
         {VKF_USE_FUNCTIONS, p.functions != nullptr, "functions"},
         {VKF_USE_POSITIONS, !isZero(p.positions), "positions"},
+        {VKF_USE_CHOSEN_KEYS, !isZero(p.chosenKeys), "chosenKeys"},
         {VKF_USE_WINDOW, p.window.left != 0 || p.window.right != 0 || p.window.firstKeys != 0, "window"},
     };
     for (const ParameterField& parameterField : parameterFields) {
@@ -69,6 +70,10 @@ VkfResult checkParameterFields(const VkfProblem& p, VkfMessage* message) {
     }
     if (has(p, VKF_USE_BLOCK_MASK) && p.blockMask.blockSize == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "blockMask.blockSize is 0; it must be a multiple of 16");
+    }
+    if (has(p, VKF_USE_CHOSEN_KEYS) && p.chosenKeys.count == 0) {
+        return fail(message, VKF_ERROR_INVALID_ARGUMENT,
+                    "chosenKeys.count is 0; with VKF_USE_CHOSEN_KEYS it must be at least 1");
     }
     if (has(p, VKF_USE_FUNCTIONS) && p.functions == nullptr) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "functions is null, but use has VKF_USE_FUNCTIONS");

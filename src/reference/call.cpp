@@ -97,6 +97,26 @@ VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
     return VKF_SUCCESS;
 }
 
+// Checks the lists of chosen keys, and sorts them.
+VkfResult sortLists(Call* call, VkfMessage* message) {
+    const VkfProblem& p = call->problem;
+    if (!has(p, VKF_USE_CHOSEN_KEYS) || listEntries(p) == 0 || call->empty()) {
+        return VKF_SUCCESS;
+    }
+    if (const VkfResult result = vkfCheckChosenKeys(&p, call->inputs.chosenKeys, message); result != VKF_SUCCESS) {
+        return result;
+    }
+    const uint64_t count = p.chosenKeys.count;
+    std::vector<int32_t> sorted(listCounts(p).all() * count);
+    forEachList(p, [&](uint64_t list, uint64_t first) {
+        int32_t* const to = &sorted[list * count];
+        std::copy_n(call->inputs.chosenKeys + first, count, to);
+        std::sort(to, to + count);
+    });
+    call->sortedLists = std::make_shared<const std::vector<int32_t>>(std::move(sorted));
+    return VKF_SUCCESS;
+}
+
 // Checks the options, and fills in their defaults and the number of selected rows.
 VkfResult completeOptions(Call* call, VkfMessage* message) {
     VkfReferenceOptions& options = call->options;
@@ -182,6 +202,9 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
             return result;
         }
+    }
+    if (const VkfResult result = sortLists(call, message); result != VKF_SUCCESS) {
+        return result;
     }
     return completeOptions(call, message);
 }

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
 
 #include "problem/functions.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "problem/problem.hpp"
 #include "reference/visible.hpp"
 
@@ -39,6 +42,9 @@ struct Call {
     VkfReferenceOptions options; // tiles, threads and rowStride are no longer 0
     uint32_t rows;               // query rows that the options select, of each head
     const uint32_t* rowList;     // if not null, the options select entries of this list of rows
+    // Lists of chosen keys, each in ascending order, as [sequences, KV heads, rows, count] without dimensions that
+    // repeat. Null if the problem has none.
+    std::shared_ptr<const std::vector<int32_t>> sortedLists;
 
     const VkfTensorLayout& layout(VkfTensorRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool empty() const { return layout(VKF_TENSOR_O).elements == 0; }
@@ -82,6 +88,18 @@ struct Call {
     BooleanMask booleanMask(uint32_t batch, uint32_t queryHead, int64_t keys) const {
         return has(problem, VKF_USE_MASK) ? booleansOf(problem.mask, inputs.mask, batch, queryHead, keys)
                                           : BooleanMask{};
+    }
+    // The lists of chosen keys of one KV head; without entries if the problem has none.
+    ChosenKeys chosenKeys(uint32_t batch, uint32_t kvHead) const {
+        if (sortedLists == nullptr) {
+            return {};
+        }
+        const ListCounts counts = listCounts(problem);
+        const uint64_t head =
+            uint64_t{counts.sequences > 1 ? batch : 0} * counts.heads + (counts.heads > 1 ? kvHead : 0);
+        const uint64_t rowLists = counts.rows > 1 ? 1 : 0;
+        return {sortedLists->data(), problem.chosenKeys.count, head * counts.rows + rowsOf(batch).begin * rowLists,
+                rowLists};
     }
     // The documents of one sequence's keys; without ids if the problem has none. `keys` is the sequence's own length.
     Documents documents(uint32_t batch, int64_t keys) const {

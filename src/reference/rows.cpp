@@ -115,6 +115,7 @@ public:
                 ofHead.documents = call_.documents(batch, mask.keys);
                 ofHead.booleans = call_.booleanMask(batch, queryHead, mask.keys);
                 ofHead.own = call_.ownMask(batch, queryHead, mask);
+                ofHead.chosen = call_.chosenKeys(batch, kvHead);
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, firstOfItem, count}, output_);
             },
             [&](uint64_t done) { report(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });

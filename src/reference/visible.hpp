@@ -81,6 +81,21 @@ struct OwnMask {
     }
 };
 
+// The lists of chosen keys of one head, each in ascending order. Without entries there is no mask.
+struct ChosenKeys {
+    const int32_t* entries;
+    uint64_t count;     // of a list
+    uint64_t firstList; // of row 0
+    uint64_t rowLists;  // from the list of a row to that of the next one: 1, or 0 if all rows share one
+
+    // The first key at or after this one in the list of a row.
+    int64_t next(int64_t row, int64_t key) const {
+        const int32_t* const begin = entries + (firstList + static_cast<uint64_t>(row) * rowLists) * count;
+        const int32_t* const found = std::lower_bound(begin, begin + count, key);
+        return found == begin + count ? int64_t{INT32_MAX} : *found;
+    }
+};
+
 // All masks of one sequence and head. Row i stands at i rowStride + offset, key j at j keyStride. The row's window
 // reaches from `left` before its position to `right` after it.
 struct Mask {
@@ -95,6 +110,7 @@ struct Mask {
     BooleanMask booleans;
     Documents documents;
     OwnMask own;
+    ChosenKeys chosen;
     int64_t firstKeys; // seen in addition to the window
     bool causal;       // a row sees no key after its own, not even first keys
 
@@ -113,11 +129,13 @@ struct Mask {
                (booleans.bytes == nullptr || booleans.keeps(row, key)) &&
                (documents.ids == nullptr || documents.keeps(row, key)) &&
                (own.functions == nullptr || own.keeps(row, key)) &&
+               (chosen.entries == nullptr || chosen.next(row, key) == key) &&
                (key < firstKeysOf(row) ||
                 (keyPosition(key) >= rowPosition(row) - left && keyPosition(key) <= rowPosition(row) + right));
     }
     bool hasPerKeyMask() const {
-        return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0;
+        return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0 ||
+               chosen.entries != nullptr;
     }
     bool hasHoles() const { return blocks.words != nullptr || hasPerKeyMask(); }
     // The first key after this one whose visibility may differ from this one.
@@ -164,6 +182,9 @@ inline KeyRange firstOpen(const Mask& mask, int64_t row, KeyRange keys) {
     int64_t begin = keys.begin;
     while (begin < keys.end && !mask.open(row, begin)) {
         begin = edge(begin);
+        if (mask.chosen.entries != nullptr) {
+            begin = std::min(mask.chosen.next(row, begin), keys.end);
+        }
     }
     int64_t end = begin;
     while (end < keys.end && mask.open(row, end)) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "device/matrix_support.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "problem/masks/positions.hpp"
 #include "problem/strides.hpp"
 
@@ -22,8 +23,21 @@ bool walksTiles(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PA
 
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows) {
     const VkfProblem& p = problem.fields;
-    return has(p, VKF_USE_CU_SEQLENS) ? sequenceTileCount(p, packedHeads, tileRows)
-                                      : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
+    if (has(p, VKF_USE_CU_SEQLENS)) {
+        const SequenceTiles tiles = sequenceTiles(p, packedHeads, tileRows);
+        return sequenceTileCount(p, tiles.packedHeads, tiles.tileRows);
+    }
+    return hasListsByRow(p) ? uint64_t{p.queryRows} * VKF_TILES(packedHeads, tileRows)
+                            : VKF_TILES(VKF_PACKED_ROWS(uint64_t{p.queryRows}, packedHeads), tileRows);
+}
+
+SequenceTiles sequenceTiles(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows) {
+    return hasListsByRow(p) ? SequenceTiles{VKF_TILES(packedHeads, tileRows), 1} : SequenceTiles{packedHeads, tileRows};
+}
+
+uint32_t rowsSharingTiles(const VkfProblem& p) { return hasListsByRow(p) ? 1 : typicalRows(p); }
+uint64_t sequencesOfTiles(const VkfProblem& p) {
+    return uint64_t{typicalSequences(p)} * (hasListsByRow(p) ? typicalRows(p) : 1);
 }
 
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
@@ -31,8 +45,8 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
     return {p.headDim,
             p.valueDim,
-            typicalRows(p),
-            uint64_t{typicalSequences(p)} * p.queryHeads,
+            rowsSharingTiles(p),
+            sequencesOfTiles(p) * p.queryHeads,
             p.o.type == VKF_TYPE_F32,
             typicalVisibleKeys(problem),
             problem.windowed(),
@@ -42,13 +56,13 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             packedHeads(path, problem),
             has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
             path == VKF_PATH_COOPMAT && usesBf16x3(p),
-            has(p, VKF_USE_MASK),
+            has(p, VKF_USE_MASK) || has(p, VKF_USE_CHOSEN_KEYS),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }
 
 double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows) {
-    const double keys = longestKeysOf(problem.fields);
+    const double keys = mostKeysOf(problem.fields);
     if (problem.windowLeft < 0 || problem.windowRight < 0) {
         return keys;
     }

@@ -25,7 +25,7 @@ struct TileProblem {
     uint32_t packedHeads = 1;      // query heads whose rows share tiles
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool bf16x3 = false;           // path coopmat multiplies fp32 numbers as bf16x3
-    bool keyMask = false;          // a boolean mask says which keys a row sees
+    bool keyMask = false;          // a boolean mask or a list says which keys a row sees
     bool gathers = false;          // rows of q, k or v are not whole words, so that elements are loaded one by one
 
     // Whether every tile lies inside one block of the block mask.
@@ -50,6 +50,19 @@ bool walksTiles(VkfPath path);
 
 // Tiles of the rows of `packedHeads` heads: of one sequence, or the tile numbers of all packed sequences.
 uint64_t tilesOfRows(const CheckedProblem& problem, uint32_t packedHeads, uint32_t tileRows);
+
+// The numbers of VKF_FIRST_SEQUENCE_TILE for packed sequences. Where rows have lists of chosen keys of their own, each
+// row has whole tiles, which are counted like packed rows in tiles of one row.
+struct SequenceTiles {
+    uint32_t packedHeads;
+    uint32_t tileRows;
+};
+SequenceTiles sequenceTiles(const VkfProblem& p, uint32_t packedHeads, uint32_t tileRows);
+
+// The sizes for which tiles of rows are chosen: query rows of a head that may share a tile, and sequences of so many
+// rows. A row with a list of chosen keys of its own is a sequence here.
+uint32_t rowsSharingTiles(const VkfProblem& p);
+uint64_t sequencesOfTiles(const VkfProblem& p);
 
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
 double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);

@@ -373,8 +373,8 @@ TEST_CASE("errors of an append are named", "[append]") {
           "use has VKF_USE_ROTARY_TABLES, but rotary.tableRows is zero");
     CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, VKF_USE_LSE); }) ==
           "use has VKF_USE_LSE, which an append does not have");
-    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, 1U << 30); }) ==
-          "use has bits 0x40000000, which this version does not know");
+    CHECK(refusal([](VkfAppendProblem& p) { vkf::enable(p, 1U << 31); }) ==
+          "use has bits 0x80000000, which this version does not know");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotary.reserved[3] = 1; }) == "a reserved field of rotary is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.k.reserved2[1] = 1; }) == "a reserved field of k is not zero");
     CHECK(refusal([](VkfAppendProblem& p) { p.rotatedQ.rowStride = 64; }) ==

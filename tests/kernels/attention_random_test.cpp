@@ -106,6 +106,7 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         vkf::test::chooseDropout(dice, problem);
         chooseProbabilities(dice, problem);
         vkf::test::choosePositions(problem, data);
+        vkf::test::chooseLists(variation, problem, data);
         if (variation.path == VKF_PATH_WGMMA) {
             constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
             problem.kvSplits = dice.of(splits);

@@ -9,6 +9,7 @@
 #include "problem/problem.hpp"
 #include "support/described_device.hpp"
 #include "support/dice.hpp"
+#include "support/lists/chosen_keys.hpp"
 #include "support/masks.hpp"
 
 namespace vkf::test {
@@ -95,6 +96,12 @@ void setPositions(PairedCall& call) {
         const int32_t near = static_cast<int32_t>(dice.below(2 * call.problem.keys)) - 40;
         call.data.rowOffsets.push_back(b == 1 ? -200 : b == 4 ? 100000 : near);
     }
+}
+
+// Rows of packed sequences count together.
+void setLists(PairedCall& call, uint32_t count, ListShape shape) {
+    shape.sequences = shape.sequences && !has(call.problem, VKF_USE_CU_SEQLENS);
+    setChosenKeys(call.problem, count, shape);
 }
 
 void setFirstKeys(PairedCall& call) {
@@ -213,6 +220,16 @@ const std::vector<Feature> table = {
     {"positions", {{"by the alignment", nothing}, {"of the call, offsets on the device", setPositions}}},
     {"first keys", {{"none", nothing}, {"some", setFirstKeys}}},
     {"key lengths", {{"none", nothing}, {"on the device", setKeyLengths}}},
+    {"chosen keys",
+     {{"none", nothing},
+      {"lists of each row",
+       [](PairedCall& c) {
+           setLists(c, 90, {true, false, true});
+       }},
+      {"lists of each head, with more entries than keys",
+       [](PairedCall& c) {
+           setLists(c, 210, {false, true, false});
+       }}}},
     {"documents", {{"none", nothing}, {"some", [](PairedCall& c) { enable(c.problem, VKF_USE_DOCUMENT_IDS); }}}},
     {"mask",
      {{"none", nothing},

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "support/lists/chosen_keys.hpp"
 #include "support/masks.hpp"
 
 namespace vkf::test {
@@ -126,6 +127,16 @@ void choosePositions(VkfProblem& p, Data& data) {
     } else {
         p.positions.firstRow = dice.below(300);
         p.positions.firstKey = dice.below(200);
+    }
+}
+
+void chooseLists(const Variation& variation, VkfProblem& p, const Data& data) {
+    Dice dice(data.seed ^ 0x4c495354U);
+    VkfProblem listed = p;
+    const bool packed = has(p, VKF_USE_CU_SEQLENS);
+    setChosenKeys(listed, 1 + dice.below(2 * p.keys + 1), {!packed && dice.oneIn(2), dice.oneIn(2), dice.oneIn(2)});
+    if (dice.oneIn(8) && !has(p, VKF_USE_PROBABILITIES) && takes(variation, listed)) {
+        p = listed;
     }
 }
 

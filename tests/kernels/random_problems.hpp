@@ -9,6 +9,7 @@
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/variations.hpp"
 
 namespace vkf::test {
 
@@ -43,5 +44,8 @@ void chooseDropout(Dice& dice, VkfProblem& p);
 // Positions of the call's own, for a quarter of the problems that can have them, with offsets on the device or without.
 // The last choice: it has dice of its own.
 void choosePositions(VkfProblem& p, Data& data);
+
+// Lists of chosen keys for an eighth of the problems that can have them. The last choice, too.
+void chooseLists(const Variation& variation, VkfProblem& p, const Data& data);
 
 } // namespace vkf::test

@@ -108,6 +108,21 @@ TEST_CASE("AUTO says which rule took path decode, with its thresholds", "[planni
                     {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "the device or the context lacks cooperative matrices"}});
 }
 
+TEST_CASE("AUTO takes path decode for lists of chosen keys of each row", "[planning]") {
+    VkfProblem problem = problemOf({1, 32, 8, 512, 65536, 128, 0, VKF_TYPE_F16});
+    problem.use |= VKF_USE_CHOSEN_KEYS;
+    problem.chosenKeys = {2048, 0, 0, 0, 2048, {}};
+    const char* lists = "a tile has the rows of one list of chosen keys, here 4";
+    checkDecisions(matrixCaps(), problem, VKF_PATH_DECODE,
+                   {{VKF_PATH_DECODE, VKF_RULE_CHOSEN_KEYS, lists}, {VKF_PATH_SCALAR, VKF_RULE_CHOSEN_KEYS, lists}});
+    problem.chosenKeys.rowStride = 0; // all rows share a list
+    checkDecisions(matrixCaps(), problem, VKF_PATH_COOPMAT,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"}});
+    problem.use |= VKF_USE_ALIBI;
+    checkDecisions(matrixCaps(), problem, VKF_PATH_SCALAR,
+                   {{VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "chosen keys are not supported with ALiBi"}});
+}
+
 TEST_CASE("AUTO says which rule took path coopmat, with its thresholds", "[planning]") {
     checkDecisions(matrixCaps(), problemOf({1, 32, 8, 17, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_COOPMAT,
                    {{VKF_PATH_COOPMAT, VKF_RULE_MATRIX_UNITS, "faster than plain arithmetic"},

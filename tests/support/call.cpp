@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "support/lacking.hpp"
+#include "support/lists/chosen_keys.hpp"
 #include "support/masks.hpp"
 
 namespace vkf::test {
@@ -56,6 +57,7 @@ int64_t keysOf(const VkfProblem& problem, const std::vector<int32_t>& keyLengths
 struct Sequence {
     VkfProblem problem;
     uint64_t firstKey = 0;
+    uint64_t firstRow = 0;
 };
 
 Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeqlensQ,
@@ -63,6 +65,7 @@ Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeq
     Sequence sequence{problem};
     if (has(problem, VKF_USE_CU_SEQLENS)) {
         sequence.problem.queryRows = static_cast<uint32_t>(cuSeqlensQ[batch + 1] - cuSeqlensQ[batch]);
+        sequence.firstRow = static_cast<uint64_t>(cuSeqlensQ[batch]);
     }
     if (has(problem, VKF_USE_CU_SEQLENS) && !has(problem, VKF_USE_BLOCK_TABLE)) {
         sequence.problem.keys = static_cast<uint32_t>(cuSeqlensK[batch + 1] - cuSeqlensK[batch]);
@@ -247,6 +250,7 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
                                       isUnmaskedKey(problem.mask, inputs, {batch, h, i, j}, keys) &&
                                       isOfDocument(problem, inputs.documentIds, firstId, keys, i, j) &&
                                       isKept(problem, inputs.functions, keys, {batch, h, i, j}) &&
+                                      isChosen(problem, inputs.chosenKeys, batch, kvHead, sequence.firstRow + i, j) &&
                                       (!has(problem, VKF_USE_BLOCK_MASK) ||
                                        isOpenBlock(problem, inputs.blockMask, batch, h, i / problem.blockMask.blockSize,
                                                    j / problem.blockMask.blockSize)));
@@ -259,8 +263,8 @@ std::vector<bool> seenKeys(const VkfProblem& all, const Inputs& inputs, uint32_t
 void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorRole role,
                      std::vector<std::byte>& bytes) {
     const VkfTensorLayout layout = vkf::layoutOf(problem, role);
-    const bool differ =
-        has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) || has(problem, VKF_USE_FUNCTIONS);
+    const bool differ = has(problem, VKF_USE_BLOCK_MASK) || has(problem, VKF_USE_MASK) ||
+                        has(problem, VKF_USE_FUNCTIONS) || has(problem, VKF_USE_CHOSEN_KEYS);
     const bool headsShare = layout.headStride == 0 && layout.heads > 1 && differ;
     if (headsShare || (layout.batchStride == 0 && layout.batch > 1)) {
         return; // a key that one row does not see may be visible to another
@@ -393,6 +397,7 @@ VkfReferenceInputs Inputs::reference() const {
     inputs.functions = functions != nullptr ? &functions->reference : nullptr;
     inputs.rowOffsets = rowOffsets.empty() ? nullptr : rowOffsets.data();
     inputs.kvScales = kvScales.empty() ? nullptr : kvScales.data();
+    inputs.chosenKeys = chosenKeys.empty() ? nullptr : chosenKeys.data();
     return inputs;
 }
 
@@ -434,6 +439,7 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
         randomHeads(has(problem, VKF_USE_BIAS_FACTORS) ? problem.queryHeads : 0, {-1.0F, 2.0F}, random);
     inputs.kvScales =
         randomHeads(has(problem, VKF_USE_KV_SCALES) ? problem.k.scales + problem.v.scales : 0, {0.2F, 1.7F}, random);
+    inputs.chosenKeys = randomLists(problem, data.seed);
     if (data.poisonInvisibleKeys) {
         poisonInvisible(problem, inputs, VKF_TENSOR_K, inputs.k);
         poisonInvisible(problem, inputs, VKF_TENSOR_V, inputs.v);
@@ -484,7 +490,8 @@ DeviceInputs::DeviceInputs(host::Device& device, const Inputs& inputs)
       cuSeqlensQ(uploaded(device, inputs.cuSeqlensQ)), cuSeqlensK(uploaded(device, inputs.cuSeqlensK)),
       dropoutMask(uploaded(device, inputs.dropoutMask)), dropoutSeed(uploaded(device, inputs.dropoutSeed)),
       probabilityRows(uploaded(device, inputs.probabilityRows)), biasFactors(uploaded(device, inputs.biasFactors)),
-      rowOffsets(uploaded(device, inputs.rowOffsets)), kvScales(uploaded(device, inputs.kvScales)), vInK(inputs.vInK) {
+      rowOffsets(uploaded(device, inputs.rowOffsets)), kvScales(uploaded(device, inputs.kvScales)),
+      chosenKeys(uploaded(device, inputs.chosenKeys)), vInK(inputs.vInK) {
     for (size_t i = 0; inputs.functions != nullptr && i < inputs.functions->arrays.size(); i++) {
         functionArrays.push_back(uploaded(device, inputs.functions->arrays[i]));
     }
@@ -514,6 +521,7 @@ VkfBindings DeviceInputs::bindings(const VkfProblem& problem) const {
     bindings.biasFactors = bound(VKF_USE_BIAS_FACTORS, biasFactors);
     bindings.rowOffsets = bound(VKF_USE_ROW_OFFSETS, rowOffsets);
     bindings.kvScales = bound(VKF_USE_KV_SCALES, kvScales);
+    bindings.chosenKeys = bound(VKF_USE_CHOSEN_KEYS, chosenKeys);
     for (size_t i = 0; i < functionArrays.size(); i++) {
         bindings.functionArrays[i] = functionArrays[i].binding();
     }

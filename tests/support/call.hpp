@@ -96,6 +96,7 @@ struct Inputs {
     std::vector<int32_t> probabilityRows{}; // in any order, some repeated, some no row
     std::vector<int32_t> rowOffsets{};
     std::vector<float> kvScales{};
+    std::vector<int32_t> chosenKeys{}; // random lists (support/lists/chosen_keys.hpp)
     const OwnFunctions* functions = nullptr;
     bool vInK = false; // v is at the address of k
     VkfReferenceInputs reference() const;
@@ -118,7 +119,7 @@ struct DeviceInputs {
     VkfBindings bindings(const VkfProblem& problem) const;
 
     Guarded q, k, v, keyLengths, blockTable, blockMask, sinks, alibiSlopes, bias, mask, documentIds, cuSeqlensQ,
-        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets, kvScales;
+        cuSeqlensK, dropoutMask, dropoutSeed, probabilityRows, biasFactors, rowOffsets, kvScales, chosenKeys;
     std::vector<Guarded> functionArrays;
     bool vInK;
 };

@@ -23,6 +23,10 @@ std::string describe(const VkfProblem& p) {
              << p.positions.firstKey << "," << p.positions.keyStride
              << (has(p, VKF_USE_ROW_OFFSETS) ? " offsets on the device" : "");
     }
+    if (has(p, VKF_USE_CHOSEN_KEYS)) {
+        text << " lists of " << p.chosenKeys.count << " [" << p.chosenKeys.batchStride << "," << p.chosenKeys.headStride
+             << "," << p.chosenKeys.rowStride << "]";
+    }
     for (const VkfTensor* tensor : {&p.q, &p.k, &p.v, &p.o}) {
         text << " [" << tensor->batchStride << "," << tensor->headStride << "," << tensor->rowStride << "]";
     }

@@ -86,13 +86,14 @@ void fitToWgmma(VkfProblem& p) {
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
                                VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
                                VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED |
-                               VKF_USE_DROPOUT_MASK;
+                               VKF_USE_DROPOUT_MASK | VKF_USE_CHOSEN_KEYS;
     p.use &= ~lacking;
     p.bias = p.mask = p.dropoutMask = {};
     p.blockMask = {};
     p.paging = {};
     p.dropout = {};
     p.positions = {};
+    p.chosenKeys = {};
     p.probabilityRowCount = 0;
     makeWholeWords(p);
 }
@@ -185,7 +186,9 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
         const bool knowsBlocks = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_DECODE;
         const bool knowsMasks = variation.path != VKF_PATH_STANDARD;
         const bool knowsPacked = variation.path != VKF_PATH_STANDARD && variation.path != VKF_PATH_KEY_OUTER;
-        return (knowsPacked || !has(problem, VKF_USE_CU_SEQLENS)) &&
+        const bool knowsLists = variation.path == VKF_PATH_SCALAR || variation.path == VKF_PATH_DECODE;
+        return (knowsLists || !has(problem, VKF_USE_CHOSEN_KEYS)) &&
+               (knowsPacked || !has(problem, VKF_USE_CU_SEQLENS)) &&
                (knowsBlocks || !has(problem, VKF_USE_BLOCK_MASK)) && (knowsMasks || !isMaskedByKey(problem));
     }
     VkfProblem onMatrices = problem;
@@ -203,7 +206,7 @@ bool takes(const Variation& variation, const VkfProblem& problem) {
     if (type == VKF_TYPE_F32 || !fits || problem.v.type != type) {
         return false;
     }
-    return type == VKF_TYPE_F16 || supported;
+    return (type == VKF_TYPE_F16 && !has(problem, VKF_USE_CHOSEN_KEYS)) || supported;
 }
 
 std::vector<const Variation*> variationsInTurn(const VkfProblem& problem, size_t most) {

@@ -128,6 +128,8 @@ Json problemJson(const VkfProblem& problem) {
         json["lse"] = true;
     if (has(problem, VKF_USE_BLOCK_TABLE))
         json["pageSize"] = problem.paging.pageSize;
+    if (has(problem, VKF_USE_CHOSEN_KEYS))
+        json["chosenCount"] = problem.chosenKeys.count;
     if (has(problem, VKF_USE_BLOCK_MASK))
         json["maskBlock"] = problem.blockMask.blockSize;
     return json;

@@ -92,7 +92,9 @@ struct DecodeOptions {
 
 // Bytes of k and of v that one call reads.
 std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) {
-    const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * problem.keys;
+    const bool chosen = has(problem, VKF_USE_CHOSEN_KEYS);
+    const uint32_t keys = chosen ? std::min(problem.chosenKeys.count, problem.keys) : problem.keys;
+    const uint64_t rows = uint64_t{problem.batch} * problem.kvHeads * keys;
     const uint32_t valueDim = vkf::layoutOf(problem, VKF_TENSOR_V).dim;
     return {vkfStoredBytes(problem.k.type, rows * problem.headDim),
             valuesInKeys ? 0 : vkfStoredBytes(problem.v.type, rows * valueDim)};
@@ -133,6 +135,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     tensors.k = k.data();
     tensors.v = v.data();
     tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
+    tensors.chosenKeys = outputs.chosenKeys + sequence * problem.chosenKeys.batchStride;
     tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;
     return verifyResult(part, tensors, plan);
 }

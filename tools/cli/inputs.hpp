@@ -65,6 +65,11 @@ struct Inputs {
     std::vector<int32_t> cuSeqlensK;
     std::vector<int32_t> probabilityRows;
     std::vector<int32_t> rowOffsets;
+    struct Lists {
+        Shape shape; // the last dimension is a list
+        std::vector<int32_t> entries;
+    };
+    Lists chosenKeys; // no entries without a file
     // In files, the heads of q, k, v and o come after the rows. The shapes in this struct have heads first.
     bool rowsFirst = false;
     std::optional<NamedArray> blockMask;

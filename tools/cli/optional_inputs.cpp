@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "cli/error.hpp"
 
@@ -118,6 +120,47 @@ void loadRowOffsets(const FlagFile& flagFile, const TensorNames& /*names*/, Inpu
     }
 }
 
+// Returns a key that stands twice in a list, or -1.
+int32_t findTwice(std::span<const int32_t> list, uint32_t keys) {
+    std::vector<int32_t> sorted(list.begin(), list.end());
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), [keys](int32_t a, int32_t b) {
+        return a == b && a >= 0 && static_cast<uint32_t>(a) < keys;
+    });
+    return twice == sorted.end() ? -1 : *twice;
+}
+
+// Reads lists of chosen keys. Dimensions of 1 and missing dimensions repeat.
+void loadChosenKeys(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
+    const auto [name, file] = load(flagFile);
+    const Shape whole = {scoresShape(inputs)[0], extent(inputs.k, axisHead), extent(inputs.q, axisRow)};
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; keys are int32 or int64", name, elementName(file.type));
+    bool fits = !file.shape.empty() && file.shape.size() <= 4 && file.shape.back() != 0;
+    for (size_t i = 1; fits && i < file.shape.size(); ++i) {
+        const uint64_t count = file.shape[file.shape.size() - 1 - i];
+        fits = count == 1 || count == whole[whole.size() - i];
+    }
+    if (!fits)
+        failInput("{}: has shape {}, which cannot be broadcast to [B, Hkv, N, count] with [B, Hkv, N] = {}", name,
+                  shapeText(file.shape), shapeText(whole));
+    Inputs::Lists lists{file.shape, {}};
+    const size_t count = file.shape.back();
+    const size_t entries = file.bytes.size() / (file.type == ElementType::i64 ? sizeof(int64_t) : sizeof(int32_t));
+    for (size_t i = 0; i < entries; ++i) {
+        const int64_t key = lengthAt(file, i);
+        if (key < INT32_MIN || key > INT32_MAX)
+            failInput("{}: key {} at {} does not fit 32 bits", name, key, i);
+        lists.entries.push_back(static_cast<int32_t>(key));
+        if ((i + 1) % count == 0) {
+            const auto list = std::span<const int32_t>(lists.entries).last(count);
+            if (const int32_t twice = findTwice(list, extent(inputs.k, axisRow)); twice >= 0)
+                failInput("{}: key {} stands twice in list {}", name, twice, i / count);
+        }
+    }
+    inputs.chosenKeys = std::move(lists);
+}
+
 // Reads the rows whose probabilities the caller wants.
 void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
     const auto [name, file] = load(flagFile);
@@ -217,6 +260,20 @@ void isRowOffsets(const Inputs& /*inputs*/, P& problem) {
     enable(problem, VKF_USE_ROW_OFFSETS);
 }
 
+void isChosenKeys(const Inputs& inputs, P& problem) {
+    const Shape& shape = inputs.chosenKeys.shape;
+    const auto count = [&shape](size_t axis) { return axis < shape.size() ? shape[shape.size() - 1 - axis] : 1; };
+    problem.chosenKeys.count = static_cast<uint32_t>(count(axisDim));
+    problem.chosenKeys.rowStride = count(axisRow) > 1 ? count(axisDim) : 0;
+    problem.chosenKeys.headStride = count(axisHead) > 1 ? count(axisDim) * count(axisRow) : 0;
+    problem.chosenKeys.batchStride = count(axisBatch) > 1 ? count(axisDim) * count(axisRow) * count(axisHead) : 0;
+    enable(problem, VKF_USE_CHOSEN_KEYS);
+}
+
+void handChosenKeys(const Inputs& inputs, host::HostTensors& tensors) {
+    tensors.chosenKeys = inputs.chosenKeys.entries.data();
+}
+
 void isBias(const Inputs& inputs, P& problem) {
     problem.bias = broadcastOf(*inputs.bias, vkfTypeOf(inputs.bias->type));
     enable(problem, VKF_USE_BIAS);
@@ -285,6 +342,11 @@ const std::array tableRows = {
                   ".npy file of [B, K] or [K], int32 or int64: the document of each key; a row sees only the keys of "
                   "its document",
                   loadDocuments, hasArray<VKF_USE_DOCUMENT_IDS>, numbers<&I::documents, &T::documentIds>},
+    OptionalInput{
+        "--chosen-keys",
+        ".npy file of [B, Hkv, N, count], int32 or int64: a list of keys for each row, which sees only these; "
+        "-1 = none; dimensions repeat as in --bias",
+        loadChosenKeys, isChosenKeys, handChosenKeys},
     OptionalInput{"--dropout-mask",
                   ".npy file of [B, H, N, K], bool or uint8: the probabilities that --dropout keeps, in place of its "
                   "generator; dimensions repeat as in --bias",

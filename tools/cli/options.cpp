@@ -373,6 +373,12 @@ void addCacheOptions(CLI::App& command, CacheOptions& options) {
     command.add_option("--v-type", options.vType, "type of v only")->type_name("NAME");
 }
 
+void addChosenCountOption(CLI::App& command, CacheOptions& options) {
+    const HelpGroup group(command, cacheGroup);
+    command.add_option("--chosen-count", options.chosenCount,
+                       "each row sees only so many keys, by a list (default: all keys)");
+}
+
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {
     if (!options.kvType.empty())
         problem.k.type = problem.v.type = parseCacheType("--kv-type", options.kvType);
@@ -381,6 +387,11 @@ void applyCacheOptions(const CacheOptions& options, VkfProblem& problem) {
     if (!options.vType.empty())
         problem.v.type = parseCacheType("--v-type", options.vType);
     problem.maxScratchBytes = mostScratchBytes(options.scratch);
+    if (options.chosenCount != 0) { // a list for each row, which all heads share
+        const uint64_t ofSequence = uint64_t{problem.queryRows} * options.chosenCount;
+        problem.chosenKeys = {options.chosenCount, 0, ofSequence, 0, options.chosenCount, {}};
+        enable(problem, VKF_USE_CHOSEN_KEYS);
+    }
     if (options.pageSize == 0)
         return;
     const uint32_t pages = problem.keys / options.pageSize + (problem.keys % options.pageSize != 0 ? 1 : 0);

@@ -22,13 +22,17 @@ struct CacheOptions {
     std::string kType;               // empty = kvType
     std::string vType;               // empty = kvType
     uint32_t pageSize = 0;           // 0 = no pages
+    uint32_t chosenCount = 0;        // keys that the list of each row has; 0 = no lists
     std::optional<uint32_t> scratch; // MiB; see addScratchOption
 };
 
 void addCacheOptions(CLI::App& command, CacheOptions& options);
 // Adds only --kv-type, --page-size and --scratch.
 void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options);
-// Sets types, paging and maxScratchBytes of a problem with dense k and v. It gets as many pages as its keys need.
+// Adds --chosen-count, for commands that make up lists of chosen keys or need none.
+void addChosenCountOption(CLI::App& command, CacheOptions& options);
+// Sets types, paging, lists of chosen keys and maxScratchBytes of a problem with dense k and v. It gets as many pages
+// as its keys need.
 void applyCacheOptions(const CacheOptions& options, VkfProblem& problem);
 
 // Everything about the computation except shape and types.

@@ -186,6 +186,7 @@ void addPlanCommand(CLI::App& program, Action& action) {
     command->footer("vkflash plan --heads 32 --kv-heads 8 --rows 4096 --dim 128 --causal --explain");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
+    addChosenCountOption(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addFunctionOptions(*command, options->functions);
     addMaskBlockOption(*command, options->math.maskBlock);

@@ -117,6 +117,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->footer("vkflash verify --rows 1000 --dim 128 --causal");
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
+    addChosenCountOption(*command, options->shape.cache);
     addMathOptions(*command, options->math);
     addMaskBlockOption(*command, options->math.maskBlock);
     command->add_option("--block-density", options->blockDensity,

@@ -61,6 +61,9 @@ void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size
     blockTable_ = shuffledPages(problem_);
     ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
     device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
+    chosenKeys_ = scatteredKeys(problem_);
+    ensureRoom(device_, chosenKeysBuffer_, chosenKeys_.size() * sizeof(int32_t));
+    device_.upload(chosenKeysBuffer_, chosenKeys_.data(), chosenKeys_.size() * sizeof(int32_t));
     tensorBytes_ = bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputOf(i) != i)
@@ -122,6 +125,7 @@ VkfBindings BenchMemory::bindings(size_t set) const {
     bindings.lse = from.lse.binding();
     bindings.blockMask = blockMaskBuffer_.binding();
     bindings.blockTable = blockTableBuffer_.binding();
+    bindings.chosenKeys = chosenKeysBuffer_.binding();
     bindings.scratch = from.scratch.binding();
     return bindings;
 }
@@ -143,6 +147,7 @@ host::HostTensors BenchMemory::downloadOutputs(size_t set) {
     tensors.lse = lse_.empty() ? nullptr : lse_.data();
     tensors.blockMask = blockMask_.data();
     tensors.blockTable = blockTable_.data();
+    tensors.chosenKeys = chosenKeys_.data();
     return tensors;
 }
 

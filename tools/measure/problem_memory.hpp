@@ -80,6 +80,8 @@ private:
     host::Buffer blockMaskBuffer_;
     std::vector<int32_t> blockTable_;
     host::Buffer blockTableBuffer_;
+    std::vector<int32_t> chosenKeys_;
+    host::Buffer chosenKeysBuffer_;
     // Sets past count_ are kept for smaller shapes.
     std::vector<Set> sets_;
     size_t count_ = 0;

@@ -142,6 +142,7 @@ void addDecodeShapeOptions(CLI::App& command, DecodeShapes& shapes) {
         "limit for the keys of all sequences together (default: 1048576, or the largest value of --keys)");
     addValue(command, "--causal", shapes.causal, "yes or no");
     addOneTypeCacheOptions(command, shapes.cache);
+    addChosenCountOption(command, shapes.cache);
 }
 
 std::vector<VkfProblem> decodeProblems(const DecodeShapes& shapes) {

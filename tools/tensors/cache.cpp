@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tensors/cache.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -19,6 +20,11 @@ void storeRow(VkfType type, const std::vector<float>& row, std::byte* to) {
         vkfStoreElement(type, to, i, static_cast<double>(row[i]));
 }
 
+void shuffle(std::vector<int32_t>& numbers, Generator& generator) {
+    for (size_t left = numbers.size(); left > 1; --left)
+        std::swap(numbers[left - 1], numbers[generator.next() % left]);
+}
+
 } // namespace
 
 std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
@@ -27,9 +33,27 @@ std::vector<int32_t> shuffledPages(const VkfProblem& problem) {
     std::vector<int32_t> table(size_t{problem.batch} * problem.paging.maxPages);
     std::iota(table.begin(), table.end(), 0);
     Generator generator(problem.paging.pages);
-    for (size_t left = table.size(); left > 1; --left)
-        std::swap(table[left - 1], table[generator.next() % left]);
+    shuffle(table, generator);
     return table;
+}
+
+std::vector<int32_t> scatteredKeys(const VkfProblem& problem) {
+    const uint64_t entries = vkfGetArrayBytes(&problem, VKF_ARRAY_CHOSEN_KEYS) / sizeof(int32_t);
+    std::vector<int32_t> lists;
+    lists.reserve(entries);
+    Generator generator(problem.chosenKeys.count);
+    const uint64_t count = problem.chosenKeys.count;
+    while (lists.size() < entries) {
+        std::vector<int32_t> list(count, -1);
+        for (uint64_t i = 0; i < std::min<uint64_t>(count, problem.keys); ++i) { // one key of each part
+            const uint64_t begin = count < problem.keys ? i * problem.keys / count : i;
+            const uint64_t end = count < problem.keys ? (i + 1) * problem.keys / count : i + 1;
+            list[i] = static_cast<int32_t>(begin + generator.next() % (end - begin));
+        }
+        shuffle(list, generator);
+        lists.insert(lists.end(), list.begin(), list.end());
+    }
+    return lists;
 }
 
 std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, const VkfTensorLayout& from,

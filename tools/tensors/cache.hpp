@@ -16,6 +16,10 @@ namespace vkf::tools {
 // paging.
 std::vector<int32_t> shuffledPages(const VkfProblem& problem);
 
+// Lists of chosen keys for a problem that has them: each has keys of all parts of the sequence, in no order. Equal
+// problems get equal lists. Empty without lists.
+std::vector<int32_t> scatteredKeys(const VkfProblem& problem);
+
 // Converts k or v to the type, the strides and the pages of the problem. `from` is the layout of `elements`, of a type
 // that is not a block type.
 // The rest of a page after the last key is NaN.

@@ -68,6 +68,7 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
             keyLengths.push_back(static_cast<int32_t>(generator.next() % (uint64_t{problem.keys} + 1)));
     blockMask = randomBlockMask(problem, blockDensity, generator.next());
     blockTable = shuffledPages(problem);
+    chosenKeys = scatteredKeys(problem);
 }
 
 host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
@@ -80,6 +81,7 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     tensors.keyLengths = has(problem, VKF_USE_KEY_LENGTHS) ? keyLengths.data() : nullptr;
     tensors.blockMask = has(problem, VKF_USE_BLOCK_MASK) ? blockMask.data() : nullptr;
     tensors.blockTable = has(problem, VKF_USE_BLOCK_TABLE) ? blockTable.data() : nullptr;
+    tensors.chosenKeys = has(problem, VKF_USE_CHOSEN_KEYS) ? chosenKeys.data() : nullptr;
     return tensors;
 }
 

@@ -27,6 +27,7 @@ struct RandomTensors {
     std::vector<int32_t> keyLengths;
     std::vector<uint32_t> blockMask;
     std::vector<int32_t> blockTable;
+    std::vector<int32_t> chosenKeys;
 
     // Fills o and lse with NaN, so that a check finds an element that was not written. blockDensity is the share of
     // open blocks, if the problem has a block mask.

@@ -50,9 +50,10 @@ VkfResult buildPhases(const AttentionPhaseBuilder& builder, AttentionPhases* pha
 }
 
 void buildSequenceList(const VkfProblem& p, AttentionPlan* plan, AttentionPhases* phases) {
-    plan->tileSequences.packedHeads = plan->packedHeads;
-    plan->tileSequences.tileRows = plan->tile.rows;
-    plan->tileSequences.count = static_cast<uint32_t>(sequenceTileCount(p, plan->packedHeads, plan->tile.rows));
+    const SequenceTiles tiles = sequenceTiles(p, plan->packedHeads, plan->tile.rows);
+    plan->tileSequences.packedHeads = tiles.packedHeads;
+    plan->tileSequences.tileRows = tiles.tileRows;
+    plan->tileSequences.count = static_cast<uint32_t>(sequenceTileCount(p, tiles.packedHeads, tiles.tileRows));
     plan->scratch.reserve(ScratchRange::rowSequences, uint64_t{plan->tileSequences.count} * sizeof(uint32_t));
     phases->sequences = sequenceListPhase(p);
 }

@@ -30,7 +30,8 @@ bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     const VkfProblem& p = problem.fields;
     const bool hasTerms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI) || hasNaturalScores(p);
     const bool hasPerKeyMasks = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_USE_BLOCK_MASK);
-    const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE);
+    const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE) &&
+                       !has(p, VKF_USE_CHOSEN_KEYS);
     return std::max(p.headDim, p.valueDim) <= maxColumns && !layout.viaShared && !hasTerms && !hasPerKeyMasks && dense;
 }
 

@@ -50,11 +50,15 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
     return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
-// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. A
-// map of tiles is found by the table, even where a function without arrays is the only mask.
+// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. All
+// paths read dense lists of chosen keys without one. A map of tiles is found by the table, even where a function
+// without arrays is the only mask.
 uint32_t extraSlotOf(const CheckedProblem& problem, const Decision& decision) {
     if (decision.bf16x3 || decision.map) {
         return VKF_EXTRA_SLOT_HAS_TABLE;
+    }
+    if (hasOnlyDenseLists(problem.fields)) {
+        return VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS;
     }
     const bool biasAlone =
         decision.path == VKF_PATH_DECODE && !decision.probabilities && hasOnlySharedBias(problem.fields);
@@ -120,9 +124,8 @@ uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t
         return 1;
     }
     const bool shiftedWindow = problem.firstKeys() == 0 && problem.windowLeft >= 0;
-    const double seen = shiftedWindow
-                            ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, longestKeysOf(p))
-                            : longestKeysOf(p);
+    const double most = has(p, VKF_USE_CHOSEN_KEYS) ? p.chosenKeys.count : longestKeysOf(p);
+    const double seen = shiftedWindow ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, most) : most;
     const double splits = std::ceil(seen / (static_cast<double>(splitTiles(p, tile.keys)) * tile.keys));
     return std::clamp(static_cast<uint32_t>(splits), 2U, uint32_t{VKF_MAX_SPLITS});
 }

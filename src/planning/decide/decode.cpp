@@ -6,6 +6,7 @@
 
 #include "device/matrix_support.hpp"
 #include "planning/kernel_parameters.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "tiles/decode/decode_choice.hpp"
 #include "tiles/tile_problem.hpp"
 
@@ -36,8 +37,8 @@ bool hasNearKeys(const CheckedProblem& problem) {
         const VkfTensorLayout& layout = problem.layout(role);
         return byteStrides(layout).row * layout.rows <= maxBytes;
     };
-    return loadsWords(problem) && !has(problem.fields, VKF_USE_BLOCK_TABLE) && isNear(VKF_TENSOR_K) &&
-           isNear(VKF_TENSOR_V);
+    return loadsWords(problem) && !has(problem.fields, VKF_USE_BLOCK_TABLE) &&
+           !has(problem.fields, VKF_USE_CHOSEN_KEYS) && isNear(VKF_TENSOR_K) && isNear(VKF_TENSOR_V);
 }
 
 DecodeProblem decodeProblem(const CheckedProblem& problem) {
@@ -46,12 +47,12 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             p.valueDim,
             p.k.type,
             p.v.type,
-            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * typicalRows(p),
-            uint64_t{typicalSequences(p)} * p.kvHeads,
+            uint64_t{p.queryHeads / std::max(p.kvHeads, 1U)} * rowsSharingTiles(p),
+            sequencesOfTiles(p) * p.kvHeads,
             typicalVisibleKeys(problem),
             blockUnit(problem),
             hasNearKeys(problem),
-            has(p, VKF_USE_CU_SEQLENS) && (p.longestRows == 0 || p.splitKeys != 0)};
+            has(p, VKF_USE_CU_SEQLENS) && (p.longestRows == 0 || p.splitKeys != 0) && !hasListsByRow(p)};
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.
@@ -66,8 +67,10 @@ bool fillsMatrices(const VkfProblem& p, bool latent, bool wholeWords) {
 }
 
 // The latent kernel can skip the keys between the first keys and a window. The other kernel on matrices walks over one
-// range of keys, and cannot.
-bool takesKeys(const CheckedProblem& problem, bool latent) { return latent || problem.firstKeys() == 0; }
+// range of keys, and cannot. Both take a list of chosen keys.
+bool takesKeys(const CheckedProblem& problem, bool latent) {
+    return latent || problem.firstKeys() == 0 || has(problem.fields, VKF_USE_CHOSEN_KEYS);
+}
 
 } // namespace
 

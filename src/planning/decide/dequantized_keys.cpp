@@ -63,7 +63,7 @@ bool fitsStrides(const CheckedProblem& problem) {
 bool dequantizesKeys(const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     // What pays and fits depends on the batch, on which a call with splitKeys must not depend.
-    if (problem.empty || p.keys == 0 || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS)) {
+    if (problem.empty || p.keys == 0 || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS) || has(p, VKF_USE_CHOSEN_KEYS)) {
         return false;
     }
     // The attention kernel loads k and v in words of 16 bytes only if rows of q consist of such words too. Otherwise it

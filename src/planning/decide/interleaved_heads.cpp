@@ -24,8 +24,8 @@ uint64_t keyBytes(const CheckedProblem& problem, const std::optional<Dequantized
 
 uint32_t interleavedHeads(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
     const VkfProblem& p = problem.fields;
-    if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) || p.keys == 0 ||
-        problem.empty) {
+    if (!walksTiles(decision.path) || !tilesDiffer(caps, problem) || has(p, VKF_USE_CU_SEQLENS) ||
+        has(p, VKF_USE_CHOSEN_KEYS) || p.keys == 0 || problem.empty) {
         return 1;
     }
     const Chip::InterleavedHeads& chip = chipOf(caps).interleavedHeads;

@@ -8,6 +8,7 @@
 
 #include "device/chips.hpp"
 #include "device/matrix_support.hpp"
+#include "problem/masks/chosen_keys.hpp"
 #include "tiles/amd/registers.hpp"
 
 namespace vkf {
@@ -39,6 +40,10 @@ bool hasManyRowsAndKeys(const Chip::Path& chip, const CheckedProblem& problem) {
 std::string latentHeads(const VkfProblem& p) {
     return inWords("heads have %u columns; other paths than decode take at most %u", std::max(p.headDim, p.valueDim),
                    maxHeadDim);
+}
+
+std::string listsByRow(const VkfProblem& p) {
+    return inWords("a tile has the rows of one list of chosen keys, here %u", p.queryHeads / std::max(p.kvHeads, 1U));
 }
 
 std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
@@ -293,6 +298,9 @@ PathChoice choosePath(const TunedDevice& device, const CheckedProblem& problem) 
     }
     if (std::max(p.headDim, p.valueDim) > maxHeadDim) {
         return takeDecode(VKF_RULE_LATENT_HEADS, latentHeads(p));
+    }
+    if (hasListsByRow(p) && isSupportedByDecode(device.caps, p)) {
+        return takeDecode(VKF_RULE_CHOSEN_KEYS, listsByRow(p));
     }
     const bool few = isSupportedByDecode(device.caps, p) && hasFewRows(chip, p);
     if (few && !hasManyRowsAndKeys(chip, problem)) {

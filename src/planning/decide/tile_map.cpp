@@ -20,12 +20,12 @@ bool hasMaskForMap(const CheckedProblem& problem) {
     return mapsMask || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP);
 }
 
-// Packed sequences have no map, because their tiles of rows are numbered by sequence. The kernel asks per-key masks
-// about every key then.
+// Packed sequences have no map, because their tiles of rows are numbered by sequence. Nor have lists of chosen keys,
+// because tiles of keys differ from row to row. The kernel asks per-key masks about every key then.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.fields;
     return walksTiles(path) && (hasMaskForMap(problem) || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
-           p.keys != 0 && !problem.empty;
+           !has(p, VKF_USE_CHOSEN_KEYS) && p.keys != 0 && !problem.empty;
 }
 
 bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {
@@ -80,7 +80,7 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     // What pays depends on the batch, on which a call with splitKeys must not depend.
-    if (!has(p, VKF_USE_BIAS) || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS)) {
+    if (!has(p, VKF_USE_BIAS) || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS) || has(p, VKF_USE_CHOSEN_KEYS)) {
         return false;
     }
     const Chip::TileMap& chip = chipOf(caps).tileMap;

@@ -53,6 +53,7 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_POSITIONS), "positions are not in this version"},
         Refusal{p.splitKeys != 0, "splitKeys is not in this version"},
         Refusal{has(p, VKF_USE_KV_SCALES), "scales of k and v are not in this version"},
+        Refusal{has(p, VKF_USE_CHOSEN_KEYS), "chosen keys are not in this version"},
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},

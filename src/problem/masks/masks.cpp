@@ -47,8 +47,9 @@ double visiblePairs(const CheckedProblem& problem) {
     const double sequences = p.batch;
     const double rows = has(p, VKF_USE_CU_SEQLENS) ? p.queryRows / sequences : p.queryRows;
     const double keys = has(p, VKF_USE_CU_SEQLENS) && !has(p, VKF_USE_BLOCK_TABLE) ? p.keys / sequences : p.keys;
+    const double most = mostKeysOf(p);
     if (!problem.windowed()) {
-        return rows * keys;
+        return rows * std::min(keys, most);
     }
     const auto keyStride = static_cast<double>(keyStrideOf(p));
     const double step = static_cast<double>(rowStrideOf(p)) / keyStride;
@@ -78,7 +79,7 @@ double visiblePairs(const CheckedProblem& problem) {
         problem.windowRight < 0 || has(p, VKF_USE_CAUSAL)
             ? 0.0
             : rows * first - pairsBefore(offset + static_cast<double>(problem.windowRight) + 1.0, first);
-    return std::max(before - hidden, 0.0) + firstBefore + firstAfter;
+    return std::min(std::max(before - hidden, 0.0) + firstBefore + firstAfter, rows * most);
 }
 
 } // namespace vkf

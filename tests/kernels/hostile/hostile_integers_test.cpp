@@ -97,6 +97,7 @@ VkfProblem hostileProblem(Dice& dice, Data& data, const Variation& variation, bo
     p.probabilityRowCount = vkf::has(p, VKF_USE_PROBABILITIES) ? dice.below(12) : 0;
     vkf::enable(p, VKF_USE_PROBABILITY_ROWS, p.probabilityRowCount != 0);
     vkf::test::choosePositions(p, data);
+    vkf::test::chooseLists(variation, p, data);
     if (variation.path == VKF_PATH_WGMMA) {
         vkf::test::fitToWgmma(p);
     }
@@ -139,6 +140,7 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
     bindings.biasFactors = inIf(VKF_USE_BIAS_FACTORS, inputs.biasFactors);
     bindings.rowOffsets = inIf(VKF_USE_ROW_OFFSETS, inputs.rowOffsets);
     bindings.kvScales = inIf(VKF_USE_KV_SCALES, inputs.kvScales);
+    bindings.chosenKeys = inIf(VKF_USE_CHOSEN_KEYS, inputs.chosenKeys);
     bindings.mask = inIf(VKF_USE_MASK, inputs.mask);
     bindings.documentIds = inIf(VKF_USE_DOCUMENT_IDS, inputs.documentIds);
     bindings.cuSeqlensQ = inIf(VKF_USE_CU_SEQLENS, inputs.cuSeqlensQ);
@@ -155,7 +157,7 @@ VkfBindings fencedBindings(Fenced& memory, Dice& dice, uint32_t call, const VkfP
 void makeHostile(Dice& dice, Inputs& inputs) {
     for (std::vector<int32_t>* numbers :
          {&inputs.keyLengths, &inputs.blockTable, &inputs.documentIds, &inputs.cuSeqlensQ, &inputs.cuSeqlensK,
-          &inputs.probabilityRows, &inputs.rowOffsets}) {
+          &inputs.probabilityRows, &inputs.rowOffsets, &inputs.chosenKeys}) {
         makeHostile(dice, *numbers);
     }
 }
