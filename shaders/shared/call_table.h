@@ -18,6 +18,11 @@ namespace vkf::shared {
 /* Addresses of optional inputs; 0 if the call does not have the input. Strides of bias, mask and dropout mask: in bits;
  * batch, head, row. Repeats: sequence and head are taken modulo these numbers, if VKF_ID_BROADCAST_REPEATS. */
 struct CallTable {
+    /* Rare inputs. The first words of the table are written only where a call has one of them. */
+    Address chosen_keys;
+    Address list_stride[3]; /* of lists of chosen keys: bytes; batch, KV head, row */
+    Address kv_scales;
+    /* The others. */
     Address block_mask;
     Address block_table;
     Address sinks;
@@ -49,9 +54,6 @@ struct CallTable {
     Address row_offset;
     Uint mask_last_keys; /* VKF_ID_MASK_OF_LAST_KEYS: columns of the boolean mask, for the last keys of a sequence */
     Uint padding;
-    Address kv_scales;
-    Address chosen_keys;
-    Address list_stride[3]; /* of lists of chosen keys: bytes; batch, KV head, row */
 };
 
 /* The table of a call whose first kernel multiplies fp32 numbers as bf16x3 (coopmat/bf16x3.glsl). It begins with the

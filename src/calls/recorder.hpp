@@ -73,7 +73,8 @@ public:
         if (arrays != nullptr) {
             this->table(index, wordsOf(TableWithArrays<Table>{*arrays, table}), tableAddress - sizeof *arrays);
         } else {
-            this->table(index, wordsOf(table), tableAddress);
+            const size_t first = firstUsedWord(table);
+            this->table(index, wordsOf(table).subspan(first), tableAddress + first * sizeof(uint32_t));
         }
     }
 

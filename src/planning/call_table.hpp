@@ -3,6 +3,7 @@
 // The call table: how kernels find the optional inputs of a call (shaders/shared/call_table.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -27,6 +28,13 @@ template <typename Table> std::span<const uint32_t> wordsOf(const Table& table) 
     static_assert(sizeof table % sizeof(uint32_t) == 0);
     return {reinterpret_cast<const uint32_t*>(&table), sizeof table / sizeof(uint32_t)};
 }
+
+// The first word of a table that a call needs. Without rare inputs two dispatches write a table, and not three.
+inline size_t firstUsedWord(const shared::CallTable& table) {
+    const bool hasRareInputs = table.chosen_keys != 0 || table.kv_scales != 0;
+    return hasRareInputs ? 0 : offsetof(shared::CallTable, block_mask) / sizeof(uint32_t);
+}
+template <typename Table> size_t firstUsedWord(const Table& table) { return firstUsedWord(table.call); }
 
 // A table with the arrays of functions before it.
 template <typename Table> struct TableWithArrays {
