@@ -25,6 +25,9 @@
 
 #include "softmax/row_state.glsl"
 
+// Whether the bits of the result must not depend on how many partial results without keys follow the others.
+layout(constant_id = VKF_MERGE_ID_FIXED_ORDER) const bool FIXED_ORDER = false;
+
 const uint ROWS = WORKGROUP_SIZE / LANES / MERGE_GROUPS; // rows of a workgroup
 
 shared vec2 state_stage[WORKGROUP_SIZE];
@@ -60,6 +63,9 @@ void addPartialResults(const PartialResults partials, const bool exists, const u
     const vec2 before = vec2(m, l);
     UNROLL for (uint i = 0; i < AT_ONCE; i++) {
         state[i].y = first + i * MERGE_GROUPS < count ? state[i].y : 0.0;
+        if (FIXED_ORDER) { // else the last state also counts in the maximum of other groups
+            state[i].x = first + i * MERGE_GROUPS < count ? state[i].x : MINUS_INFINITY;
+        }
         m = max(m, state[i].x);
     }
     const float factor = factorInJoin(before, m);

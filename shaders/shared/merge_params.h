@@ -56,7 +56,8 @@ struct SplitMergeParams {
 #define VKF_MERGE_ID_GROUPS 2  /* groups of lanes that share the partial results of a row, a power of two */
 #define VKF_MERGE_ID_AT_ONCE 3 /* partial results that an invocation loads at once */
 #define VKF_MERGE_ID_TYPE_O 4
-#define VKF_MERGE_ID_LSE 5 /* bool */
+#define VKF_MERGE_ID_LSE 5          /* bool */
+#define VKF_MERGE_ID_FIXED_ORDER 11 /* bool: partial results without keys at the end do not change the bits */
 /* merge_partials.comp: */
 #define VKF_MERGE_ID_TYPE_PARTIAL 6
 /* merge_splits.comp: */
@@ -64,7 +65,7 @@ struct SplitMergeParams {
 #define VKF_MERGE_ID_KEY_SPLITS 8
 #define VKF_MERGE_ID_SINKS 9   /* bool */
 #define VKF_MERGE_ID_BASE_E 10 /* bool: m is in base e, else in base 2 */
-#define VKF_MERGE_ID_COUNT 11
+#define VKF_MERGE_ID_COUNT 12
 
 #ifdef __cplusplus
 static_assert(sizeof(MergeParams) == 120);

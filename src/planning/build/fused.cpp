@@ -44,6 +44,7 @@ VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phas
         constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(p.o.type);
         constants[VKF_MERGE_ID_DIM] = p.valueDim;
         constants[VKF_MERGE_ID_KEY_SPLITS] = splits;
+        constants[VKF_MERGE_ID_FIXED_ORDER] = p.splitKeys != 0 ? 1 : 0;
         constants[VKF_MERGE_ID_SINKS] = has(p, VKF_USE_SINKS) ? 1 : 0;
         constants[VKF_MERGE_ID_BASE_E] = hasNaturalScores(p) ? 1 : 0;
         builder.writeLse(&merge);
