@@ -20,11 +20,17 @@ Position pairAt(Position at, const uint key) {
     return at;
 }
 
+// The pair for score. If the functions index no arrays, the key need not exist: nobody uses its score.
+Position scoredPair(Position at, const uint key) {
+    at.key = INDEXES_ARRAYS ? min(int(key), at.keys - 1) : int(key);
+    return at;
+}
+
 #define OR_HAS_SCORE || HAS_SCORE
 #define AND_NO_SCORE &&!HAS_SCORE
 #define OR_HAS_KEEP || HAS_KEEP
 #define AND_KEEPS(masks, key) &&user_keep(pairAt((masks).at, key))
-#define SCORED(terms, key, s) user_score(s, pairAt((terms).at, key))
+#define SCORED(terms, key, s) user_score(s, scoredPair((terms).at, key))
 #define UNLESS_SCORED(scale) (HAS_SCORE ? 1.0 : (scale))
 #define APPLY_SCORE                                                                                                    \
     if (HAS_SCORE) {                                                                                                   \
@@ -32,7 +38,7 @@ Position pairAt(Position at, const uint key) {
     }
 #define MULTIPLY_BY_DERIVATIVE(condition, ds, terms, key, s)                                                           \
     if (condition) {                                                                                                   \
-        ds *= user_scoreDerivative(s, pairAt((terms).at, (terms).first_key + (key)));                                  \
+        ds *= user_scoreDerivative(s, scoredPair((terms).at, (terms).first_key + (key)));                              \
     }
 #define TEST_KEEP(unmasked, masks, key) unmasked = unmasked && user_keep(pairAt((masks).at, key));
 // The sequence whose map of tiles an item has (masks/tile_map.glsl).

@@ -41,6 +41,21 @@ int functionI32(const uint array, const int i) {
 int functionU8(const uint array, const int i) {
     return 0;
 }
+float functionTanh(const float x) {
+    return x;
+}
+vec2 functionTanh(const vec2 x) {
+    return x;
+}
+vec3 functionTanh(const vec3 x) {
+    return x;
+}
+vec4 functionTanh(const vec4 x) {
+    return x;
+}
+float functionSoftcap(const float s, const float cap) {
+    return s;
+}
 #include "functions/user.glsl"
 void main() {
     Position at = Position(0, 0, 0, 0, 0, 0, 0);

@@ -2,6 +2,10 @@
 #include "functions/user_file.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "functions/declarations.hpp"
 #include "functions/rules.hpp"
@@ -27,6 +31,10 @@ const char* readerOf(VkfElement element) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, "an array has an unknown VkfElement");
     }
 }
+
+// Functions of shaders/functions/position.glsl by the names that files call them, unless they declare these names.
+constexpr std::pair<std::string_view, std::string_view> givenFunctions[] = {{"tanh", "functionTanh"},
+                                                                            {"softcap", "functionSoftcap"}};
 
 void add(std::vector<std::string>& names, std::string_view name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -62,6 +70,12 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
         add(macros, name);
     }
+    for (const auto& [name, given] : givenFunctions) {
+        if (std::find(macros.begin(), macros.end(), name) == macros.end()) {
+            text += "#define " + std::string(name) + " " + std::string(given) + "\n";
+            add(macros, name);
+        }
+    }
     text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text;
     text += "\n\n"; // a backslash at the end of the file continues into the first of these
     for (const std::string& macro : macros) {
@@ -70,8 +84,19 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
     return text;
 }
 
+// Whether the file may index arrays, those of the caller or its own.
+bool indexesArrays(const Source& source, const std::vector<Token>& tokens) {
+    return !source.arrays.empty() || std::any_of(tokens.begin(), tokens.end(), [](const Token& token) {
+        return token.text.find('[') != std::string_view::npos;
+    });
+}
+
+std::string boolConstant(const char* name, const std::string& value) {
+    return "const bool " + std::string(name) + " = " + value + ";\n";
+}
+
 // Which functions and promises the file has, and functions that change nothing in place of those that it lacks.
-std::string completion(VkfFunctionSet functions, bool isMonotone) {
+std::string completion(VkfFunctionSet functions, bool isMonotone, bool indexes) {
     struct Function {
         VkfFunctionBits bit;
         const char* constant; // of shaders/functions/hooks.glsl, or null
@@ -87,12 +112,13 @@ std::string completion(VkfFunctionSet functions, bool isMonotone) {
     for (const auto& [bit, constant, identity] : all) {
         const bool has = (functions & static_cast<VkfFunctionSet>(bit)) != 0;
         if (constant != nullptr) {
-            text += "const bool " + std::string(constant) + " = " + (has ? "true" : "false") + ";\n";
+            text += boolConstant(constant, has ? "true" : "false");
         }
         text += has ? "" : identity;
     }
     const std::string promise = isMonotone ? std::string(namePrefix) + "keepIsMonotone" : "false";
-    return text + "const bool KEEP_IS_MONOTONE = " + promise + ";\n";
+    return text + boolConstant("KEEP_IS_MONOTONE", promise) +
+           boolConstant("INDEXES_ARRAYS", indexes ? "true" : "false");
 }
 
 } // namespace
@@ -119,8 +145,9 @@ UserFile readUserFile(const Source& source) {
         for (const Declaration& declaration : declarations) {
             add(file.names, declaration.name);
         }
-        file.included = includedText(source, file.names, macrosOf(tokens)) +
-                        completion(file.functions, hasMonotonePromise(source.name, declarations));
+        file.included =
+            includedText(source, file.names, macrosOf(tokens)) +
+            completion(file.functions, hasMonotonePromise(source.name, declarations), indexesArrays(source, tokens));
         return file;
     } catch (const TokenError& error) {
         failAt(source.name, error.line, error.what());

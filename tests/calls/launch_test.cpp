@@ -200,7 +200,9 @@ TEST_CASE("a backward pass on path wgmma launches its kernels between the barrie
                                 &bindings.dk, &bindings.dv, &bindings.scratch}) {
         binding->address = fakeAddress(piece++);
     }
-    bindings.scratch.size = backward.get()->scratch.bytes();
+    auto info = vkf::make<VkfBackwardInfo>();
+    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, &message) == VKF_SUCCESS);
+    bindings.scratch.size = info.scratchBytes;
     commands.clear();
     const VkfResult recorded = vkfCmdBackward(FakeContext::commandBuffer(), backward.get(), &bindings, &message);
     INFO(message.text);

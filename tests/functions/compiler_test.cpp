@@ -2,6 +2,7 @@
 //
 // Kernels that are compiled at run time.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -26,6 +27,7 @@
 namespace {
 
 using namespace vkf::functions;
+using Catch::Matchers::ContainsSubstring;
 
 const Source plain = {"bool keep(Position at) { return at.key <= at.row; }", "causal.glsl", {}};
 
@@ -151,6 +153,31 @@ TEST_CASE("a file of functions may have the names of all macros of the kernels",
         INFO(kernel);
         CHECK_NOTHROW(compileKernel(file, kernel));
     }
+}
+
+TEST_CASE("a file gets fast functions by the names that it does not declare", "[functions]") {
+    const auto included = [](const std::string& text) { return readUserFile({text, "given.glsl", {}}).included; };
+    const std::string given = "float score(float s, Position at) { return tanh(s) + softcap(s, 2.0); }\n";
+    CHECK_THAT(included(given), ContainsSubstring("#define tanh functionTanh\n"));
+    CHECK_THAT(included(given), ContainsSubstring("#define softcap functionSoftcap\n"));
+    const std::string own = "float softcap(float s, float cap) { return s; }\n#define tanh(x) (x)\n" + given;
+    CHECK_THAT(included(own), ContainsSubstring("#define softcap user_softcap\n"));
+    CHECK_THAT(included(own), !ContainsSubstring("functionSoftcap") && !ContainsSubstring("functionTanh"));
+    vkf::functions::compile({own, "given.glsl", {}});
+}
+
+TEST_CASE("keys of functions that may index arrays exist", "[functions]") {
+    const auto indexes = [](const Source& source) {
+        const bool yes = readUserFile(source).included.find("INDEXES_ARRAYS = true") != std::string::npos;
+        const bool no = readUserFile(source).included.find("INDEXES_ARRAYS = false") != std::string::npos;
+        CHECK(yes != no);
+        return yes;
+    };
+    const std::string score = "float score(float s, Position at) { return s; } // [ is no index here\n";
+    CHECK(!indexes({score, "plain.glsl", {}}));
+    CHECK(indexes({score, "array.glsl", {functionArray("bias", VKF_ELEMENT_F16)}}));
+    CHECK(indexes({"const int table[2] = int[2](0, 1);\n" + score, "own.glsl", {}}));
+    CHECK(indexes({"#define AT(a, i) a[i]\n" + score, "macro.glsl", {}}));
 }
 
 TEST_CASE("lines behind a file of functions are not its own", "[functions]") {

@@ -135,6 +135,26 @@ TEST_CASE("the table of examples has every file of examples/functions", "[functi
     CHECK(rows == files);
 }
 
+TEST_CASE("the fast functions that files get are exact enough", "[functions_forward]") {
+    const std::string text = "float score(float s, Position at) {\n"
+                             "    return tanh(3.0 * s) + softcap(40.0 * s, 4.0) * tanh(vec2(0.5, s)).x;\n"
+                             "}\n";
+    TextCall call(text, scoreOf([](double s, const VkfPosition*, void*) {
+                      return std::tanh(3.0 * s) + 4.0 * std::tanh(10.0 * s) * std::tanh(0.5);
+                  }));
+    for (const uint32_t number : paths) {
+        const Variation& variation = vkf::test::variations[number];
+        if (!fits(variation, call.problem)) {
+            continue;
+        }
+        apply(variation, call.problem);
+        INFO(variation.name);
+        const Outcome outcome = runCall(deviceOf(variation), call.problem, call.data);
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+    }
+}
+
 TEST_CASE("a score of NaN stays in its row", "[functions_forward]") {
     vkf::test::needNan(vkf::test::testDevice());
     TextCall call(nanText, scoreOf([](double s, const VkfPosition*, void*) { return s; }));

@@ -109,6 +109,23 @@ def test_memory_goes_back_to_the_driver():
     assert device.bytes_in_use == 0
 
 
+def test_large_results_leave_their_memory_to_later_ones(device):
+    x = device.array(np.arange(1 << 18, dtype=np.float32))
+    first, second = x.numpy(), x.numpy()
+    place, part = first.ctypes.data, first[5:7].view(np.uint32)
+    del first
+    assert x.numpy().ctypes.data != place  # a view is left
+    assert part[0] == np.float32(5).view(np.uint32)
+    del part
+    assert x.numpy().ctypes.data == place
+    inner = second.base[8:12]  # a part of the block is no block
+    del second
+    assert np.array_equal(inner.view(np.float32), [2])
+    del inner
+    device.free_memory()
+    assert np.array_equal(x.numpy(), np.arange(1 << 18))
+
+
 def test_a_program_ends_with_arrays_alive():
     code = "import numpy as np, vkflash; x = vkflash.default_device().array(np.zeros(4, np.float32)); print(x.shape)"
     program = os.environ.get("VKFLASH_PYTHON_COMMAND", sys.executable)

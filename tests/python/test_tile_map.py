@@ -95,10 +95,12 @@ def test_the_backward_pass_takes_the_same_options(qkv, flags, rng):
 def test_errors_say_what_differs(qkv, flags):
     options = {"functions": NEAR, "function_arrays": flags, "path": "scalar"}
     kept = vkflash.TileMap(*qkv, **options)
-    with pytest.raises(vkflash.Error, match="tile_map was made for a call with another window"):
+    with pytest.raises(vkflash.Error, match="tile_map was made for a call with another window;"):
         vkflash.attention(*qkv, window=(4, 4), tile_map=kept, **options)
     with pytest.raises(vkflash.Error, match="tile_map was made for a call with another scale;"):
         vkflash.attention(*qkv, scale=2.0, tile_map=kept, **options)
+    with pytest.raises(vkflash.Error, match="tile_map was made for a call with another lse, causal;"):
+        vkflash.attention(*qkv, causal=True, return_lse=True, tile_map=kept, **options)
     with pytest.raises(vkflash.Error, match="tile_map is a int: pass a vkflash.TileMap"):
         vkflash.attention(*qkv, tile_map=3, **options)
     with pytest.raises(vkflash.Error, match="tile_map is on .*, and the call on "):

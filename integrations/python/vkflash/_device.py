@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable
 
 import numpy as np
 
-from . import _core, _host
+from . import _core, _host, _results
 from ._core import Error, Storage
 
 MOST_PLANS = 256
@@ -75,6 +75,7 @@ class Device:
     def free_memory(self) -> None:
         """Gives memory back to the driver that is kept for the next calls."""
         self._core.free_memory()
+        _results.clear()
 
     def array(self, x: Any) -> DeviceArray:
         """Copies an array to the device.
@@ -217,7 +218,7 @@ class DeviceArray:
         if self.size == 0:
             return np.empty(self.shape, self._bits)
         if self.strides == dense_strides(self.shape):
-            array = np.empty(self.shape, self._bits)
+            array = _results.empty(self.shape, self._bits)
             self._storage.download(array, self._offset)
             return array
         span = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides))

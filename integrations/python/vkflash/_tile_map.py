@@ -62,7 +62,11 @@ class TileMap:
         """The map, for a call that it fits."""
         if device is not self.device:
             raise Error(f"tile_map is on {self.device!r}, and the call on {device!r}")
-        other = [name for name, own, called in zip(Terms._fields, self._terms, terms) if own != called]
+        bits = self._terms.use ^ terms.use
+        other = {name.lower(): None for name, bit in uses.items() if bits & bit}  # a dict keeps the order
+        for name, own, called in zip(Terms._fields, self._terms, terms):
+            if name != "use" and own != called:
+                other[name] = None
         if other:
             raise Error(f"tile_map was made for a call with another {', '.join(other)}; a map serves calls with equal "
                         "arguments")
