@@ -228,8 +228,17 @@ void testMemory(mpi::Ranks& ranks) {
            std::to_string(ranks.peakBytes()) + " bytes, allowed " + std::to_string(most));
 }
 
+// Says which case a rank waits in if a test does not end.
+void begin(const mpi::Ranks& ranks, const Case& one) {
+    if (ranks.rank() == 0) {
+        std::printf("%s\n", one.name.c_str());
+        std::fflush(stdout);
+    }
+}
+
 void testAttention(mpi::Ranks& ranks, const std::vector<Case>& cases) {
     for (const Case& one : cases) {
+        begin(ranks, one);
         try {
             const Inputs inputs(one.problem);
             const Forward forward = testForward(ranks, one, inputs);
@@ -244,6 +253,7 @@ void testAttention(mpi::Ranks& ranks, const std::vector<Case>& cases) {
 
 void testDecode(mpi::Ranks& ranks, const std::vector<Case>& cases) {
     for (const Case& one : cases) {
+        begin(ranks, one);
         for (const mpi::Deal deal : {mpi::Deal::contiguous, mpi::Deal::striped}) {
             try {
                 testDecode(ranks, one, deal);

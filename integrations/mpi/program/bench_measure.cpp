@@ -62,10 +62,12 @@ VkfBackwardProblem backwardOf(const VkfProblem& problem) {
 
 // Times of runs until a limit is reached. `run` returns the seconds, equal on all ranks.
 tools::Timing timeRuns(const BenchLimits& limits, const std::function<double()>& run, const Tick& tick) {
+    constexpr double longRun = 1;
     std::vector<double> times;
     double all = 0;
-    run(); // warms up
-    while (times.empty() || (times.size() < limits.runs && all < limits.seconds)) {
+    const double first = run(); // warms up
+    const uint32_t runs = first > longRun ? std::min(limits.runs, 2U) : limits.runs;
+    while (times.empty() || (times.size() < runs && all < limits.seconds)) {
         times.push_back(run());
         all += times.back();
         tick();

@@ -10,6 +10,9 @@ class ExchangeBackward final : public BackwardEngine {
 public:
     ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    void connect(Transport transport) override {
+        moves_.connect(transport, {&q_, &k_, &v_, &o_, &lse_, &dout_}, {&dq_, &dk_, &dv_});
+    }
     VkfType productType() const override { return calls_.backwardInfo(pass_).productType; }
     void upload(const PartInputs& inputs, const PartGradientInputs& gradients) override;
     RunReport run(const Progress& progress) override;
@@ -18,7 +21,6 @@ public:
 private:
     void compute();
 
-    State& state_;
     Gpu& gpu_;
     ExchangeMoves moves_;
     ExchangeHeads heads_;
@@ -30,8 +32,8 @@ private:
 
 ExchangeBackward::ExchangeBackward(State& state, const VkfBackwardProblem& whole, Distribution distribution,
                                    const Lengths& lengths)
-    : state_(state), gpu_(*state.gpu), moves_(state, *whole.forward, distribution, lengths),
-      heads_(state, *whole.forward, lengths), calls_(gpu_), staging_(gpu_),
+    : gpu_(*state.gpu), moves_(state, *whole.forward, distribution, lengths), heads_(state, *whole.forward, lengths),
+      calls_(gpu_), staging_(gpu_),
       q_(gpu_, moves_, movedRows(*whole.forward, whole.forward->headDim, whole.forward->q.type)),
       k_(gpu_, moves_, movedKeys(*whole.forward, whole.forward->headDim, whole.forward->k.type)),
       v_(gpu_, moves_, movedKeys(*whole.forward, valueDimOf(*whole.forward), whole.forward->v.type)),
@@ -48,8 +50,7 @@ ExchangeBackward::ExchangeBackward(State& state, const VkfBackwardProblem& whole
 }
 
 std::string ExchangeBackward::description() const {
-    return "head exchange of " + std::to_string(state_.ranks.size()) + " ranks, " +
-           calls_.backwardInfo(pass_).description;
+    return moves_.text() + ", " + calls_.backwardInfo(pass_).description;
 }
 
 void ExchangeBackward::upload(const PartInputs& inputs, const PartGradientInputs& gradients) {

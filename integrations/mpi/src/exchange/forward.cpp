@@ -11,6 +11,7 @@ class Exchange final : public Engine {
 public:
     Exchange(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
+    void connect(Transport transport) override { moves_.connect(transport, {&q_, &k_, &v_}, {&o_, &lse_}); }
     VkfType productType() const override { return calls_.info(plan_).productType; }
     void upload(const PartInputs& inputs) override;
     RunReport run(const Progress& progress) override;
@@ -19,7 +20,6 @@ public:
 private:
     void compute();
 
-    State& state_;
     Gpu& gpu_;
     ExchangeMoves moves_;
     ExchangeHeads heads_;
@@ -30,8 +30,8 @@ private:
 };
 
 Exchange::Exchange(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
-    : state_(state), gpu_(*state.gpu), moves_(state, whole, distribution, lengths), heads_(state, whole, lengths),
-      calls_(gpu_), staging_(gpu_), plan_(calls_.addPlan(heads_.problem())),
+    : gpu_(*state.gpu), moves_(state, whole, distribution, lengths), heads_(state, whole, lengths), calls_(gpu_),
+      staging_(gpu_), plan_(calls_.addPlan(heads_.problem())),
       q_(gpu_, moves_, movedRows(whole, whole.headDim, whole.q.type)),
       k_(gpu_, moves_, movedKeys(whole, whole.headDim, whole.k.type)),
       v_(gpu_, moves_, movedKeys(whole, valueDimOf(whole), whole.v.type)),
@@ -40,9 +40,7 @@ Exchange::Exchange(State& state, const VkfProblem& whole, Distribution distribut
     calls_.allocateScratch();
 }
 
-std::string Exchange::description() const {
-    return "head exchange of " + std::to_string(state_.ranks.size()) + " ranks, " + calls_.info(plan_).description;
-}
+std::string Exchange::description() const { return moves_.text() + ", " + calls_.info(plan_).description; }
 
 void Exchange::upload(const PartInputs& inputs) {
     staging_.upload(q_.part, q_.all(), inputs.q);
