@@ -17,7 +17,7 @@ uint packedRow(const uint r) {
 
 // The key of a key number of the present tile. An entry of a list may be no key.
 uint tileKey(const uint number) {
-    return HAS_CHOSEN_KEYS ? entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(number) : 0] : keyOfNumber(empty_keys, number);
+    return HAS_CHOSEN_KEYS ? page_stage[stagedEntry(number)] : keyOfNumber(empty_keys, number);
 }
 
 // Line 8: the scores of keys 2 pair and 2 pair + 1 of the tile, with all terms and masks.

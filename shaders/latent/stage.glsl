@@ -13,15 +13,15 @@ bool isView() {
            params.batch_stride[VKF_K] == params.batch_stride[VKF_V];
 }
 
-// Where an entry of the list is staged.
+// Where an entry of the list is staged, in page_stage.
 uint stagedEntry(const uint number) {
-    return (number - keys.x) % (2 * TILE_KEYS);
+    return STAGED_PAGES + (number - keys.x) % (2 * TILE_KEYS);
 }
 
 // The key of a key number. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key) {
     if (HAS_CHOSEN_KEYS) {
-        return keyOfEntry(entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(key) : 0]);
+        return keyOfEntry(page_stage[stagedEntry(key)]);
     }
     return keyOfNumber(empty_keys, min(key, keys.y - 1));
 }
@@ -51,7 +51,7 @@ void stagePage(const uint key_begin) {
         page_stage[thread] = fetched_page;
     }
     if (HAS_CHOSEN_KEYS && thread < TILE_KEYS) {
-        entry_stage[HAS_CHOSEN_KEYS ? stagedEntry(key_begin + thread) : 0] = fetched_entry;
+        page_stage[stagedEntry(key_begin + thread)] = fetched_entry;
     }
 }
 

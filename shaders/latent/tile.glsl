@@ -33,8 +33,11 @@ const uint STAGED_MATRICES =
 shared uvec4 stage[TILE_KEYS * STAGE_ROW];       // q, then tiles of k, which become tiles of v, then o
 shared float s_stage[SUBGROUPS * MATRIX_FLOATS]; // partial sums of scores, then factors of rows
 shared uint p_stage[TILE_ROWS * ROW_THREADS];    // pairs of probabilities
-shared uint page_stage[PAGED ? TILE_KEYS : 1];   // pages of the keys that are fetched next
-// Entries of the list of chosen keys, for the present tile and the one that is fetched next. They take turns.
-shared uint entry_stage[HAS_CHOSEN_KEYS ? 2 * TILE_KEYS : 1];
+
+// Pages of the keys that are fetched next. Entries of the list of chosen keys follow, for the present tile and the one
+// that is fetched next, which take turns.
+const uint STAGED_PAGES = PAGED ? TILE_KEYS : 1;
+const uint STAGED_ENTRIES = HAS_CHOSEN_KEYS ? 2 * TILE_KEYS : 0;
+shared uint page_stage[STAGED_PAGES + STAGED_ENTRIES];
 
 #endif

@@ -52,7 +52,8 @@ DecodeProblem decodeProblem(const CheckedProblem& problem) {
             typicalVisibleKeys(problem),
             blockUnit(problem),
             hasNearKeys(problem),
-            has(p, VKF_USE_CU_SEQLENS) && (p.longestRows == 0 || p.splitKeys != 0) && !hasListsByRow(p)};
+            has(p, VKF_USE_CU_SEQLENS) && (p.longestRows == 0 || p.splitKeys != 0) && !hasListsByRow(p),
+            has(p, VKF_USE_CHOSEN_KEYS)};
 }
 
 // Whether a kernel on matrices can take k and v: rows of the matrices' type, and rows of block types in whole words.

@@ -22,6 +22,7 @@ struct DecodeProblem {
     uint32_t blockUnit = 1;    // words of 4 bytes in which rows of block types can be loaded
     bool keyOffsets32 = false; // k and v of a head have at most 4 GiB each, in whole words and without pages
     bool moreRows = false;     // `rows` is a mean, and some sequences have more
+    bool chosenKeys = false;   // rows see the keys of a list
 
     // Heads that have a matrix kernel of their own.
     bool latent() const { return headDim > VKF_MAX_DIM || valueDim > VKF_MAX_DIM; }

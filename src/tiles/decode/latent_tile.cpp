@@ -55,7 +55,8 @@ uint32_t LatentTile::sharedBytes() const {
     const uint32_t words =
         keys() * VKF_LATENT_ROW_WORDS(headDim, valueDim, layout.depth, depthSubgroups(), subgroups());
     const uint32_t matrixFloats = layout.rows * layout.columns;
-    const uint32_t floats = subgroups() * matrixFloats + rows() * keys() / 2 + keys() + 1;
+    const uint32_t entries = chosenKeys ? 2 * keys() : 0; // of the list of chosen keys, for two tiles
+    const uint32_t floats = subgroups() * matrixFloats + rows() * keys() / 2 + keys() + 1 + entries;
     return words * VKF_WORD_BYTES + floats * VKF_WORD_BYTES / 4;
 }
 
@@ -74,7 +75,7 @@ std::string LatentTile::text(uint32_t splits) const {
 void considerLatentTiles(const Caps& caps, const MatrixLayout& layout, const DecodeProblem& problem,
                          DecodeSearch& search) {
     for (const auto& [rowMatrices, keyMatrices] : latentCandidates) {
-        const LatentTile tile{layout, rowMatrices, keyMatrices, problem.headDim, problem.valueDim};
+        const LatentTile tile{layout, rowMatrices, keyMatrices, problem.headDim, problem.valueDim, problem.chosenKeys};
         if (tile.subgroups() == 0) {
             continue; // matrices of few elements for each invocation leave no pair of scores
         }

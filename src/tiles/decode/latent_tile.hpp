@@ -18,6 +18,7 @@ struct LatentTile {
     uint32_t keyMatrices = 0; // 0 = no tile
     uint32_t headDim = 0;
     uint32_t valueDim = 0;
+    bool chosenKeys = false; // shared memory has entries of a list
 
     // Each invocation has two scores of each matrix of rows.
     uint32_t depthSubgroups() const { return layout.elements() / 2 / rowMatrices; }
