@@ -105,6 +105,11 @@ struct Chip {
         uint64_t minPackedRows = 64;
         uint64_t minMaskedPackedRows = 32;
         uint32_t unmaskedColumns = 128;
+        // So few packed rows wait for memory where they see many keys, and path coopmat reads faster in more splits. An
+        // H200 with 8 KV heads, D = 128, takes 83.1 and 80.1 us for 65536 keys of a sequence, 564 and 547 for 8 of them
+        // (bench/results/h200-few-rows.txt).
+        uint64_t fewPackedRows = 64;
+        double manyKeysOfFewRows = 16384;
         // Path coopmat starts sooner with heads of up to narrowColumns, and has more workgroups. So wgmma needs few
         // workgroups, each of whose time then counts, or rows that see many keys, on average, and workgroups that
         // occupy this share of the multiprocessors.

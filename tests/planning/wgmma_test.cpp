@@ -206,6 +206,15 @@ TEST_CASE("calls of few packed rows stay on path coopmat", "[planning]") {
     CHECK(planOf(hopperCaps(), wide).path == VKF_PATH_COOPMAT);
     wide.valueDim = 136;
     CHECK(planOf(hopperCaps(), wide).path == VKF_PATH_WGMMA);
+    // 16 rows of each of 4 heads, over a long cache.
+    VkfProblem cache = problemOf({1, 32, 8, 16, 16384, 128, 0, VKF_TYPE_F16});
+    CHECK_THAT(whyNotWgmma(hopperCaps(), cache, VKF_PATH_COOPMAT).reason,
+               ContainsSubstring("up to 64 packed rows (here 64) that see at least 16384 keys (here 16384)"));
+    cache.keys--;
+    CHECK(planOf(hopperCaps(), cache).path == VKF_PATH_WGMMA);
+    cache.keys++;
+    cache.queryRows = 17;
+    CHECK(planOf(hopperCaps(), cache).path == VKF_PATH_WGMMA);
     // Path decode comes first.
     const VkfProblem decode = problemOf({1, 8, 8, 1, 1U << 20, 128, 0, VKF_TYPE_F16});
     CHECK(whyNotWgmma(hopperCaps(), decode, VKF_PATH_DECODE).rule == VKF_RULE_FEW_ROWS);

@@ -138,9 +138,15 @@ bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
     return few || many;
 }
 
+bool waitsForMemory(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.packedRows <= chip.fewPackedRows && size.visibleKeys >= chip.manyKeysOfFewRows;
+}
+
 bool pays(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.columns <= chip.narrowColumns ? paysForNarrow(chip, size)
-                                              : size.packedRows >= minPackedRows(chip, size);
+    if (size.columns <= chip.narrowColumns) {
+        return paysForNarrow(chip, size);
+    }
+    return size.packedRows >= minPackedRows(chip, size) && !waitsForMemory(chip, size);
 }
 
 std::string enoughRows(const Chip::Wgmma& chip, const LaunchSize& size) {
@@ -160,8 +166,18 @@ std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
                    100 * chip.minNarrowShare, 100 * size.multiprocessorShare);
 }
 
+std::string manyKeysForFewRows(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return inWords("coopmat reads memory faster for up to %llu packed rows (here %llu) that see at least %.0f keys "
+                   "(here %.0f)",
+                   static_cast<unsigned long long>(chip.fewPackedRows),
+                   static_cast<unsigned long long>(size.packedRows), chip.manyKeysOfFewRows, size.visibleKeys);
+}
+
 std::string launchReason(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.columns <= chip.narrowColumns ? narrowCalls(chip, size) : enoughRows(chip, size);
+    if (size.columns <= chip.narrowColumns) {
+        return narrowCalls(chip, size);
+    }
+    return waitsForMemory(chip, size) ? manyKeysForFewRows(chip, size) : enoughRows(chip, size);
 }
 
 // What AUTO says about path wgmma: takes it, with its tile, or says why not.
