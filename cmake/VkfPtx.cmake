@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
 # Compiles the entry points of path wgmma to PTX (shaders/shared/wgmma_params.h has their names).
 
-# vkf_add_ptx(<file> <root> [TERMS] TYPES ... DIMS ...): adds the rules for each type and dimension, without terms and,
-# if asked for, with them. Names begin with that of the file. Paths of includes are relative to the folder `root`. The
+# vkf_add_ptx(<file> <root> TYPES ... DIMS ... TERMS_DIMS ...): adds the rules for each type and dimension, without terms
+# and with them. Names begin with that of the file. Paths of includes are relative to the folder `root`. The
 # results are in the global properties VKF_PTX_ENTRIES, lines "name|ptx file|missing reason", and VKF_PTX_TARGETS.
 function(vkf_add_ptx file root)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "TERMS" "" "TYPES;DIMS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TYPES;DIMS;TERMS_DIMS")
   get_filename_component(prefix "${file}" NAME_WE)
-  set(variants plain)
-  if(arg_TERMS)
-    list(APPEND variants terms)
-  endif()
   get_property(command GLOBAL PROPERTY VKF_PTX_COMMAND)
   get_property(problem GLOBAL PROPERTY VKF_PTX_PROBLEM)
   set(outputs)
   foreach(type ${arg_TYPES})
     foreach(dim ${arg_DIMS})
+      set(variants plain)
+      if(dim IN_LIST arg_TERMS_DIMS)
+        list(APPEND variants terms)
+      endif()
       foreach(variant ${variants})
         set(name ${prefix}_${type}_${dim})
         if(variant STREQUAL terms)

@@ -104,10 +104,8 @@ PtxTexts FakeLaunches::texts() {
                 }
             }
             for (const char* owner : {"rows", "keys"}) {
-                for (const char* dim : {"64", "128"}) {
-                    for (const char* terms : {"", "_terms"}) {
-                        all.push_back(std::string("backward_wgmma_") + owner + "_" + type + "_" + dim + terms);
-                    }
+                for (const char* rest : {"_64", "_128", "_128_terms"}) {
+                    all.push_back(std::string("backward_wgmma_") + owner + "_" + type + rest);
                 }
             }
         }

@@ -98,6 +98,16 @@ const Change refused[] = {
     {"headDim and valueDim must be multiples of 8", [](VkfProblem& p) { p.headDim = p.valueDim = 36; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.headDim = 136; }},
     {"headDim and valueDim must be at most 128", [](VkfProblem& p) { p.valueDim = 256; }},
+    {"softcap and ALiBi need a headDim or valueDim over 64 in this version",
+     [](VkfProblem& p) {
+         p.headDim = p.valueDim = 64;
+         p.softcap = 30.0F;
+     }},
+    {"softcap and ALiBi need a headDim or valueDim over 64 in this version",
+     [](VkfProblem& p) {
+         p.headDim = p.valueDim = 40;
+         vkf::enable(p, VKF_USE_ALIBI);
+     }},
     {"first keys are not in this version",
      [](VkfProblem& p) {
          vkf::enable(p, VKF_USE_WINDOW);

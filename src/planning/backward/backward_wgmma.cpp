@@ -14,17 +14,22 @@ namespace {
 
 constexpr uint32_t maxDim = 128;
 static_assert(maxDim == maxWgmmaDim(Kernel::backwardWgmmaRows), "the message names the limit");
+// The kernels of 64 columns have no terms: lab/log-0.4.md, "The backward pass on path wgmma".
+constexpr uint32_t maxDimWithoutTerms = 64;
 
 // What only the forward pass has on path wgmma.
 const char* whyNotHere(const CheckedBackward& backward) {
     const CheckedProblem& forward = backward.forward;
     const VkfProblem& p = forward.fields;
     const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
+    const uint32_t dim = std::max(p.headDim, p.valueDim);
+    const bool terms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI);
     const struct {
         bool applies;
         const char* reason;
     } refusals[] = {
-        {std::max(p.headDim, p.valueDim) > maxDim, "headDim and valueDim must be at most 128"},
+        {dim > maxDim, "headDim and valueDim must be at most 128"},
+        {terms && dim <= maxDimWithoutTerms, "softcap and ALiBi need a headDim or valueDim over 64 in this version"},
         {forward.firstKeys() != 0, "first keys are not in this version"},
         {dout.type != p.q.type, "dout must have the type of q"},
         {!inWholeWords(dout), "strides of dout must be multiples of 16 bytes"},

@@ -129,6 +129,24 @@ TEST_CASE("the backward pass on path wgmma repeats its bits, also in other steps
     }
 }
 
+TEST_CASE("the backward pass on path wgmma agrees with the reference with softcap and ALiBi", "[backward_wgmma]") {
+    vkf::test::needWgmma();
+    for (const VkfType type : types) {
+        for (const uint32_t dim : {72U, 128U}) {
+            VkfProblem capped = problemOf({2, 4, 2, 200, 333, dim, 0, type});
+            capped.softcap = 3.0F;
+            check(capped);
+            vkf::enable(capped, VKF_USE_CAUSAL);
+            capped.softcap = 0.5F;
+            check(capped);
+            vkf::enable(capped, VKF_USE_ALIBI);
+            check(capped);
+            capped.softcap = 0.0F;
+            check(capped);
+        }
+    }
+}
+
 // Path coopmat computes such calls again.
 TEST_CASE("masked infinity and NaN, and large gradients, do not spoil the backward pass on path wgmma",
           "[backward_wgmma]") {
