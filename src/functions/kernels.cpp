@@ -53,9 +53,6 @@ vec3 functionTanh(const vec3 x) {
 vec4 functionTanh(const vec4 x) {
     return x;
 }
-float functionSoftcap(const float s, const float cap) {
-    return s;
-}
 #include "functions/user.glsl"
 void main() {
     Position at = Position(0, 0, 0, 0, 0, 0, 0);

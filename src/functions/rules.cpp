@@ -23,9 +23,9 @@ constexpr std::string_view allowedDirectives[] = {"define", "undef", "if",    "i
 constexpr std::string_view foreignQualifiers[] = {"uniform", "buffer", "shared", "in", "out", "inout"};
 
 // What the kernels give to the user's file. A macro replaces the user's names, so that none may be one of these.
-constexpr std::string_view givenNames[] = {
-    "Position",    "batch",       "head",         "kvHead",      "row",        "key",          "rows",           "keys",
-    "functionF32", "functionF16", "functionBf16", "functionI32", "functionU8", "functionTanh", "functionSoftcap"};
+constexpr std::string_view givenNames[] = {"Position",     "batch",       "head",       "kvHead",      "row",
+                                           "key",          "rows",        "keys",       "functionF32", "functionF16",
+                                           "functionBf16", "functionI32", "functionU8", "functionTanh"};
 
 // Words of GLSL that a macro of an array's name would hide.
 constexpr std::string_view glslWords[] = {"float", "int",      "uint",  "bool",   "vec2", "vec3",   "vec4",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "functions/declarations.hpp"
@@ -31,10 +30,6 @@ const char* readerOf(VkfElement element) {
         throw Error(VKF_ERROR_INVALID_ARGUMENT, "an array has an unknown VkfElement");
     }
 }
-
-// Functions of shaders/functions/position.glsl by the names that files call them, unless they declare these names.
-constexpr std::pair<std::string_view, std::string_view> givenFunctions[] = {{"tanh", "functionTanh"},
-                                                                            {"softcap", "functionSoftcap"}};
 
 void add(std::vector<std::string>& names, std::string_view name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -70,11 +65,9 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
         add(macros, name);
     }
-    for (const auto& [name, given] : givenFunctions) {
-        if (std::find(macros.begin(), macros.end(), name) == macros.end()) {
-            text += "#define " + std::string(name) + " " + std::string(given) + "\n";
-            add(macros, name);
-        }
+    if (std::find(macros.begin(), macros.end(), "tanh") == macros.end()) {
+        text += "#define tanh functionTanh\n"; // of shaders/functions/position.glsl
+        add(macros, "tanh");
     }
     text += "#line 1 \"" + std::string(lineName) + "\"\n" + source.text;
     text += "\n\n"; // a backslash at the end of the file continues into the first of these

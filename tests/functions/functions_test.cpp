@@ -135,12 +135,14 @@ TEST_CASE("the table of examples has every file of examples/functions", "[functi
     CHECK(rows == files);
 }
 
-TEST_CASE("the fast functions that files get are exact enough", "[functions_forward]") {
-    const std::string text = "float score(float s, Position at) {\n"
-                             "    return tanh(3.0 * s) + softcap(40.0 * s, 4.0) * tanh(vec2(0.5, s)).x;\n"
-                             "}\n";
+TEST_CASE("the tanh of files of functions is exact enough", "[functions_forward]") {
+    const std::string text =
+        "float score(float s, Position at) {\n"
+        "    vec4 x = vec4(tanh(vec2(0.5, s)), tanh(vec3(s, 8.0, -40.0)).xz);\n"
+        "    return 4.0 * tanh(10.0 * s) * x[0] - x[3] * x[1] + tanh(x - vec4(0.0, 0.0, s, 0.0)).z;\n"
+        "}\n";
     TextCall call(text, scoreOf([](double s, const VkfPosition*, void*) {
-                      return std::tanh(3.0 * s) + 4.0 * std::tanh(10.0 * s) * std::tanh(0.5);
+                      return 4.0 * std::tanh(10.0 * s) * std::tanh(0.5) + std::tanh(s) + std::tanh(std::tanh(s) - s);
                   }));
     for (const uint32_t number : paths) {
         const Variation& variation = vkf::test::variations[number];
