@@ -114,9 +114,9 @@ const std::array<Feature, 8> features = {{
 
 } // namespace
 
-std::vector<Case> productCases(uint32_t ranks) {
+std::vector<Case> productCases(uint32_t ranks, const std::vector<VkfType>& types) {
     std::vector<Case> cases;
-    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+    for (const VkfType type : types) {
         VkfProblem problem = base(type);
         problem.batch = 1;
         problem.kvHeads = ranks; // so that heads can be exchanged
@@ -131,9 +131,9 @@ std::vector<Case> productCases(uint32_t ranks) {
     return cases;
 }
 
-std::vector<Case> decodeProduct(uint32_t ranks) {
+std::vector<Case> decodeProduct(uint32_t ranks, const std::vector<VkfType>& types) {
     std::vector<Case> cases;
-    for (const VkfType type : {VKF_TYPE_F32, VKF_TYPE_F16}) {
+    for (const VkfType type : types) {
         for (const Feature& feature : features) {
             for (const uint32_t rows : {1U, 3U}) {
                 if (feature.isPacked) {

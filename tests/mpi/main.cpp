@@ -264,7 +264,7 @@ void testDecode(mpi::Ranks& ranks, const std::vector<Case>& cases) {
     }
 }
 
-// `what`: "selection" or "product"; the first is quick.
+// `what`: "selection"; "product", which takes minutes; or "product-f32", which is half of it.
 int runAll(std::string_view what) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -276,9 +276,13 @@ int runAll(std::string_view what) {
     mpi::Ranks ranks(MPI_COMM_WORLD, options);
     const auto count = static_cast<uint32_t>(size);
     expect(ranks.ranksOnDevice() >= 1 && ranks.ranksOnDevice() <= count, "device", "the ranks miscount who uses it");
-    if (what == "product") {
-        testAttention(ranks, productCases(count));
-        testDecode(ranks, decodeProduct(count));
+    if (what.starts_with("product")) {
+        std::vector<VkfType> types = {VKF_TYPE_F32};
+        if (what == "product") {
+            types.push_back(VKF_TYPE_F16);
+        }
+        testAttention(ranks, productCases(count, types));
+        testDecode(ranks, decodeProduct(count, types));
         return failures;
     }
     testAttention(ranks, selectedCases(count));
