@@ -158,7 +158,7 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
             row.help);
     command
         .add_option("--mask-keys", files.maskKeys,
-                    "columns of --mask: all keys, or the last keys of each sequence; rows see the keys before them")
+                    "whether columns of --mask are all keys, or the last ones of a sequence")
         ->type_name("all|last")
         ->capture_default_str();
 }
