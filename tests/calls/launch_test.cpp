@@ -13,6 +13,7 @@
 #include <vkflash/inspect.h>
 #include <vkflash/vkflash.hpp>
 
+#include "calls/backward.hpp"
 #include "calls/counts.hpp"
 #include "calls/fake_addresses.hpp"
 #include "calls/fake_launches.hpp"
