@@ -13,6 +13,7 @@
 #include <vkflash/inspect.h>
 #include <vkflash/vkflash.hpp>
 
+#include "calls/backward.hpp"
 #include "calls/counts.hpp"
 #include "calls/fake_addresses.hpp"
 #include "calls/fake_launches.hpp"
@@ -200,9 +201,7 @@ TEST_CASE("a backward pass on path wgmma launches its kernels between the barrie
                                 &bindings.dk, &bindings.dv, &bindings.scratch}) {
         binding->address = fakeAddress(piece++);
     }
-    auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, &message) == VKF_SUCCESS);
-    bindings.scratch.size = info.scratchBytes;
+    bindings.scratch.size = backward.get()->scratch.bytes();
     commands.clear();
     const VkfResult recorded = vkfCmdBackward(FakeContext::commandBuffer(), backward.get(), &bindings, &message);
     INFO(message.text);

@@ -138,7 +138,9 @@ private:
                 expect(seen == isVisible(sequence, row, key), "rowsThatSee is wrong");
                 pairs++;
                 visible += seen ? 1 : 0;
-                visits_[pairNumber(sequence, own.item.head + cursor.head, row, key)] += seen ? 1 : 0;
+                if (seen) {
+                    visits_[pairNumber(sequence, own.item.head + cursor.head, row, key)]++;
+                }
             }
         }
         expect(visible != 0, "the walk has an empty tile");
