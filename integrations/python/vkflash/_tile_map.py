@@ -17,9 +17,9 @@ class TileMap:
     q, k, v: arrays with the shapes, strides and types of those of the calls. Their contents are not read.
     layout, return_lse, device, options: the arguments of the calls.
 
-    Without a map of this kind, each call with `mask`, or with `functions` that have keep, makes a map itself. All
-    layers of a model can share one. The map holds as long as the contents of masks, biases, lengths and function arrays stay
-    the same. Nothing checks that: after a change make another map. A wrong map gives wrong results, and no error.
+    Without a kept map, each call with `mask`, or with `functions` that have keep, makes a map itself. All layers of a
+    model can share one. The map holds as long as the contents of masks, biases, lengths and function arrays stay the
+    same. Nothing checks that: after a change make another map. A wrong map gives wrong results, and no error.
 
     nbytes: device memory of the map; 0 if the path of the calls has none.
 
