@@ -171,8 +171,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * positions.firstRow - positions.firstKey, which must both be 0, else INVALID_ARGUMENT. Numbers are clamped to
      * (-2^29, 2^29 - queryRows * rowStride). INVALID_ARGUMENT without VKF_USE_POSITIONS. */
     VKF_USE_ROW_OFFSETS = 1 << 25,
-    /* Merges: each lse_k is log2 of the row's sum instead of its natural logarithm, as some libraries return it. The
-     * merged lse is natural all the same. */
+    /* Merges: each lse_k is log2 of the row's sum, as some libraries return it. The merged lse is natural. */
     VKF_USE_BASE_2_LSE = 1 << 26,
     /* Input rotaryPositions of appends, int32 [batch, rows], with VKF_USE_CU_SEQLENS int32 [rows]: the position by
      * which row i is rotated, in place of lengths[b] + i. Where the row is written does not change. Positions below 0
@@ -183,13 +182,11 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * and from 2^-100 to 2^100, else the rows of its head are unspecified.
      *
      * With two KV heads, k.scales = 2 and v.scales = 1, the numbers 3 4 5 multiply k of head 0 by 3, k of head 1 by 4,
-     * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements.
-     *
-     * In appends the cache gets the new elements divided by these numbers (VkfAppendProblem). */
+     * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements. Appends divide the
+     * new elements by these numbers. */
     VKF_USE_KV_SCALES = 1 << 28,
-    /* Input chosenKeys, int32: lists of keys. A row sees only the keys of its list. Parameter field:
-     * VkfProblem::chosenKeys. UNSUPPORTED on paths standard, key_outer and wgmma, with a block mask, with
-     * probabilities, and in backward passes. */
+    /* Input chosenKeys, int32: the lists of keys that rows see. Parameter field: VkfProblem::chosenKeys. UNSUPPORTED on
+     * paths standard, key_outer and wgmma, with a block mask, with probabilities, and in backward passes. */
     VKF_USE_CHOSEN_KEYS = 1 << 29,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;

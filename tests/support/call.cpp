@@ -13,6 +13,7 @@
 #include "support/lacking.hpp"
 #include "support/lists/chosen_keys.hpp"
 #include "support/masks.hpp"
+#include "support/probabilities.hpp"
 
 namespace vkf::test {
 namespace {
@@ -199,20 +200,6 @@ std::vector<int32_t> randomDocuments(const VkfProblem& problem, const Data& data
         id = document;
     }
     return ids;
-}
-
-// Every fourth number is not a row: just outside, or far away. Its own generator keeps the other inputs unchanged.
-std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
-    std::mt19937_64 random(seed);
-    std::vector<int32_t> rows(problem.probabilityRowCount);
-    constexpr std::array<int32_t, 3> far = {-1, std::numeric_limits<int32_t>::max(),
-                                            std::numeric_limits<int32_t>::min()};
-    for (int32_t& row : rows) {
-        const auto inside = static_cast<int32_t>(random() % std::max(problem.queryRows, 1U));
-        const uint64_t outside = random() % 16;
-        row = outside < 3 ? far[outside] : outside == 3 ? static_cast<int32_t>(problem.queryRows) : inside;
-    }
-    return rows;
 }
 
 // True if row and key are of one document. `first` is the number of the sequence's first key.

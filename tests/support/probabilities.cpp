@@ -2,8 +2,10 @@
 #include "support/probabilities.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <sstream>
 
 #include "support/masks.hpp"
@@ -121,6 +123,19 @@ ProbabilitiesVerdict judgeProbabilities(const VkfProblem& p, const Inputs& input
         verdict.error = infinity;
     }
     return verdict;
+}
+
+std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<int32_t> rows(problem.probabilityRowCount);
+    constexpr std::array<int32_t, 3> far = {-1, std::numeric_limits<int32_t>::max(),
+                                            std::numeric_limits<int32_t>::min()};
+    for (int32_t& row : rows) {
+        const auto inside = static_cast<int32_t>(random() % std::max(problem.queryRows, 1U));
+        const uint64_t outside = random() % 16;
+        row = outside < 3 ? far[outside] : outside == 3 ? static_cast<int32_t>(problem.queryRows) : inside;
+    }
+    return rows;
 }
 
 } // namespace vkf::test

@@ -25,4 +25,8 @@ struct ProbabilitiesVerdict {
 ProbabilitiesVerdict judgeProbabilities(const VkfProblem& problem, const Inputs& inputs,
                                         const std::vector<float>& probabilities);
 
+// The rows whose probabilities a call wants. Every fourth number is not a row: just outside, or far away. Its own
+// generator keeps the other inputs unchanged.
+std::vector<int32_t> randomProbabilityRows(const VkfProblem& problem, uint32_t seed);
+
 } // namespace vkf::test

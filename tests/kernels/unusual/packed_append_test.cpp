@@ -36,10 +36,13 @@ TEST_CASE("packed appends give each sequence its own number of new rows", "[appe
         if (vkf::has(p, VKF_USE_BLOCK_TABLE)) {
             p.paging.pages = 1 + static_cast<uint32_t>(random() % (p.batch * p.paging.maxPages + 3));
         }
+        const uint32_t scales[] = {p.k.scales, p.v.scales};
         p.newK = vkf::rowsFirst(p.newK.type, p.rows, p.kvHeads, p.headDim);
         p.newV = vkf::dense(p.newV.type);
         p.k = vkf::dense(p.k.type);
         p.v = vkf::dense(p.v.type);
+        p.k.scales = scales[0];
+        p.v.scales = scales[1];
         vkf::enable(p, VKF_USE_CU_SEQLENS);
         p = fittedAppend(p);
         INFO("seed " << seed << ": packed " << describe(p));
