@@ -15,6 +15,7 @@
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
 #include "problem/append_problem.hpp"
+#include "problem/problem.hpp"
 #include "shared/constant_ids.h"
 
 namespace vkf {

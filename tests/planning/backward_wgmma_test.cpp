@@ -148,8 +148,8 @@ TEST_CASE("kernels of the backward pass on path wgmma own whole tiles", "[planni
     const vkf::BackwardPlan plan = made(vkf::test::backwardOf(longProblem()));
     CHECK(plan.phases[2].items == 4096 / plan.wgmma.rows->rows() * 16);
     CHECK(plan.phases[3].items == 4096 / plan.wgmma.keys[0].keys() * 4);
-    CHECK(plan.rowTileText == "rows=128,keys=64,splits=1");
-    CHECK(plan.keyTileText == "rows=32,keys=128,splits=1");
+    CHECK(plan.rowTileText == "rows=128 keys=64 splits=1");
+    CHECK(plan.keyTileText == "rows=32 keys=128 splits=1");
     for (const size_t i : {2, 3}) {
         const vkf::Constants& c = plan.phases[i].variant.constants;
         CHECK(c[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);

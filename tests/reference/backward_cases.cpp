@@ -14,7 +14,13 @@ VkfBackwardProblem backwardOf(const VkfProblem& forward, VkfGradients gradients)
     auto problem = make<VkfBackwardProblem>();
     problem.forward = &forward;
     problem.gradients = gradients;
-    problem.dout.type = problem.dq.type = problem.dk.type = problem.dv.type = forward.q.type;
+    const auto typeIf = [&](VkfGradients bit) {
+        return gradients == 0 || (gradients & bit) != 0 ? forward.q.type : VKF_TYPE_F32;
+    };
+    problem.dout.type = forward.q.type;
+    problem.dq.type = typeIf(VKF_GRADIENT_Q);
+    problem.dk.type = typeIf(VKF_GRADIENT_K);
+    problem.dv.type = typeIf(VKF_GRADIENT_V);
     return problem;
 }
 
