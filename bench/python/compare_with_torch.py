@@ -98,7 +98,7 @@ def best(call, seconds=2.0):
 
 def prepared(device, q, k, v):
     """A function that runs attention on arrays of the device, and nothing else."""
-    inputs = _problem.Inputs(*_operands.operands(q, k, v, "bhnd"), _attention.OPTIONS)
+    inputs = _problem.Inputs(*_operands.operands(q, k, v, "bhnd"), _problem.OPTIONS)
     shape, tensor = _operands.output("bhnd", 4, inputs.q.tensor.shape, inputs.q.tensor.type)
     o = _attention.new_output(device, shape, tensor.type)
     arrays = {**inputs.place(device, _operands.Places(device)), "o": (o._storage, 0)}

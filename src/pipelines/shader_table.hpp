@@ -23,8 +23,8 @@ struct ShaderBinary {
 
     // Returns the words of all units:
     //
-    //     below 223     number of a common word
-    //     223 to 254    223 + the higher byte of a word below 8192; the next unit is the lower byte
+    //     below 207     number of a common word
+    //     207 to 254    207 + the higher byte of a word below 12288; the next unit is the lower byte
     //     255           the next four units are the bytes of a word, the lowest first
     std::vector<uint32_t> words() const {
         constexpr uint32_t wholeWord = 255;

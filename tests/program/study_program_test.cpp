@@ -198,7 +198,7 @@ TEST_CASE("plan --explain says why each path is taken or not", "[study]") {
                ContainsSubstring("  coopmat    refused    the backward pass on path coopmat: ") &&
                    ContainsSubstring("  scalar     taken      ") && ContainsSubstring("P recomputed, keys outside"));
     const nlohmann::json explanation = jsonOf(place, backward + " --json")["explanation"];
-    CHECK(explanation["paths"].size() == 2);
+    CHECK(explanation["paths"].size() == 3);
     CHECK(explanation["paths"]["scalar"]["taken"] == true);
     CHECK(explanation["backwardTraffic"].size() == 3);
 }

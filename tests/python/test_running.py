@@ -2,7 +2,9 @@
 """Threads, Ctrl-C, memory, and the examples in docstrings."""
 
 import doctest
+import importlib.util
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -124,6 +126,17 @@ def test_large_results_leave_their_memory_to_later_ones(device):
     del inner
     device.free_memory()
     assert np.array_equal(x.numpy(), np.arange(1 << 18))
+
+
+def test_the_comparison_with_pytorch_measures_calls(rng, device):
+    path = pathlib.Path(__file__).parents[2] / "bench/python/compare_with_torch.py"
+    spec = importlib.util.spec_from_file_location("compare_with_torch", path)
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    q, k, v = (device.array(x) for x in tensors(rng))
+    o, run = bench.prepared(device, q, k, v)
+    run()
+    assert np.array_equal(o.numpy(), vkflash.attention(q, k, v).numpy())
 
 
 def test_a_program_ends_with_arrays_alive():

@@ -156,9 +156,7 @@ void addInputOptions(CLI::App& command, InputFiles& files) {
     for (const OptionalInput& row : optionalInputs())
         add(row.alias == nullptr ? row.flag : fmt::format("{},{}", row.flag, row.alias), files.optional[row.flag],
             row.help);
-    command
-        .add_option("--mask-keys", files.maskKeys,
-                    "whether columns of --mask are all keys, or the last ones of a sequence")
+    command.add_option("--mask-keys", files.maskKeys, "columns of --mask: all keys, or the last ones of a sequence")
         ->type_name("all|last")
         ->capture_default_str();
 }

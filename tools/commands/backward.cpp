@@ -259,6 +259,7 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     command->footer("vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy");
     addInputOptions(*command, options->inputs);
     command->remove_option(command->get_option("--probability-rows")); // probabilities are not an output here
+    command->remove_option(command->get_option("--chosen-keys"));      // lists have no gradient
     addBackwardInputOptions(*command, options->backwardInputs);
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);

@@ -15,14 +15,17 @@ MOST_FREE_BYTES = 1 << 28
 
 # By number, the oldest first. Any thread, and the garbage collector in the middle of anything, may give a block back:
 # only operations of a dictionary that are atomic touch it.
-_free: dict[int, np.ndarray] = {}
+_free: dict[int, bytearray] = {}
 
 
 class _Lease(np.ndarray):
-    """A block in use. The result and all views of it refer to it, and the last one to go gives the block back."""
+    """A block in use. The result refers to it, and views to the result. The last one to go gives the block back.
+
+    Its memory is no array: NumPy would let results refer to that, past the lease.
+    """
 
     def __del__(self) -> None:
-        if type(self.base) is np.ndarray:  # otherwise a part of a lease
+        if isinstance(self.base, bytearray):  # otherwise a part of a lease
             _give(self.base)
 
 
@@ -31,7 +34,8 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize
     if size < LEAST_BYTES:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, buffer=_take(-(-size // LEAST_BYTES) * LEAST_BYTES).view(_Lease))
+    block = _take(-(-size // LEAST_BYTES) * LEAST_BYTES)
+    return np.ndarray(shape, dtype, buffer=_Lease(len(block), np.uint8, block))
 
 
 def clear() -> None:
@@ -39,15 +43,15 @@ def clear() -> None:
     _free.clear()
 
 
-def _take(size: int) -> np.ndarray:
-    for key, block in list(_free.items()):
+def _take(size: int) -> bytearray:
+    for key, block in reversed(list(_free.items())):
         # Not more than twice the bytes, so that small results leave large blocks for large ones.
-        if size <= block.nbytes <= 2 * size and _free.pop(key, None) is not None:
+        if size <= len(block) <= 2 * size and _free.pop(key, None) is not None:
             return block
-    return np.empty(size, np.uint8)
+    return bytearray(size)
 
 
-def _give(block: np.ndarray) -> None:
+def _give(block: bytearray) -> None:
     _free[id(block)] = block
-    while sum(x.nbytes for x in list(_free.values())) > MOST_FREE_BYTES:
+    while sum(map(len, list(_free.values()))) > MOST_FREE_BYTES:
         _free.pop(next(iter(list(_free)), 0), None)
