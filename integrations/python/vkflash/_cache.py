@@ -14,7 +14,7 @@ from ._core import Tensor as CoreTensor
 from ._device import Device, default_device
 from ._operands import Operand, Places, Tensor, operand, output, type_of
 from ._pages import Pages
-from ._problem import Inputs, choice, core_tensor, problem_of
+from ._problem import OPTIONS, Inputs, choice, core_tensor, problem_of
 
 CACHE_TYPES = {name: types[name] for name in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl",
                                               "e4m3", "e5m2")}
