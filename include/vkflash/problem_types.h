@@ -182,8 +182,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * and from 2^-100 to 2^100, else the rows of its head are unspecified.
      *
      * With two KV heads, k.scales = 2 and v.scales = 1, the numbers 3 4 5 multiply k of head 0 by 3, k of head 1 by 4,
-     * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements. Appends divide the
-     * new elements by these numbers. */
+     * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements. Appends divide
+     * the new elements by these numbers. */
     VKF_USE_KV_SCALES = 1 << 28,
     /* Input chosenKeys, int32: the lists of keys that rows see. Parameter field: VkfProblem::chosenKeys. UNSUPPORTED on
      * paths standard, key_outer and wgmma, with a block mask, with probabilities, and in backward passes. */
@@ -217,11 +217,11 @@ typedef enum VkfArray VKF_INT32_ENUM {
     VKF_ARRAY_CHOSEN_KEYS = 18,
     /* Appends. */
     VKF_ARRAY_LENGTHS = 64,
-    VKF_ARRAY_NEW_LENGTHS = 65, /* with VKF_USE_NEW_LENGTHS */
-    VKF_ARRAY_COS = 66,         /* with VKF_USE_ROTARY_TABLES */
-    VKF_ARRAY_SIN = 67,         /* with VKF_USE_ROTARY_TABLES */
-    VKF_ARRAY_CU_SEQLENS = 68,  /* with VKF_USE_CU_SEQLENS */
-    VKF_ARRAY_ROTARY_POSITIONS = 69,
+    VKF_ARRAY_NEW_LENGTHS = 65,      /* with VKF_USE_NEW_LENGTHS */
+    VKF_ARRAY_COS = 66,              /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_SIN = 67,              /* with VKF_USE_ROTARY_TABLES */
+    VKF_ARRAY_CU_SEQLENS = 68,       /* with VKF_USE_CU_SEQLENS */
+    VKF_ARRAY_ROTARY_POSITIONS = 69, /* with VKF_USE_ROTARY_POSITIONS */
     /* Merges. */
     VKF_ARRAY_PARTIAL_LSE = 96, /* all lse_k together */
     /* Backward passes. */
