@@ -14,8 +14,8 @@
  *     "backward_wgmma_rows_" TYPE "_" DIM    own rows and write dq; DIM of WGMMA_BACKWARD_ROW_TILES
  *     "backward_wgmma_keys_" TYPE "_" DIM    own keys and write dk and dv; DIM of WGMMA_BACKWARD_KEY_TILES
  *
- * and those of 128 columns the same with "_terms". They read BackwardParams as AttentionParams: dout stands in the place of o. A launch has a workgroup for each work
- * item of its step, in x. */
+ * and those of 128 columns the same with "_terms". They read BackwardParams as AttentionParams: dout stands in the
+ * place of o. A launch has a workgroup for each work item of its step, in x. */
 #ifndef VKF_WGMMA_PARAMS_H
 #define VKF_WGMMA_PARAMS_H
 
