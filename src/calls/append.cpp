@@ -14,9 +14,9 @@
 #include "calls/call_barriers.hpp"
 #include "calls/context.hpp"
 #include "calls/first_sizes.hpp"
+#include "planning/kernel_parameters.hpp"
 #include "problem/append_problem.hpp"
 #include "problem/problem.hpp"
-#include "shared/constant_ids.h"
 
 namespace vkf {
 namespace {
@@ -121,8 +121,8 @@ VkfResult addDispatch(const VkfAppend_T& append, const DispatchRequest& request,
         constants[VKF_APPEND_ID_HEAD_STRIDE_LOW] = static_cast<uint32_t>(headStride);
         constants[VKF_APPEND_ID_HEAD_STRIDE_HIGH] = static_cast<uint32_t>(headStride >> 32);
     }
-    if (request.scaled != nullptr && request.scaled->scales != 0) {
-        constants[VKF_APPEND_ID_SCALES] = request.scaled->scales == 1 ? VKF_SCALES_ONE : VKF_SCALES_BY_HEAD;
+    if (request.scaled != nullptr) {
+        constants[VKF_APPEND_ID_SCALES] = scalesOf(*request.scaled);
     }
     to->params.rows = p.rows;
     to->params.row_count = first.batch * first.heads * p.rows;
@@ -215,8 +215,9 @@ void divideAddresses(const VkfAppend_T& append, VkDeviceAddress scales, shared::
     values->target[0] = cache->target[1];
     values->lengths = cache->lengths;
     values->block_table = cache->block_table;
-    values->stride[VKF_APPEND_CU_SEQLENS] =
-        has(p, VKF_USE_CU_SEQLENS) ? cache->stride[VKF_APPEND_CU_SEQLENS] : values->stride[VKF_APPEND_CU_SEQLENS];
+    if (has(p, VKF_USE_CU_SEQLENS)) {
+        values->stride[VKF_APPEND_CU_SEQLENS] = cache->stride[VKF_APPEND_CU_SEQLENS];
+    }
     cache->source[VKF_APPEND_SCALES] = scales;
     values->source[VKF_APPEND_SCALES] = scales + p.k.scales * sizeof(float);
 }

@@ -12,6 +12,7 @@
 #include "calls/describe.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/record_steps.hpp"
+#include "calls/refused_launches.hpp"
 #include "planning/packed_sequences.hpp"
 #include "problem/strides.hpp"
 
@@ -44,15 +45,8 @@ VkfResult createBackward(VkfContext context, const VkfBackwardProblem* problem, 
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "backward is null");
     }
     std::unique_ptr<VkfBackward_T> created;
-    const bool mayLaunch = context != nullptr && context->pipelines.whyNoLaunches() == nullptr;
-    VkfMessage refusal{};
-    VkfResult result = makeBackwardObject(context, problem, &created, mayLaunch ? &refusal : message);
-    if (mayLaunch && result == VKF_ERROR_UNSUPPORTED && context->pipelines.whyNoLaunches() != nullptr) {
-        // The driver has refused a kernel of path wgmma since, as for a plan (plan.cpp).
-        result = makeBackwardObject(context, problem, &created, message);
-    } else if (mayLaunch && result != VKF_SUCCESS) {
-        fail(message, result, "%s", refusal.text);
-    }
+    const VkfResult result = makeDespiteRefusal(
+        context, message, [&](VkfMessage* text) { return makeBackwardObject(context, problem, &created, text); });
     if (result == VKF_SUCCESS) {
         *backward = created.release();
     }

@@ -12,6 +12,7 @@
 #include "calls/describe.hpp"
 #include "calls/first_sizes.hpp"
 #include "calls/recorder.hpp"
+#include "calls/refused_launches.hpp"
 
 namespace vkf {
 namespace {
@@ -49,15 +50,8 @@ VkfResult createPlan(VkfContext context, const VkfProblem* problem, VkfPlan* pla
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "plan is null");
     }
     std::unique_ptr<VkfPlan_T> created;
-    const bool mayLaunch = context->pipelines.whyNoLaunches() == nullptr;
-    VkfMessage refusal{};
-    VkfResult result = makePlanObject(context, problem, &created, mayLaunch ? &refusal : message);
-    if (mayLaunch && result == VKF_ERROR_UNSUPPORTED && context->pipelines.whyNoLaunches() != nullptr) {
-        // The driver has refused a kernel of path wgmma since. Plans are made without this path from now on.
-        result = makePlanObject(context, problem, &created, message);
-    } else if (mayLaunch && result != VKF_SUCCESS) {
-        fail(message, result, "%s", refusal.text);
-    }
+    const VkfResult result = makeDespiteRefusal(
+        context, message, [&](VkfMessage* text) { return makePlanObject(context, problem, &created, text); });
     if (result == VKF_SUCCESS) {
         *plan = created.release();
     }

@@ -3,23 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
+
+#include "base/refusal.hpp"
 
 namespace vkf {
 namespace {
 
 // q as bf16x3 takes three registers for every two columns.
 constexpr uint32_t maxBf16x3Dim = 128;
-
-struct Lack {
-    bool applies;
-    const char* reason;
-};
-
-template <size_t count> const char* firstOf(const std::array<Lack, count>& lacks) {
-    const auto found = std::find_if(lacks.begin(), lacks.end(), [](const Lack& o) { return o.applies; });
-    return found == lacks.end() ? nullptr : found->reason;
-}
 
 } // namespace
 
@@ -30,15 +21,15 @@ VkfType matrixType(const VkfProblem& problem) {
 
 const char* whyNoMatrices(const Caps& caps, VkfType type) {
     return firstOf(std::array{
-        Lack{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
-             "the device or the context lacks cooperative matrices (VKF_FEATURE_COOPERATIVE_MATRIX)"},
-        Lack{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
-             "the device or the context lacks cooperative matrices of bf16 (VKF_FEATURE_BFLOAT16_MATRIX)"},
-        Lack{(caps.quirks & VKF_QUIRK_WRONG_MATRIX_LOADS) != 0,
-             "the driver loads cooperative matrices wrong from shared memory"},
-        Lack{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
-        Lack{!caps.subgroupVote, "subgroup votes in compute shaders are needed"},
-        Lack{caps.matrixOf(type).rows == 0, "the device multiplies no matrices of a shape that the kernel can use"},
+        Refusal{(caps.features & VKF_FEATURE_COOPERATIVE_MATRIX) == 0,
+                "the device or the context lacks cooperative matrices (VKF_FEATURE_COOPERATIVE_MATRIX)"},
+        Refusal{type == VKF_TYPE_BF16 && (caps.features & VKF_FEATURE_BFLOAT16_MATRIX) == 0,
+                "the device or the context lacks cooperative matrices of bf16 (VKF_FEATURE_BFLOAT16_MATRIX)"},
+        Refusal{(caps.quirks & VKF_QUIRK_WRONG_MATRIX_LOADS) != 0,
+                "the driver loads cooperative matrices wrong from shared memory"},
+        Refusal{!caps.subgroupReductions(), "full subgroups of a known size with shuffles are needed"},
+        Refusal{!caps.subgroupVote, "subgroup votes in compute shaders are needed"},
+        Refusal{caps.matrixOf(type).rows == 0, "the device multiplies no matrices of a shape that the kernel can use"},
     });
 }
 
@@ -49,9 +40,9 @@ const char* whyNoMatrices(const Caps& caps, const CheckedProblem& problem) {
         return tensor.type == type || isBlockType(tensor.type);
     };
     const char* const ofProblem = firstOf(std::array{
-        Lack{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
-        Lack{!fitsMatrices(p.k) || !fitsMatrices(p.v),
-             "k and v must both be f16 or both be bf16, as q unless q is f32; or they must be of block types"},
+        Refusal{p.precision == VKF_PRECISION_FP32, "precision fp32 excludes products of 16-bit types"},
+        Refusal{!fitsMatrices(p.k) || !fitsMatrices(p.v),
+                "k and v must both be f16 or both be bf16, as q unless q is f32; or they must be of block types"},
     });
     return ofProblem != nullptr ? ofProblem : whyNoMatrices(caps, type);
 }
@@ -66,8 +57,8 @@ const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     if (has(p, VKF_USE_CHOSEN_KEYS)) {
         if (const char* whyNot = firstOf(std::array{
-                Lack{has(p, VKF_USE_ALIBI), "chosen keys are not supported with ALiBi"},
-                Lack{usesBf16x3(p), "chosen keys are not supported if q, k and v are f32"},
+                Refusal{has(p, VKF_USE_ALIBI), "chosen keys are not supported with ALiBi"},
+                Refusal{usesBf16x3(p), "chosen keys are not supported if q, k and v are f32"},
             });
             whyNot != nullptr) {
             return whyNot;
@@ -80,12 +71,13 @@ const char* whyNotCoopmat(const Caps& caps, const CheckedProblem& problem) {
         return whyNot;
     }
     return firstOf(std::array{
-        Lack{std::max(p.headDim, p.valueDim) > maxBf16x3Dim,
-             "headDim and valueDim must be at most 128 if q, k and v are f32"},
-        Lack{has(p, VKF_USE_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
-        Lack{p.splitKeys != 0, "splitKeys is not supported if q, k and v are f32"}, // all sequences fall back together
-        Lack{coopmatMatrices(caps, p).viaShared,
-             "the element layout of the matrices must be known if q, k and v are f32"},
+        Refusal{std::max(p.headDim, p.valueDim) > maxBf16x3Dim,
+                "headDim and valueDim must be at most 128 if q, k and v are f32"},
+        Refusal{has(p, VKF_USE_CU_SEQLENS), "packed sequences are not supported if q, k and v are f32"},
+        Refusal{p.splitKeys != 0,
+                "splitKeys is not supported if q, k and v are f32"}, // all sequences fall back together
+        Refusal{coopmatMatrices(caps, p).viaShared,
+                "the element layout of the matrices must be known if q, k and v are f32"},
     });
 }
 

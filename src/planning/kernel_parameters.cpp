@@ -264,11 +264,11 @@ Constants tileConstants(const BackwardSumTile& tile) {
     return c;
 }
 
-namespace {
-
 uint32_t scalesOf(const VkfTensor& tensor) {
     return tensor.scales == 0 ? VKF_SCALES_NONE : tensor.scales == 1 ? VKF_SCALES_ONE : VKF_SCALES_BY_HEAD;
 }
+
+namespace {
 
 // A table has the strides of lists. Without one the kernel makes them of the dimensions.
 uint32_t listDimensionsIn(uint32_t extraSlot, const VkfProblem& p) {

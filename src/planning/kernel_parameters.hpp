@@ -45,6 +45,9 @@ void setOptionalInputs(uint64_t address, shared::CallParams* params);
 // Returns the push constants of merge_splits.comp. Addresses and first_item stay 0.
 shared::SplitMergeParams splitMergeParams(const CheckedProblem& problem);
 
+// Returns VKF_SCALES_* of k or v.
+uint32_t scalesOf(const VkfTensor& tensor);
+
 // The specialization constants of a tile. constantsOf adds those of the problem.
 Constants tileConstants(const ScalarTile& tile);
 Constants tileConstants(const DecodeTile& tile);

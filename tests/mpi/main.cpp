@@ -264,7 +264,7 @@ void testDecode(mpi::Ranks& ranks, const std::vector<Case>& cases) {
     }
 }
 
-// `what`: "selection"; "product", which takes minutes; or "product-f32", which is half of it.
+// `what`: "selection", or "product", which takes minutes.
 int runAll(std::string_view what) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -276,11 +276,8 @@ int runAll(std::string_view what) {
     mpi::Ranks ranks(MPI_COMM_WORLD, options);
     const auto count = static_cast<uint32_t>(size);
     expect(ranks.ranksOnDevice() >= 1 && ranks.ranksOnDevice() <= count, "device", "the ranks miscount who uses it");
-    if (what.starts_with("product")) {
-        std::vector<VkfType> types = {VKF_TYPE_F32};
-        if (what == "product") {
-            types.push_back(VKF_TYPE_F16);
-        }
+    if (what == "product") {
+        const std::vector<VkfType> types = {VKF_TYPE_F32, VKF_TYPE_F16};
         testAttention(ranks, productCases(count, types));
         testDecode(ranks, decodeProduct(count, types));
         return failures;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/refusal.hpp"
 #include "planning/decide/decide_paths.hpp"
 #include "problem/strides.hpp"
 #include "tiles/backward/backward_wgmma_tile.hpp"
@@ -24,19 +25,14 @@ const char* whyNotHere(const CheckedBackward& backward) {
     const VkfTensorLayout& dout = backward.layout(VKF_BACKWARD_DOUT);
     const uint32_t dim = std::max(p.headDim, p.valueDim);
     const bool terms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI);
-    const struct {
-        bool applies;
-        const char* reason;
-    } refusals[] = {
-        {dim > maxDim, "headDim and valueDim must be at most 128"},
-        {terms && dim <= maxDimWithoutTerms, "softcap and ALiBi need a headDim or valueDim over 64 in this version"},
-        {forward.firstKeys() != 0, "first keys are not in this version"},
-        {dout.type != p.q.type, "dout must have the type of q"},
-        {!inWholeWords(dout), "strides of dout must be multiples of 16 bytes"},
-    };
-    const auto* first =
-        std::find_if(std::begin(refusals), std::end(refusals), [](const auto& one) { return one.applies; });
-    return first != std::end(refusals) ? first->reason : nullptr;
+    return firstOf(std::array{
+        Refusal{dim > maxDim, "headDim and valueDim must be at most 128"},
+        Refusal{terms && dim <= maxDimWithoutTerms,
+                "softcap and ALiBi need a headDim or valueDim over 64 in this version"},
+        Refusal{forward.firstKeys() != 0, "first keys are not in this version"},
+        Refusal{dout.type != p.q.type, "dout must have the type of q"},
+        Refusal{!inWholeWords(dout), "strides of dout must be multiples of 16 bytes"},
+    });
 }
 
 } // namespace

@@ -20,8 +20,8 @@ bool hasMaskForMap(const CheckedProblem& problem) {
     return mapsMask || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP);
 }
 
-// Packed sequences have no map, because their tiles of rows are numbered by sequence. Nor have lists of chosen keys,
-// because tiles of keys differ from row to row. The kernel asks per-key masks about every key then.
+// A call of packed sequences has no map, because its tiles of rows are numbered by sequence. A call with lists of
+// chosen keys has none, because each row has tiles of its own keys. Their kernels ask per-key masks about every key.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.fields;
     return walksTiles(path) && (hasMaskForMap(problem) || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&

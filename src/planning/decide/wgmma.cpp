@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "planning/decide/decide_paths.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "base/refusal.hpp"
 #include "planning/decide/dequantized_keys.hpp"
 #include "problem/dropout.hpp"
 #include "problem/strides.hpp"
@@ -12,16 +12,6 @@
 
 namespace vkf {
 namespace {
-
-struct Refusal {
-    bool applies;
-    const char* reason;
-};
-
-template <size_t count> const char* firstOf(const std::array<Refusal, count>& refusals) {
-    const auto first = std::find_if(refusals.begin(), refusals.end(), [](const Refusal& one) { return one.applies; });
-    return first != refusals.end() ? first->reason : nullptr;
-}
 
 const char* whyNotDevice(const TunedDevice& device) {
     if ((device.caps.features & VKF_FEATURE_BINARY_IMPORT) == 0) {
