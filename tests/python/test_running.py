@@ -16,7 +16,7 @@ import pytest
 
 import vkflash
 from arrays import tensors
-from vkflash import _attention, _backward, _cache, _device, _merge, _pytorch_call
+from vkflash import _attention, _backward, _cache, _device, _merge, _problem, _pytorch_call
 
 
 def resident_bytes():
@@ -58,14 +58,14 @@ def test_other_threads_run_while_the_device_works(rng):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_ctrl_c_ends_a_long_call(rng, monkeypatch):
-    problem_of = _attention.problem_of
+    problem_of = _problem.problem_of
 
     def in_many_steps(terms):
         problem = problem_of(terms)
         problem.max_step_operations = 10**7
         return problem
 
-    monkeypatch.setattr(_attention, "problem_of", in_many_steps)
+    monkeypatch.setattr(_problem, "problem_of", in_many_steps)
     q, k, v = tensors(rng, batch=1, heads=4, kv_heads=4, rows=2048, keys=2048, dim=32)
     device = vkflash.Device()
     assert vkflash.plan(q, k, v, path="scalar", device=device).steps > 50
