@@ -5,7 +5,8 @@
 # "name|file|macros|target". Macros are separated by spaces.
 set(piece_bytes 8000) # compilers limit the length of a literal
 
-# Sets ${result} to C++ literals that together are the text of a file.
+# Sets ${result} to C++ literals that together are the text of a file. They make a view of known length: clang refuses
+# to count the characters of all files in one constant expression.
 function(literals_of file result)
   file(READ "${file}" text)
   string(LENGTH "${text}" bytes)
@@ -13,17 +14,17 @@ function(literals_of file result)
   set(begin 0)
   while(begin LESS bytes)
     string(SUBSTRING "${text}" ${begin} ${piece_bytes} piece)
-    string(APPEND literals "R\"glsl(${piece})glsl\"\n")
+    string(APPEND literals "\nR\"glsl(${piece})glsl\"")
     math(EXPR begin "${begin} + ${piece_bytes}")
   endwhile()
-  set(${result} "${literals}" PARENT_SCOPE)
+  set(${result} "${literals}sv" PARENT_SCOPE)
 endfunction()
 
 file(STRINGS "${FILES}" files)
 set(sources "")
 foreach(file ${files})
   literals_of("${ROOT}/${file}" literals)
-  string(APPEND sources "    {\"${file}\",\n${literals}},\n")
+  string(APPEND sources "    {\"${file}\",${literals}},\n")
 endforeach()
 
 file(STRINGS "${VARIANTS}" lines)
@@ -40,6 +41,8 @@ file(WRITE "${OUTPUT}.new" "// Generated from the files in shaders/.
 #include \"functions/kernel_sources.hpp\"
 
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr vkf::functions::SourceFile files[] = {
 ${sources}};

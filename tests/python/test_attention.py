@@ -106,6 +106,54 @@ def test_masked_nan_never_reaches_a_result(rng):
     assert np.all(np.isfinite(vkflash.attention(q, k, v, mask=mask)))
 
 
+def seen_by(lists, heads, keys):
+    """bool [batch, heads, rows, keys] of lists [batch, kv heads, rows, count]."""
+    seen = (lists[..., None] == np.arange(keys)).any(-2)
+    return np.repeat(seen, heads // lists.shape[1], axis=1)
+
+
+@pytest.mark.parametrize("shape", [(5,), (9, 5), (1, 5), (2, 1, 5), (2, 9, 5), (2, 1, 9, 5), (2, 1, 1, 5),
+                                   (2, 2, 9, 5)])
+def test_sees_chosen_keys(rng, shape):
+    q, k, v = tensors(rng)
+    lists = rng.permuted(np.broadcast_to(np.arange(-1, 15), (*shape[:-1], 16)), axis=-1)[..., :5]
+    seen = seen_by(np.broadcast_to(lists, (2, 2, 9, 5)), 4, 13)
+    for path in ("decode", "scalar"):
+        result = vkflash.attention(q, k, v, chosen_keys=lists, return_lse=True, path=path)
+        check(result, q, k, v, seen=seen)
+    causal = seen & formulas.visible(9, 13, causal=True)
+    check(vkflash.attention(q, k, v, chosen_keys=lists, causal=True, return_lse=True), q, k, v, seen=causal)
+
+
+def test_keys_that_no_list_has_may_be_nan(rng, device):
+    q, k, v = tensors(rng)
+    k[:, :, 3], v[:, :, 3] = np.nan, np.nan
+    lists = np.array([12, -1, 0, 5], np.int32)
+    expected = vkflash.attention(q, *(x[:, :, [0, 5, 12]] for x in (k, v)))
+    for chosen in (lists, lists.astype(np.int64), lists.tolist(), device.array(lists)):
+        assert np.abs(vkflash.attention(q, k, v, chosen_keys=chosen) - expected).max() < 1e-5
+
+
+def test_packed_sequences_have_lists_of_their_own_keys(rng):
+    q, k, v = (x[0] for x in tensors(rng, batch=1, rows=9, keys=13))
+    lists = np.array([[0, 2], [1, 3], [3, 0], [4, -1], [0, 1], [2, 7], [5, 6], [7, 0], [3, 2]])
+    o = vkflash.attention(q, k, v, chosen_keys=lists, cu_seqlens_q=[0, 4, 9], cu_seqlens_k=[0, 5, 13])
+    for rows, keys in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 13))):
+        alone = vkflash.attention(q[:, rows], k[:, keys], v[:, keys], chosen_keys=lists[rows])
+        assert np.abs(o[:, rows] - alone).max() < 1e-5
+
+
+def test_refuses_wrong_lists(rng):
+    q, k, v = tensors(rng)
+    for lists, sentence in (([3, 5, 3], "key 3 twice"), (np.zeros((8, 5), np.int32), "does not broadcast"),
+                            ([0.5, 1], "integers"), (np.zeros((9, 0), np.int32), "count")):
+        with pytest.raises(vkflash.Error, match=sentence):
+            vkflash.attention(q, k, v, chosen_keys=lists)
+    assert vkflash.attention(q, k, v, chosen_keys=[-1, -1, 13, 13]).any() == False  # noqa: E712
+    with pytest.raises(vkflash.Error):
+        vkflash.attention_backward(q, q, k, v, q, q[..., 0], chosen_keys=[0, 1])
+
+
 def test_adds_alibi(rng):
     q, k, v = tensors(rng)
     check(vkflash.attention(q, k, v, alibi=True), q, k, v, alibi=2.0 ** (-8 * np.arange(1, 5) / 4))

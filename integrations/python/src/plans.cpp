@@ -36,6 +36,7 @@ constexpr std::array attentionMembers = {
     Member<VkfBindings>{"alibi", &VkfBindings::alibiSlopes},
     Member<VkfBindings>{"bias", &VkfBindings::bias},
     Member<VkfBindings>{"mask", &VkfBindings::mask},
+    Member<VkfBindings>{"chosen_keys", &VkfBindings::chosenKeys},
     Member<VkfBindings>{"cu_seqlens_q", &VkfBindings::cuSeqlensQ},
     Member<VkfBindings>{"cu_seqlens_k", &VkfBindings::cuSeqlensK},
     Member<VkfBindings>{"dropout_seed", &VkfBindings::dropoutSeed},

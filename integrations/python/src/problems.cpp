@@ -51,6 +51,15 @@ void defineParts(nb::module_& module) {
                  array->headStride = headStride;
                  array->rowStride = rowStride;
              });
+    nb::class_<VkfChosenKeys>(module, "ChosenKeys")
+        .def("__init__",
+             [](VkfChosenKeys* lists, uint32_t count, uint64_t batchStride, uint64_t headStride, uint64_t rowStride) {
+                 *lists = VkfChosenKeys{};
+                 lists->count = count;
+                 lists->batchStride = batchStride;
+                 lists->headStride = headStride;
+                 lists->rowStride = rowStride;
+             });
     nb::class_<VkfWindow>(module, "Window")
         .def("__init__", [](VkfWindow* window, int64_t left, int64_t right, uint32_t firstKeys) {
             *window = VkfWindow{};
@@ -116,6 +125,7 @@ void defineProblem(nb::module_& module) {
         .def_rw("longest_keys", &VkfProblem::longestKeys)
         .def_rw("bias", &VkfProblem::bias)
         .def_rw("mask", &VkfProblem::mask)
+        .def_rw("chosen_keys", &VkfProblem::chosenKeys)
         .def_rw("paging", &VkfProblem::paging)
         .def_rw("dropout", &VkfProblem::dropout)
         .def_rw("max_step_operations", &VkfProblem::maxStepOperations);

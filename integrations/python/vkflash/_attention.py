@@ -17,8 +17,8 @@ from ._tile_map import TileMap
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tuple[int, int] | None = None,
-              scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None, alibi: Any = None,
-              sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
+              scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None,
+              chosen_keys: Any = None, alibi: Any = None, sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
               dropout: float = 0.0, dropout_seed: int = 0, functions: Any = None,
               function_arrays: dict[str, Any] | None = None, tile_map: TileMap | None = None, return_lse: bool = False,
               layout: str = "bhnd", path: str = "auto", precision: str = "default",
@@ -35,6 +35,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     softcap: scores become softcap tanh(score / softcap). Default: 0 = off.
     bias: floats that are added to scores; broadcasts to [batch, heads, rows, keys]. Default: none.
     mask: bool, True = the row sees the key; broadcasts to [batch, heads, rows, keys]. Default: none.
+    chosen_keys: integers, the keys that a row sees, -1 = none; broadcasts to [batch, kv heads, rows, count]. The kernel
+        reads no other keys. No key stands twice in a list. Default: none.
     alibi: True = the standard slopes, or float32 [heads]. Default: none.
     sinks: float32 [heads], logits that join each row's softmax. Default: none.
     lengths: integers [batch], keys that each sequence has. Default: all.
@@ -74,7 +76,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
         raise Error(f"tile_map is a {type(tile_map).__name__}: pass a vkflash.TileMap")
     inputs = Inputs(*operands(q, k, v, layout), {
         "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
-        "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
+        "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
         "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
         "tile_map": tile_map, "path": path, "precision": precision})
     device = device_of(device, q, k, v)

@@ -39,6 +39,9 @@ class Tensor:
 class BroadcastArray:
     def __init__(self, type: int, batch_stride: int, head_stride: int, row_stride: int) -> None: ...
 
+class ChosenKeys:
+    def __init__(self, count: int, batch_stride: int, head_stride: int, row_stride: int) -> None: ...
+
 class Window:
     def __init__(self, left: int, right: int, first_keys: int) -> None: ...
 
@@ -74,6 +77,7 @@ class Problem:
     longest_keys: int
     bias: BroadcastArray
     mask: BroadcastArray
+    chosen_keys: ChosenKeys
     paging: Paging
     dropout: Dropout
     max_step_operations: int

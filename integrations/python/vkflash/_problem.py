@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _host
-from ._core import (AttentionPlan, BroadcastArray, Dropout, Error, Functions, Problem, Storage, Window, alignments,
-                    paths, precisions, types, uses)
+from ._core import (AttentionPlan, BroadcastArray, ChosenKeys, Dropout, Error, Functions, Problem, Storage, Window,
+                    alignments, paths, precisions, types, uses)
 from ._core import Tensor as CoreTensor
-from ._device import Device, DeviceArray
+from ._device import Device, DeviceArray, dense_strides
 from ._functions import functions_of
 from ._operands import Operand, Places, Tensor, dense_of, element_strides, floats_of, operands, output, place
 
 OPTIONS: dict[str, Any] = {
-    "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None, "alibi": None,
-    "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout": 0.0, "dropout_seed": 0,
+    "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None,
+    "chosen_keys": None, "alibi": None, "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None,
+    "dropout": 0.0, "dropout_seed": 0,
     "functions": None, "function_arrays": None, "tile_map": None, "path": "auto", "precision": "default",
 }
 SMALLEST_SCALE = 2.0**-126
@@ -39,6 +40,7 @@ class Terms(NamedTuple):
     window: tuple[int, int] | None
     bias: tuple[int, ...] | None
     mask: tuple[int, ...] | None
+    chosen_keys: tuple[int, ...] | None
     dropout: float
     path: int
     precision: int
@@ -68,6 +70,8 @@ def problem_of(terms: Terms) -> Problem:
         problem.bias = BroadcastArray(*terms.bias)
     if terms.mask is not None:
         problem.mask = BroadcastArray(*terms.mask)
+    if terms.chosen_keys is not None:
+        problem.chosen_keys = ChosenKeys(*terms.chosen_keys)
     if terms.dropout:
         problem.dropout = Dropout(terms.dropout, 0)
     return problem
@@ -100,6 +104,7 @@ class Inputs:
         self._sequences(options["cu_seqlens_q"], options["cu_seqlens_k"])
         self.bias = self._broadcast("bias", options["bias"])
         self.mask = self._broadcast("mask", options["mask"])
+        self.chosen_keys = self._chosen_keys(options["chosen_keys"])
         self._alibi(options["alibi"])
         self._per_head("sinks", "SINKS", options["sinks"])
         self._lengths(options["lengths"])
@@ -113,8 +118,8 @@ class Inputs:
 
     def terms(self, o: Tensor, use: int = 0) -> Terms:
         return Terms(self.q.tensor, self.k.tensor, self.v.tensor, o, self.use | use, self.scale, self.softcap,
-                     self.alignment, self.window, self.bias, self.mask, self.dropout, self.path, self.precision,
-                     self.sequences, self.longest, self.functions)
+                     self.alignment, self.window, self.bias, self.mask, self.chosen_keys, self.dropout, self.path,
+                     self.precision, self.sequences, self.longest, self.functions)
 
     def place(self, device: Device, places: Places) -> dict[str, tuple[Storage, int]]:
         """{name of a binding: bytes on the device} of all inputs."""
@@ -215,6 +220,23 @@ class Inputs:
         steps = (0,) * missing + tuple(0 if n == 1 else stride for n, stride in zip(shape, strides))
         return (number, *steps[:3])
 
+    def _chosen_keys(self, value: Any) -> tuple[int, ...] | None:
+        """Length and strides of lists of keys. Their shape broadcasts to [batch, kv heads, rows, count]."""
+        if value is None:
+            return None
+        array = integers_of(value, "chosen_keys")
+        shape, full = array.shape, (self.q.tensor.shape[0], self.k.tensor.shape[1], self.q.tensor.shape[2])
+        if not 1 <= len(shape) <= 4 or any(n not in (1, limit) for n, limit in zip(shape[-2::-1], full[::-1])):
+            raise Error(f"chosen_keys has the shape {tuple(shape)}, which does not broadcast to [batch, kv heads, "
+                        f"rows, count] with {full} and any count")
+        if not isinstance(dense_of(array, "chosen_keys", shape, np.int32), DeviceArray):
+            check_lists(array, self.k.tensor.shape[2])
+        self.arrays["chosen_keys"] = array
+        self.use |= uses["CHOSEN_KEYS"]
+        strides = tuple(0 if n == 1 else stride for n, stride in zip(shape, dense_strides(shape)))
+        steps = (0,) * (4 - len(shape)) + strides
+        return (shape[-1], *steps[:3])
+
     def _alibi(self, alibi: Any) -> None:
         if alibi is None or alibi is False:
             return
@@ -265,6 +287,14 @@ def described(caller: str, q: Any, k: Any, v: Any, layout: str, return_lse: bool
 def integers_of(value: Any, name: str) -> Any:
     """A device array, or a dense array of int32."""
     return value if isinstance(value, DeviceArray) else _host.integers(value, name)
+
+
+def check_lists(lists: np.ndarray, keys: int) -> None:
+    """Refuses lists in which a key stands twice. Entries that are no keys count as none."""
+    ordered = np.sort(lists, -1)
+    twice = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0) & (ordered[..., 1:] < keys)
+    if twice.any():
+        raise Error(f"chosen_keys has key {ordered[..., 1:][twice][0]} twice in a list")
 
 
 def bools_of(value: Any, name: str) -> tuple[Any, int, tuple[int, ...], tuple[int, ...]]:
