@@ -150,7 +150,7 @@ TEST_CASE("kernels of the backward pass on path wgmma own whole tiles", "[planni
     CHECK(plan.phases[3].items == 4096 / plan.wgmma.keys[0].keys() * 4);
     CHECK(plan.rowTileText == "rows=128 keys=64 splits=1");
     CHECK(plan.keyTileText == "rows=32 keys=128 splits=1");
-    for (const size_t i : {2, 3}) {
+    for (const size_t i : {2U, 3U}) {
         const vkf::Constants& c = plan.phases[i].variant.constants;
         CHECK(c[VKF_ID_EXTRA_SLOT] == VKF_EXTRA_SLOT_HAS_TABLE);
         CHECK(c[VKF_ID_WINDOW_LEFT] == VKF_UNLIMITED_LEFT);

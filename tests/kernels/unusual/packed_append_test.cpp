@@ -73,7 +73,7 @@ TEST_CASE("packed appends are those of each sequence alone", "[append]") {
     for (const uint32_t b : {0U, 2U}) {
         VkfAppendProblem alone = p;
         const auto first = static_cast<uint32_t>(inputs.cuSeqlens[b]);
-        alone.use &= ~VKF_USE_CU_SEQLENS;
+        vkf::enable(alone, VKF_USE_CU_SEQLENS, false);
         alone.batch = 1;
         alone.rows = static_cast<uint32_t>(inputs.cuSeqlens[b + 1]) - first;
         alone.newK.headStride = alone.newV.headStride = uint64_t{p.rows} * p.headDim;
