@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "program.hpp"
+
 namespace {
 
 constexpr size_t memoryBytes = 64 << 20;
@@ -70,9 +72,7 @@ void Gpu::createDevice() {
     query.physicalDevice = physicalDevice_;
     auto requirements = vkf::make<VkfDeviceRequirements>();
     VkfMessage message{};
-    if (vkfGetDeviceRequirements(&query, &requirements, &message) != VKF_SUCCESS) {
-        throw std::runtime_error(message.text);
-    }
+    check(vkfGetDeviceRequirements(&query, &requirements, &message), message);
     features_ = requirements.usableFeatures;
 
     queueFamily_ = findComputeFamily(physicalDevice_);
@@ -202,8 +202,6 @@ vkf::Context createContext(const Gpu& gpu) {
     info.features = gpu.features();
     vkf::Context context;
     VkfMessage message{};
-    if (const VkfResult result = vkfCreateContext(&info, context.put(), &message); result != VKF_SUCCESS) {
-        throw std::runtime_error(std::string(vkfResultString(result)) + ": " + message.text);
-    }
+    check(vkfCreateContext(&info, context.put(), &message), message);
     return context;
 }

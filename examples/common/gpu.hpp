@@ -17,6 +17,13 @@ struct Allocation {
     void* mapped;
 };
 
+// The piece as an input or output of a call, from this fp32 element on.
+inline VkfBinding at(const Allocation& allocation, size_t floats = 0) {
+    VkfBinding binding{};
+    binding.address = allocation.address + floats * sizeof(float);
+    return binding;
+}
+
 class Gpu {
 public:
     Gpu();

@@ -7,11 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <exception>
-#include <stdexcept>
-#include <string>
 
 #include "gpu.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -33,12 +31,6 @@ std::array<unsigned char, drafts> maskOf(const std::array<int, drafts>& tree) {
         rows[i] = static_cast<unsigned char>(ofParent | 1U << i);
     }
     return rows;
-}
-
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(std::string(vkfResultString(result)) + ": " + message.text);
-    }
 }
 
 VkfProblem describeProblem() {
@@ -125,11 +117,4 @@ int run() {
 
 } // namespace
 
-int main() {
-    try {
-        return run();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "draft_tree: %s\n", error.what());
-        return 1;
-    }
-}
+int main() { return runProgram("draft_tree", run); }

@@ -4,11 +4,9 @@
 // prints the result for one query and the expected value. The exit status is 1 if they differ.
 #include <cmath>
 #include <cstdio>
-#include <exception>
-#include <stdexcept>
-#include <string>
 
 #include "gpu.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -18,12 +16,6 @@ constexpr uint32_t rows = 64;
 constexpr uint32_t dim = 32;
 constexpr size_t queryElements = size_t{heads} * rows * dim; // elements of q, and of o
 constexpr size_t keyElements = size_t{kvHeads} * rows * dim; // elements of k, and of v
-
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(std::string(vkfResultString(result)) + ": " + message.text);
-    }
-}
 
 // Causal self-attention with two KV heads for four query heads.
 VkfProblem describeProblem() {
@@ -94,11 +86,4 @@ int run() {
 
 } // namespace
 
-int main() {
-    try {
-        return run();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "engine: %s\n", error.what());
-        return 1;
-    }
-}
+int main() { return runProgram("engine", run); }

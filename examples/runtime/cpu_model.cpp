@@ -2,10 +2,11 @@
 #include "cpu_model.hpp"
 
 #include <cmath>
-#include <stdexcept>
 
 #include <vkflash/problem.hpp>
 #include <vkflash/reference.h>
+
+#include "program.hpp"
 
 namespace {
 
@@ -51,12 +52,6 @@ Rows swiglu(const Rows& gateAndUp) {
 void add(Rows& x, const Rows& y) {
     for (size_t i = 0; i < x.size(); i++) {
         x[i] += y[i];
-    }
-}
-
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(message.text);
     }
 }
 

@@ -3,21 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
+
+#include "program.hpp"
 
 namespace {
-
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(message.text);
-    }
-}
-
-VkfBinding at(const Allocation& allocation, size_t floats = 0) {
-    VkfBinding binding{};
-    binding.address = allocation.address + floats * sizeof(float);
-    return binding;
-}
 
 uint32_t groupsOf64(uint32_t count) { return (count + 63) / 64; }
 

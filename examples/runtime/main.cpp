@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <numeric>
 #include <vector>
 
 #include "cpu_model.hpp"
 #include "gpu_model.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -73,11 +73,4 @@ int run() {
 
 } // namespace
 
-int main() {
-    try {
-        return run();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "runtime: %s\n", error.what());
-        return 1;
-    }
-}
+int main() { return runProgram("runtime", run); }

@@ -10,11 +10,11 @@
 #include <cstring>
 #include <random>
 #include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "compute_kernel.hpp"
 #include "gpu.hpp"
+#include "program.hpp"
 #include "requests.hpp"
 
 constexpr uint32_t heads = 8, kvHeads = 2, headDim = 64;
@@ -29,18 +29,6 @@ struct Turn {
     Sequence* sequence;
     std::vector<Row> rows;
 };
-
-inline void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(message.text);
-    }
-}
-
-inline VkfBinding at(const Allocation& allocation, size_t floats = 0) {
-    VkfBinding binding{};
-    binding.address = allocation.address + floats * sizeof(float);
-    return binding;
-}
 
 // This program has no model. Each token has random numbers for q, k and v, in place of what a model's layers make of
 // the text. The append rotates q and k by the token's position, so results depend on the whole text all the same.

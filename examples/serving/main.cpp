@@ -9,12 +9,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "device_loop.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -206,11 +206,4 @@ int run() {
 
 } // namespace
 
-int main() {
-    try {
-        return run();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "serving: %s\n", error.what());
-        return 1;
-    }
-}
+int main() { return runProgram("serving", run); }

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 #include "compute_kernel.hpp"
 #include "gpu.hpp"
 #include "loss.spv.h"
 #include "product.spv.h"
+#include "program.hpp"
 #include "task.hpp"
 
 // Must agree with the shaders.
@@ -45,12 +45,6 @@ inline VkfProblem attentionProblem() {
     problem.q = problem.k = problem.v = problem.o = vkf::rowsFirst(VKF_TYPE_F32, tokens, heads, headDim);
     vkf::enable(problem, VKF_USE_LSE);
     return problem;
-}
-
-inline void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS) {
-        throw std::runtime_error(message.text);
-    }
 }
 
 class GpuTraining {

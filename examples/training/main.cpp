@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 
 #include "cpu_training.hpp"
 #include "gpu_training.hpp"
+#include "program.hpp"
 
 namespace {
 
@@ -45,11 +45,4 @@ int run() {
 
 } // namespace
 
-int main() {
-    try {
-        return run();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "training: %s\n", error.what());
-        return 1;
-    }
-}
+int main() { return runProgram("training", run); }
