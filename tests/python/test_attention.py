@@ -149,7 +149,7 @@ def test_refuses_wrong_lists(rng):
                             ([0.5, 1], "integers"), (np.zeros((9, 0), np.int32), "count")):
         with pytest.raises(vkflash.Error, match=sentence):
             vkflash.attention(q, k, v, chosen_keys=lists)
-    assert vkflash.attention(q, k, v, chosen_keys=[-1, -1, 13, 13]).any() == False  # noqa: E712
+    assert not vkflash.attention(q, k, v, chosen_keys=[-1, -1, 13, 13]).any()
     with pytest.raises(vkflash.Error):
         vkflash.attention_backward(q, q, k, v, q, q[..., 0], chosen_keys=[0, 1])
 

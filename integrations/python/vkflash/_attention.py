@@ -18,8 +18,9 @@ from ._tile_map import TileMap
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tuple[int, int] | None = None,
               scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None,
-              chosen_keys: Any = None, alibi: Any = None, sinks: Any = None, lengths: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
-              dropout: float = 0.0, dropout_seed: int = 0, functions: Any = None,
+              chosen_keys: Any = None, alibi: Any = None, sinks: Any = None, lengths: Any = None,
+              cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, dropout: float = 0.0, dropout_seed: int = 0,
+              functions: Any = None,
               function_arrays: dict[str, Any] | None = None, tile_map: TileMap | None = None, return_lse: bool = False,
               layout: str = "bhnd", path: str = "auto", precision: str = "default",
               device: Device | None = None) -> Any:
@@ -76,8 +77,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
         raise Error(f"tile_map is a {type(tile_map).__name__}: pass a vkflash.TileMap")
     inputs = Inputs(*operands(q, k, v, layout), {
         "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
-        "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
-        "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
+        "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_k": cu_seqlens_k, "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
         "tile_map": tile_map, "path": path, "precision": precision})
     device = device_of(device, q, k, v)
     ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]

@@ -19,8 +19,8 @@ from ._operands import Operand, Places, Tensor, dense_of, element_strides, float
 OPTIONS: dict[str, Any] = {
     "causal": False, "window": None, "scale": None, "softcap": 0.0, "bias": None, "mask": None,
     "chosen_keys": None, "alibi": None, "sinks": None, "lengths": None, "cu_seqlens_q": None, "cu_seqlens_k": None,
-    "dropout": 0.0, "dropout_seed": 0,
-    "functions": None, "function_arrays": None, "tile_map": None, "path": "auto", "precision": "default",
+    "dropout": 0.0, "dropout_seed": 0, "functions": None, "function_arrays": None, "tile_map": None, "path": "auto",
+    "precision": "default",
 }
 SMALLEST_SCALE = 2.0**-126
 CAUSAL = {False: None, None: None, True: "bottom-right", "bottom-right": "bottom-right", "top-left": "top-left"}
@@ -207,7 +207,7 @@ class Inputs:
         rows, keys = self.longest if self.sequences else (self.q.tensor.shape[2], self.k.tensor.shape[2])
         full = (self.sequences or self.q.tensor.shape[0], self.q.tensor.shape[1], rows, keys)
         names = "[batch, heads, rows, keys]"
-        if len(shape) > 4 or any(n not in (1, limit) for n, limit in zip(shape[::-1], full[::-1])):
+        if not broadcasts(shape, full):
             raise Error(f"{name} has the shape {tuple(shape)}, which does not broadcast to {names} = {full}")
         if (shape[-1:] or (1,))[0] != keys or (keys > 1 and strides[-1] != 1) or -1 in strides:
             if isinstance(array, DeviceArray):
@@ -216,9 +216,7 @@ class Inputs:
             shape, strides = array.shape, element_strides(array)
         self.arrays[name] = array
         self.use |= uses[name.upper()]
-        missing = 4 - len(shape)
-        steps = (0,) * missing + tuple(0 if n == 1 else stride for n, stride in zip(shape, strides))
-        return (number, *steps[:3])
+        return (number, *steps_of(shape[:-1], strides))
 
     def _chosen_keys(self, value: Any) -> tuple[int, ...] | None:
         """Length and strides of lists of keys. Their shape broadcasts to [batch, kv heads, rows, count]."""
@@ -226,16 +224,14 @@ class Inputs:
             return None
         array = integers_of(value, "chosen_keys")
         shape, full = array.shape, (self.q.tensor.shape[0], self.k.tensor.shape[1], self.q.tensor.shape[2])
-        if not 1 <= len(shape) <= 4 or any(n not in (1, limit) for n, limit in zip(shape[-2::-1], full[::-1])):
+        if not shape or not broadcasts(shape[:-1], full):
             raise Error(f"chosen_keys has the shape {tuple(shape)}, which does not broadcast to [batch, kv heads, "
                         f"rows, count] with {full} and any count")
         if not isinstance(dense_of(array, "chosen_keys", shape, np.int32), DeviceArray):
             check_lists(array, self.k.tensor.shape[2])
         self.arrays["chosen_keys"] = array
         self.use |= uses["CHOSEN_KEYS"]
-        strides = tuple(0 if n == 1 else stride for n, stride in zip(shape, dense_strides(shape)))
-        steps = (0,) * (4 - len(shape)) + strides
-        return (shape[-1], *steps[:3])
+        return (shape[-1], *steps_of(shape[:-1], dense_strides(shape)))
 
     def _alibi(self, alibi: Any) -> None:
         if alibi is None or alibi is False:
@@ -287,6 +283,15 @@ def described(caller: str, q: Any, k: Any, v: Any, layout: str, return_lse: bool
 def integers_of(value: Any, name: str) -> Any:
     """A device array, or a dense array of int32."""
     return value if isinstance(value, DeviceArray) else _host.integers(value, name)
+
+
+def broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
+    return len(shape) <= len(full) and all(n in (1, limit) for n, limit in zip(shape[::-1], full[::-1]))
+
+
+def steps_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides over batch, heads and rows: 0 where an array of this shape repeats."""
+    return (0,) * (3 - len(shape)) + tuple(0 if n == 1 else stride for n, stride in zip(shape, strides))
 
 
 def check_lists(lists: np.ndarray, keys: int) -> None:
