@@ -24,6 +24,10 @@ struct BackwardCall {
 
     const VkfTensorLayout& layout(VkfBackwardRole role) const { return layouts[static_cast<size_t>(role)]; }
     bool selects(uint64_t number) const { return number >= first && (number - first) % stride == 0; }
+    // The first selected number from `number` on.
+    uint64_t nextSelected(uint64_t number) const {
+        return number <= first ? first : number + (stride - (number - first) % stride) % stride;
+    }
     bool selectsAll() const { return first == 0 && stride == 1; }
     VkfReferenceAlgorithm algorithm() const { return forward.options.algorithm; }
 
@@ -91,10 +95,11 @@ void forEachWanted(const BackwardCall& call, KeyRange keys, uint32_t firstKey, b
         visit(keys);
         return;
     }
-    for (int64_t key = keys.begin; key < keys.end; key++) {
-        if (call.selects(static_cast<uint64_t>(firstKey + key))) {
-            visit(KeyRange{key, key + 1});
-        }
+    const uint64_t end = firstKey + static_cast<uint64_t>(keys.end);
+    for (uint64_t number = call.nextSelected(firstKey + static_cast<uint64_t>(keys.begin)); number < end;
+         number += call.stride) {
+        const auto key = static_cast<int64_t>(number - firstKey);
+        visit(KeyRange{key, key + 1});
     }
 }
 

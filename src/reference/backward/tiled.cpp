@@ -115,7 +115,7 @@ private:
             const KeyRange seen = intersection(visibleKeys(mask, row), tile_); // line 12
             const auto ofSequence = static_cast<uint32_t>(row);
             const bool selected = call_.selects(rows_.begin + ofSequence);
-            if (firstOpen(mask, row, seen).empty()) {
+            if (firstOpen(mask, row, seen).empty() || !(selected || selectsKeyOf(seen))) {
                 continue;
             }
             const Row loaded = loadRow(queryHead, ofSequence);
@@ -130,6 +130,11 @@ private:
                 });
             });
         }
+    }
+
+    bool selectsKeyOf(KeyRange keys) const {
+        return call_.nextSelected(keys_.begin + static_cast<uint64_t>(keys.begin)) <
+               keys_.begin + static_cast<uint64_t>(keys.end);
     }
 
     void addKeys(uint32_t queryHead, uint32_t row, const Row& loaded, KeyRange keys, Real* dq) {

@@ -170,8 +170,8 @@ bool mayOverflow(const BackwardCall& call) {
 }
 
 VkfBackwardVerdict judge(const BackwardCall& call, const VkfBackwardOutputs& outputs) {
-    const Gradients zeros(call, outputs);
-    Runs runs{zeros, zeros, zeros, zeros};
+    const auto zeros = [&] { return Gradients(call, outputs); };
+    Runs runs{zeros(), zeros(), zeros(), zeros()};
     run(call, VKF_REFERENCE_DIRECT, &runs.exact, &runs.errors, 0.0, 0.4);
     run(call, VKF_REFERENCE_TILED_FP32, &runs.oneRounding, nullptr, 0.4, 0.7);
     run(call, VKF_REFERENCE_TILED_FP32_TWO_ROUNDINGS, &runs.twoRoundings, nullptr, 0.7, 1.0);
