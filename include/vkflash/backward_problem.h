@@ -71,8 +71,8 @@ typedef struct VkfBackwardProblem {
     /* The problem of the forward call. Must not be null. Every function copies what it needs.
      *
      * - It must have VKF_USE_LSE, else INVALID_ARGUMENT: the backward pass needs the lse of the forward call.
-     * - `path`: AUTO, SCALAR or COOPMAT, else UNSUPPORTED. It is the path of the backward pass alone: o and lse may
-     *   come from any path.
+     * - `path`: AUTO, SCALAR, COOPMAT or WGMMA, else UNSUPPORTED. It is the path of the backward pass alone: o and lse
+     *   may come from any path.
      * - headDim and valueDim are at most 256, else UNSUPPORTED.
      * - Block types of k and v, and VKF_USE_BLOCK_TABLE (pages), are UNSUPPORTED.
      * - VKF_USE_PROBABILITIES, VKF_USE_PROBABILITY_ROWS and kvSplits change nothing.

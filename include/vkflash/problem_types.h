@@ -350,7 +350,7 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * of 16 bytes. AUTO takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents,
      * block masks, pages, probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT
      * (device). Also UNSUPPORTED in a context whose driver has refused a kernel of this path (device). The backward
-     * pass takes fewer problems here, and AUTO does not take it. */
+     * pass takes fewer problems here. */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;

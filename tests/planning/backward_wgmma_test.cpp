@@ -200,6 +200,35 @@ TEST_CASE("path wgmma refuses backward passes by name", "[planning]") {
     CHECK(refusal({caps}, problem) == "the backward pass on path wgmma: strides of dout must be multiples of 16 bytes");
 }
 
+TEST_CASE("AUTO takes path wgmma for each backward pass that it can do, and coopmat for others", "[planning]") {
+    const auto pathOf = [](const Change& one) {
+        VkfProblem forward = longProblem();
+        forward.path = VKF_PATH_AUTO;
+        one.change(forward);
+        INFO(one.name);
+        return made(vkf::test::backwardOf(forward)).path;
+    };
+    for (const Change& one : taken) {
+        CHECK(pathOf(one) == VKF_PATH_WGMMA);
+    }
+    for (const Change& one : refused) {
+        CHECK(pathOf(one) != VKF_PATH_WGMMA);
+    }
+    VkfProblem forward = longProblem();
+    forward.path = VKF_PATH_AUTO;
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward);
+    const vkf::BackwardPlan plan = made(problem);
+    REQUIRE(plan.pathDecisions.size() == 3);
+    CHECK(plan.pathDecisions[0].rule == VKF_RULE_LONG_CALL);
+    CHECK(plan.pathDecisions[1].path == VKF_PATH_COOPMAT);
+    CHECK(plan.pathDecisions[1].rule == VKF_RULE_LONG_CALL);
+    vkf::Caps caps = hopperCaps();
+    caps.maxSharedMemoryBytes = 32768;
+    vkf::BackwardPlan small;
+    REQUIRE(make({caps}, problem, &small).empty());
+    CHECK(small.path != VKF_PATH_WGMMA);
+}
+
 TEST_CASE("path wgmma of the backward pass needs its extension, its tile and path coopmat", "[planning]") {
     const VkfProblem forward = longProblem();
     const VkfBackwardProblem problem = vkf::test::backwardOf(forward);

@@ -70,12 +70,40 @@ bool readsWholeWords(const CheckedBackward& backward) {
 
 constexpr std::array paths = {VKF_PATH_WGMMA, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
-// AUTO does not take path wgmma yet.
+using WgmmaTiles = PairTiles<BackwardWgmmaTile>;
+constexpr const char* noWgmmaTile = "its tile needs more shared memory or more invocations than the device has, or a "
+                                    "row stride of q, k, v or dout is too large";
+
+// Tiles of the kernels that are wanted. Empty if one does not fit.
+std::optional<WgmmaTiles> chooseWgmmaTiles(const Caps& caps, const CheckedBackward& backward) {
+    const VkfProblem& p = backward.forward.fields;
+    bool fits = true;
+    const auto choose = [&](BackwardOwner owner) {
+        const BackwardWgmmaTile tile = chooseBackwardWgmmaTile(caps, owner, p.headDim, p.valueDim);
+        fits = fits && tile.workgroupSize() != 0 && hasWholeWords(backward, tile);
+        return tile;
+    };
+    WgmmaTiles tiles;
+    if (writesDq(backward)) {
+        tiles.rows = choose(BackwardOwner::rows);
+    }
+    if (writesDk(backward) || writesDv(backward)) {
+        tiles.keys = {choose(BackwardOwner::keys)};
+    }
+    return fits ? std::optional(tiles) : std::nullopt;
+}
+
+// Decides whether AUTO takes path wgmma, and says why. No call that was measured is too short for a launch
+// (bench/results/h200-wgmma-backward.txt).
 PathDecision judgeWgmma(const TunedDevice& device, const CheckedBackward& backward) {
-    if (const char* whyNot = whyNotWgmma(device, backward); whyNot != nullptr) {
+    const char* whyNot = whyNotWgmma(device, backward);
+    if (whyNot == nullptr && !chooseWgmmaTiles(device.caps, backward)) {
+        whyNot = noWgmmaTile;
+    }
+    if (whyNot != nullptr) {
         return {VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path wgmma: %s", whyNot)};
     }
-    return {VKF_PATH_WGMMA, VKF_RULE_COMPARISON, "the backward pass on path wgmma is for those who ask for it"};
+    return {VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, "a backward pass of any length pays for a launch of wgmma"};
 }
 
 // Decides whether AUTO takes path coopmat, and says why: it does where the device can and no rule excludes it.
@@ -103,13 +131,19 @@ VkfPath choosePath(const TunedDevice& device, const CheckedBackward& backward, P
         *decisions = askedFor(asked, paths);
         return asked;
     }
-    const PathDecision coopmat = judgeCoopmat(device, backward);
-    const bool taken = coopmat.rule == VKF_RULE_MATRIX_UNITS;
+    const PathDecision wgmma = judgeWgmma(device, backward);
+    PathDecision coopmat = judgeCoopmat(device, backward);
+    const bool hasCoopmat = coopmat.rule == VKF_RULE_MATRIX_UNITS;
     const PathDecision scalar =
-        taken ? PathDecision{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
-              : PathDecision{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
-    *decisions = {judgeWgmma(device, backward), coopmat, scalar};
-    return taken ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
+        hasCoopmat ? PathDecision{VKF_PATH_SCALAR, coopmat.rule, coopmat.reason}
+                   : PathDecision{VKF_PATH_SCALAR, VKF_RULE_OTHERWISE, "scalar computes what coopmat does not take"};
+    // Path wgmma falls back to coopmat, so it needs both.
+    const bool hasWgmma = hasCoopmat && wgmma.rule == VKF_RULE_LONG_CALL;
+    if (hasWgmma) {
+        coopmat = {VKF_PATH_COOPMAT, wgmma.rule, wgmma.reason};
+    }
+    *decisions = {wgmma, coopmat, scalar};
+    return hasWgmma ? VKF_PATH_WGMMA : hasCoopmat ? VKF_PATH_COOPMAT : VKF_PATH_SCALAR;
 }
 
 // Decides the path and its matrices.
@@ -162,23 +196,12 @@ void decideMatrixTiles(const TunedDevice& device, const CheckedBackward& backwar
 
 VkfResult decideWgmmaTiles(const Caps& caps, const CheckedBackward& backward, BackwardDecision* decision,
                            VkfMessage* message) {
-    const VkfProblem& p = backward.forward.fields;
-    bool fits = true;
-    const auto choose = [&](BackwardOwner owner) {
-        const BackwardWgmmaTile tile = chooseBackwardWgmmaTile(caps, owner, p.headDim, p.valueDim);
-        fits = fits && tile.workgroupSize() != 0 && hasWholeWords(backward, tile);
-        return tile;
-    };
-    if (writesDq(backward)) {
-        decision->wgmma.rows = choose(BackwardOwner::rows);
+    std::optional<WgmmaTiles> tiles = chooseWgmmaTiles(caps, backward);
+    if (!tiles) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the backward pass on path wgmma: %s", noWgmmaTile);
     }
-    if (writesDk(backward) || writesDv(backward)) {
-        decision->wgmma.keys = {choose(BackwardOwner::keys)};
-    }
-    return fits ? VKF_SUCCESS
-                : fail(message, VKF_ERROR_UNSUPPORTED,
-                       "the backward pass on path wgmma: its tile needs more shared memory or more invocations than "
-                       "the device has, or a row stride of q, k, v or dout is too large");
+    decision->wgmma = std::move(*tiles);
+    return VKF_SUCCESS;
 }
 
 // ---- Bands -----------------------------------------------------------------------------------------------------
