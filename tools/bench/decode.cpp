@@ -31,6 +31,7 @@ struct DecodeMeasureOptions {
     double seconds = 0.2;
     // KV heads, counted over all sequences, whose results are checked. 0 = all.
     uint32_t sampleHeads = 4;
+    uint32_t sampleRows = 0;   // rows of each query head of theirs. 0 = all.
     bool valuesInKeys = false; // v is a view of k
 };
 
@@ -110,7 +111,7 @@ std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const st
 
 // Verifies one KV head of one sequence as a problem of its own. `head` counts the KV heads of all sequences.
 VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
-                      const VkfPlanInfo& plan, uint64_t head) {
+                      const VkfPlanInfo& plan, uint64_t head, uint32_t sampleRows) {
     VkfProblem part = problem;
     part.batch = 1;
     part.kvHeads = 1;
@@ -137,17 +138,18 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
     tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
     tensors.chosenKeys = outputs.chosenKeys + sequence * problem.chosenKeys.batchStride;
     tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;
-    return verifyResult(part, tensors, plan);
+    return verifyResult(part, tensors, plan, sampleRows);
 }
 
 VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
-                       const VkfPlanInfo& plan, uint32_t sampleHeads) {
+                       const VkfPlanInfo& plan, const DecodeMeasureOptions& options) {
     const uint64_t heads = uint64_t{problem.batch} * problem.kvHeads;
-    const uint64_t samples = sampleHeads == 0 ? heads : std::min<uint64_t>(sampleHeads, heads);
+    const uint64_t samples = options.sampleHeads == 0 ? heads : std::min<uint64_t>(options.sampleHeads, heads);
     VkfVerdict worst{};
     for (uint64_t i = 0; i < samples; ++i) {
         // The samples are spread evenly, and the last head is one of them.
-        const VkfVerdict verdict = verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1);
+        const VkfVerdict verdict =
+            verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1, options.sampleRows);
         if (i == 0 || !verdict.passed || (worst.passed && verdict.oError > worst.oError))
             worst = verdict;
         if (!worst.passed)
@@ -190,8 +192,7 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
     result.call = timings[1];
     requireTime(result.call.median, device);
     // Checks the set of the last timed call, so the check is about what was timed.
-    result.verdict =
-        verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan, options.sampleHeads);
+    result.verdict = verifyHeads(problem, memory, memory.downloadOutputs(calls.last()), result.plan, options);
     return result;
 }
 
@@ -298,6 +299,8 @@ void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& c
     addValue(*command, "--runs", options->measure.maxRuns, "maximum number of submissions for each shape");
     addValue(*command, "--seconds", options->measure.seconds, secondsHelp);
     addValue(*command, "--sample-heads", options->measure.sampleHeads, "number of KV heads to check; 0 = all");
+    addValue(*command, "--sample-rows", options->measure.sampleRows,
+             "number of rows to check of each query head of these KV heads; 0 = all");
     addReportOptions(*command, options->report);
     command->callback([options, &action] {
         action = [options] {
