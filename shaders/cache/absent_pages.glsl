@@ -28,7 +28,7 @@ void lookForAbsentPages(const Item item, const uint thread, const uint begin, co
         found = found || !IS_PAGE(tableEntry(item.batch, key));
     }
     if (found) {
-        atomicOr(absent_pages, 1u);
+        VKF_SET_SHARED_FLAG(absent_pages, 1u);
     }
     barrier();
     some_absent = UNIFORM_BY_VOTE(absent_pages != 0u);

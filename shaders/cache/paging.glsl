@@ -44,10 +44,9 @@ uint tableEntry(const uint batch, const uint key) {
 #define goToPage(head_address, tensor, entry, key)
 #endif
 
-// The entry for the address of a key; 0 if k and v do not lie in pages.
-uint pageOf(const uint batch, const uint key) {
-    return PAGED ? tableEntry(batch, key) : 0;
-}
+// The entry for the address of a key; 0 if k and v do not lie in pages. It is a macro because chains of calls must be
+// short (docs/kernel_rules.md, "Chains of calls").
+#define pageOf(batch, key) (PAGED ? tableEntry(batch, key) : 0)
 
 // Address of row 0 of the item's KV head, for VKF_K or VKF_V: row 0 of the sequence, or row 0 of page 0 with pages.
 uvec2 keyHeadAddress(const uvec2 base, const uint tensor, const Item item) {
