@@ -149,8 +149,8 @@ typedef struct VkfBindings {
     /* Output. With VKF_USE_PROBABILITIES. fp32, dense [batch, queryHeads, W, keys], where W is
      * probabilityRowCount with VKF_USE_PROBABILITY_ROWS, else queryRows. Alignment: 4 bytes. */
     VkfBinding probabilities;
-    /* With VKF_USE_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. The page of each key under its
-     * sequence's length must be in [0, paging.pages). */
+    /* With VKF_USE_BLOCK_TABLE. int32 [batch, paging.maxPages]. Alignment: 4 bytes. Keys whose entry is not in
+     * [0, paging.pages) are absent. */
     VkfBinding blockTable;
     /* With VKF_USE_SINKS. fp32 [queryHeads]. Alignment: 4 bytes. */
     VkfBinding sinks;

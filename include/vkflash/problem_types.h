@@ -538,8 +538,8 @@ typedef struct VkfBlockMask {
  * - Sequences may share pages.
  * - The device uses an entry only if the entry's page holds a key under the sequence's length. Other entries may hold
  *   anything.
- * - An entry that attention uses must be in [0, pages). With another value the device reads some page of k and v, and
- *   rows that see it are unspecified. An append drops such rows instead.
+ * - Where an entry that attention uses is not in [0, pages), its keys are absent: no row sees them. A row that sees no
+ *   other key has o = 0 and lse = -infinity. An append drops rows of such entries.
  *
  * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
 typedef struct VkfPaging {

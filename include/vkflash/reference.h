@@ -102,8 +102,7 @@ typedef struct VkfReferenceInputs {
     const void* v;              /* values, as VkfProblem::v says */
     const int32_t* keyLengths;  /* [batch] */
     const uint32_t* blockMask;  /* [VkfBlockMaskLayout::words] */
-    const int32_t* blockTable;  /* [batch, paging.maxPages]. An entry that is used and not in [0, paging.pages) is
-                                   VKF_ERROR_INVALID_ARGUMENT. */
+    const int32_t* blockTable;  /* [batch, paging.maxPages]. Keys whose entry is not in [0, paging.pages) are absent. */
     const float* sinks;         /* [queryHeads] */
     const float* alibiSlopes;   /* [queryHeads] */
     const void* bias;           /* as VkfProblem::bias says */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "benches/decode_step.hpp"
 
+#include "benches/uploaded.hpp"
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
 #include "measure/own_objects.hpp"
@@ -39,13 +40,6 @@ Append createAppend(const host::Device& device, const VkfAppendProblem& problem)
     VkfMessage message{};
     check(vkfCreateAppend(device.context(), &problem, append.put(), &message), message);
     return append;
-}
-
-template <typename Values> host::Buffer uploaded(host::Device& device, const Values& values) {
-    const uint64_t bytes = values.size() * sizeof(values[0]);
-    host::Buffer buffer = device.createBuffer(bytes);
-    device.upload(buffer, values.data(), bytes);
-    return buffer;
 }
 
 } // namespace

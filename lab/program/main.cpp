@@ -18,8 +18,9 @@ int main(int argc, char** argv) {
 #if defined(__linux__)
         vkf::tools::addDriversCommand,
 #endif
-            bench(vkf::tools::addHostCommand), bench(vkf::tools::addLongCommand), bench(vkf::tools::addStepCommand),
-            bench(vkf::tools::addStudyCommand), bench(vkf::tools::addVariantsCommand),
-            vkf::tools::addStudyAlgorithmsCommand, vkf::tools::addStudyRecomputeCommand
+            bench(vkf::tools::addHostCommand), bench(vkf::tools::addLongCommand), bench(vkf::tools::addSharedCommand),
+            bench(vkf::tools::addStepCommand), bench(vkf::tools::addStudyCommand),
+            bench(vkf::tools::addVariantsCommand), vkf::tools::addStudyAlgorithmsCommand,
+            vkf::tools::addStudyRecomputeCommand
     });
 }

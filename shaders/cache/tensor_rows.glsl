@@ -41,8 +41,8 @@ uvec2 addressOfRow(const Rows source, uint row) {
         row = keyOfEntry(listEntry(row, list_end));
     }
     if (hasPages(source.tensor)) {
-        address = add64(address, strideOffset(pageOf(source.batch, row), params.batch_stride[source.tensor]));
-        row %= PAGE;
+        uint entry = pageOf(source.batch, row);
+        goToPage(address, source.tensor, entry, row);
     }
     return add64(address, multiply64(row, source.row_stride));
 }

@@ -45,6 +45,7 @@ layout(constant_id = VKF_ID_SPLIT_TILES) const uint SPLIT_TILES = 0;
 layout(constant_id = VKF_ID_STRIDE_SHIFT) const uint STRIDE_SHIFT = 0;
 layout(constant_id = VKF_ID_MASK_BLOCK) const uint MASK_BLOCK = 0;
 layout(constant_id = VKF_ID_PAGE_ROWS) const uint PAGE_ROWS = 0;
+layout(constant_id = VKF_ID_PAGES_ARE_COPIED) const bool PAGES_ARE_COPIED = false;
 layout(constant_id = VKF_ID_PACKED_SEQUENCES) const bool PACKED_SEQUENCES = false;
 layout(constant_id = VKF_ID_EXTRA_SLOT) const uint EXTRA_SLOT = VKF_EXTRA_SLOT_HAS_WINDOW;
 layout(constant_id = VKF_ID_WINDOW_LEFT) const int WINDOW_LEFT = 0;
@@ -56,11 +57,12 @@ layout(constant_id = VKF_ID_LIST_DIMENSIONS) const uint LIST_DIMENSIONS = 0;
 const bool HAS_BLOCK_MASK = MASK_BLOCK != 0;
 const bool HAS_CHOSEN_KEYS = CHOSEN_KEYS != 0;
 const bool LISTS_BY_ROW = (LIST_DIMENSIONS & VKF_LISTS_BY_ROW) != 0; // rows that differ share no tile
-#ifdef VKF_PAGES                                                     // k and v may be paged
-const bool PAGED = PAGE_ROWS != 0;
+#ifdef VKF_PAGES
+const bool HAS_PAGES = PAGE_ROWS != 0; // a block table has the pages of keys
 #else
-const bool PAGED = false;
+const bool HAS_PAGES = false;
 #endif
+const bool PAGED = HAS_PAGES && !PAGES_ARE_COPIED; // k and v lie in pages
 
 // shared/phase_params.h has the push constants of kernels with other tensors.
 #ifndef VKF_PUSH_CONSTANTS

@@ -11,6 +11,7 @@
 #ifndef VKF_COOPMAT_GLOBALS_GLSL
 #define VKF_COOPMAT_GLOBALS_GLSL
 
+#include "cache/absent_pages.glsl"
 #include "common/chosen_keys.glsl"
 
 // A score that exceeds m_row by more than this raises m_row. So no probability exceeds 2^RESCALE_THRESHOLD, far below
@@ -44,6 +45,7 @@ float l_row[ROW_MATRICES * FRAGMENT_ROWS]; // running sum over this invocation's
 uint tile_begin;                                    // its first key
 uint first_key;                                     // the lane's first key in it
 uint lane_entries[HAS_CHOSEN_KEYS ? LANE_KEYS : 1]; // the lane's keys in it, where they stand in a list of chosen keys
+uint present_keys[(LANE_KEYS + 31) / 32]; // partial tiles: bit i of all words is set if key i of the lane has a page
 ivec2 matrix_keys[ROW_MATRICES]; // partial tiles: keys [x, y) that rows of a matrix may see, besides first keys
 int lane_distance;               // ALiBi: from the position of the lane's first row to first_key
 ResultMatrix s_matrix[ROW_MATRICES * KEY_MATRICES];
@@ -77,7 +79,8 @@ uint scoreKey(const uint index) {
 
 void setLaneEntries() {
     UNROLL for (uint i = 0; i < (HAS_CHOSEN_KEYS ? LANE_KEYS : 0); i++) {
-        lane_entries[i] = listEntry(first_key + i, list_end);
+        uint entry = listEntry(first_key + i, list_end);
+        lane_entries[i] = mayBeSeen(item, keyOfEntry(entry)) ? entry : NO_KEY;
     }
 }
 

@@ -87,6 +87,10 @@ void main() {
         mask = TileMask(ivec2(0, list_end), ivec2(0));
     }
     bool sees_keys = mask.any.x < mask.any.y;
+    lookForAbsentPages(item, thread, uint(max(mask.any.x, 0)), uint(max(mask.any.y, 0)));
+    if (some_absent) { // no tile counts as full
+        mask.all = ivec2(0);
+    }
     Walk walk = walkOf(mask);
     uint left_out = SKIPS_FIRST_KEYS_GAP && !SKIPS_BY_MAP ? walk.full_end - walk.full_first : 0;
     uvec2 tile_range = shareOfSplit(item, walk.end - walk.first - left_out) + left_out;

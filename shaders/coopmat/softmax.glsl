@@ -93,7 +93,20 @@ uint visibleBits(const ivec2 visible) {
     return from_first & to_last;
 }
 
-// Sets scores to -infinity where the key lies outside the row's visible range, or in a block that the block mask drops.
+// Sets present_keys.
+void findPresentKeys() {
+    UNROLL for (uint word = 0; word < (LANE_KEYS + 31) / 32; word++) {
+        present_keys[word] = 0xffffffffu;
+    }
+    if (some_absent) {
+        UNROLL for (uint i = 0; i < (HAS_PAGES ? LANE_KEYS : 0); i++) {
+            present_keys[i / 32] &= mayBeSeen(item, first_key + i) ? 0xffffffffu : ~(1u << i % 32);
+        }
+    }
+}
+
+// Sets scores to -infinity where the key lies outside the row's visible range, in a block that the block mask drops, or
+// in no page.
 void dropInvisible() {
     uvec2 position = lanePosition(lane);
     UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
@@ -106,7 +119,7 @@ void dropInvisible() {
             UNROLL for (uint key = 0; key < KEY_MATRICES; key++) {
                 const uint first = elementKey(key, 0);
                 if (first % 32 == 0) {
-                    seen = visibleBits(visible - int(first));
+                    seen = visibleBits(visible - int(first)) & present_keys[first / 32];
                 }
                 bool dropped = BLOCKS_CROSS_TILES && !isOpen(open, tile_begin, first_key + first);
                 UNROLL for (uint i = 0; i < FRAGMENT_ROW_ELEMENTS; i++) {

@@ -46,6 +46,7 @@ void computeScores(const bool full) {
             if (BIAS_IS_MASK && !UNIFORM_BY_VOTE(isBiasFree(tile_begin / TILE_KEYS))) {
                 dropByBias();
             }
+            findPresentKeys();
             dropInvisible();
         }
         findTileMaximum(); // 9: rowmax s

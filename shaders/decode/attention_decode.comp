@@ -87,7 +87,7 @@ void computeProducts() {
 // Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {
     UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
-        bool exists = threadKey(key_begin, t) < keys.y;
+        bool exists = isTileKey(key_begin, t);
         UNROLL for (uint i = 0; i < V_LANE_WORDS; i++) {
             // A key that does not exist has p = 0, and its v is zeros too: 0 times infinity or NaN would be NaN.
             uvec4 word = exists ? fetched_v[t * V_LANE_WORDS + i] : uvec4(0);

@@ -13,7 +13,8 @@ uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
 ivec2 empty_keys; // keys between the first keys and the window, which have no number
 
 // Words in flight from memory.
-uint fetched_pages[LANE_GROUP_KEYS]; // pages of the keys to be fetched next
+uint fetched_pages[LANE_GROUP_KEYS]; // entries of the block table for the keys to be fetched next
+uint tile_absent;                    // bit t is set if key t of the present tile has no page
 // Entries of the list of chosen keys: those to be fetched next, and those of the present tile.
 uint fetched_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
 uint tile_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];

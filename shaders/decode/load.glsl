@@ -48,6 +48,11 @@ uint threadKey(const uint key_begin, const uint t) {
     return key_begin + t * GROUPS + group;
 }
 
+// Whether key t of the present tile exists.
+bool isTileKey(const uint key_begin, const uint t) {
+    return threadKey(key_begin, t) < keys.y && (!PAGED || LACKS_BIT(tile_absent, t));
+}
+
 // The key itself. Past the last key it is the last key again, so that no load reads a key that does not exist.
 uint existingKey(const uint key_begin, const uint t) {
     if (HAS_CHOSEN_KEYS) {
@@ -92,6 +97,10 @@ void fetchValues(const uint key_begin) {
     }
     UNROLL for (uint t = 0; t < (HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 0); t++) {
         tile_entries[t] = fetched_entries[t]; // the next tile begins
+    }
+    tile_absent = 0u;
+    UNROLL for (uint t = 0; t < (PAGED ? LANE_GROUP_KEYS : 0); t++) {
+        tile_absent |= IS_PAGE(fetched_pages[t]) ? 0u : 1u << t;
     }
 }
 

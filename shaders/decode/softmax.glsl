@@ -6,14 +6,14 @@
 
 // Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
 bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowMasks masks, const bool partial) {
-    uint number = threadKey(key_begin, t);
     uint key = tileKey(key_begin, t);
     bool listed = !HAS_CHOSEN_KEYS || tile_entries[t] == key;
-    return partial ? number < keys.y && listed && isVisible(visible, key) && isUnmasked(masks, key) : number < keys.y;
+    bool exists = isTileKey(key_begin, t);
+    return partial ? exists && listed && isVisible(visible, key) && isUnmasked(masks, key) : exists;
 }
 
 // Turns scores into probabilities, in place, updates m and l, and scales o to the new m. In a partial tile,
-// probabilities of keys that a row does not see are DROPPED. In a full tile only keys past the last one are invisible.
+// probabilities of keys that a row does not see are DROPPED. In a full tile only keys that do not exist are invisible.
 // Their probability is 0.
 void updateSoftmax(const uint key_begin, const bool partial) {
     uint first_key = HAS_CHOSEN_KEYS ? 0 : tileKey(key_begin, 0);

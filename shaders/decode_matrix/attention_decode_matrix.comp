@@ -33,7 +33,8 @@
 //     Where
 //          a matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column.
 //          If a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones,
-//          where such values become zeros (matrix/special_values.glsl).
+//          where such values become zeros (matrix/special_values.glsl). It does the same if a key has no page,
+//          because full tiles have no masks.
 //     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -249,7 +250,7 @@ void main() {
         }
         stageStates();
         barrier();
-        if (KEY_COLUMNS == 1 || UNIFORM_BY_VOTE(attempt != 0 || infinite_sums == 0u)) {
+        if ((KEY_COLUMNS == 1 && !PAGED) || UNIFORM_BY_VOTE(attempt != 0 || infinite_sums == 0u)) {
             break;
         }
         barrier(); // all have read infinite_sums, which the second attempt may set again

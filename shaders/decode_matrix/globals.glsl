@@ -15,8 +15,9 @@ uvec2 k_head, v_head;
 uvec2 keys; // keys [x, y) of this split
 
 // Words in flight from memory.
-uint pages_k[LEFT_FRAGMENT_ROWS]; // pages of the keys to be fetched next
+uint pages_k[LEFT_FRAGMENT_ROWS]; // entries of the block table for the keys to be fetched next
 uint pages_v[VALUE_KEYS];
+uint largest_entry = 0u; // of all these entries
 // Entries of the list of chosen keys for the present tile, in which all tiles are partial.
 uint entries_k[HAS_CHOSEN_KEYS ? LEFT_FRAGMENT_ROWS : 1];
 uint entries_v[HAS_CHOSEN_KEYS ? VALUE_KEYS : 1];

@@ -11,7 +11,8 @@ const uint STAGED_ROW = VKF_DECODE_STAGED_ROW(V_LANE_WORDS * 8 * ROW_LANES);
 // o of one lane row of each lane, as pairs of columns.
 shared vec2 o_stage[SUBGROUPS * LANE_ROW_STRIDE * STAGED_ROW];
 shared vec2 state_stage[SUBGROUPS * SUBGROUP_ROWS]; // m and l
-shared uint infinite_sums;                          // not 0 if o of a subgroup has an infinite element or a NaN
+// Not 0 if o of a subgroup has an infinite element or a NaN, or if some key has no page.
+shared uint infinite_sums;
 
 // A sum of finite elements may be infinite, too: the workgroup then starts again without need. The function looks at
 // bits, because compilers may take for granted that all numbers are finite.
@@ -31,7 +32,7 @@ bool isInfiniteOutput() {
 // does so in the second attempt of main too, where nobody reads the flag: a test of the attempt costs 1 % of one
 // decoded row (lab/log-0.4.md, "Log: scores that fill fp32").
 void stageStates() {
-    if (KEY_COLUMNS == 2 && isInfiniteOutput()) {
+    if ((KEY_COLUMNS == 2 && isInfiniteOutput()) || (PAGED && !IS_PAGE(largest_entry))) {
         VKF_SET_SHARED_FLAG(infinite_sums, 1u);
     }
     vec4 l[LANE_ROW_VEC4S];

@@ -117,6 +117,7 @@ uint offset_k, offset_v; // rows of this lane's first keys in the next full tile
 void fetchPages(const uint key_begin, const bool partial) {
     UNROLL for (uint fragment_row = 0; fragment_row < LEFT_FRAGMENT_ROWS; fragment_row++) {
         pages_k[fragment_row] = pageOf(item.batch, loadedKey(key_begin, fragment_row, partial));
+        largest_entry = PAGED ? max(largest_entry, pages_k[fragment_row]) : 0u;
     }
     UNROLL for (uint i = 0; i < VALUE_KEYS; i++) {
         pages_v[i] = pageOf(item.batch, loadedValueKey(key_begin, i, partial));

@@ -52,7 +52,8 @@ void dropInvisible(const uint key_begin) {
             float s = s_matrix[i / ELEMENTS][e];
             uint key = scoreKey(key_begin, e / ROW_ELEMENTS);
             bool listed = !HAS_CHOSEN_KEYS || entries_k[HAS_CHOSEN_KEYS ? e / ROW_ELEMENTS : 0] == key;
-            bool seen = listed && isVisible(visible[lane_row], key) && isUnmasked(masks[lane_row], key);
+            bool seen = listed && IS_PAGE(pages_k[e / ROW_ELEMENTS]) && isVisible(visible[lane_row], key) &&
+                        isUnmasked(masks[lane_row], key);
             s_matrix[i / ELEMENTS][e] = CHOOSE(MINUS_INFINITY, s, seen);
         }
     }

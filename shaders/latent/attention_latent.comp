@@ -42,6 +42,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #define VKF_BIAS_IN_EXTRA_SLOT
@@ -134,8 +135,9 @@ void attend() {
     uint end = keys.y;
     loadQueries();                                                         // 4, and 7 of the first tile
     KEEP_LOOP for (uint begin = keys.x; begin < end; begin += TILE_KEYS) { // 6
-        bool full =
-            !MASKS_ANY_KEY && int(begin) >= common_keys.x && int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
+        findPresentKeys();
+        bool full = !MASKS_ANY_KEY && all_present && int(begin) >= common_keys.x &&
+                    int(begin + TILE_KEYS) <= min(common_keys.y, int(end));
         barrier();   // the readers of the last tile, or of q, are done
         stageKeys(); // 7: k_j
         stagePage(begin + TILE_KEYS);

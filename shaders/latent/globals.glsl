@@ -15,9 +15,12 @@ ivec2 empty_keys; // keys between the first keys and the window, which have no n
 bool v_in_k;      // v is a view of k
 
 // Words in flight from memory.
-uvec4 fetched[Q_FETCHES]; // k and v need no more
-uint fetched_page;
+uvec4 fetched[Q_FETCHES];       // k and v need no more
+uint fetched_page;              // an entry of the block table
 uint fetched_entry, next_entry; // of the list of chosen keys: for the tile of fetched_page, and for the one after it
+// The present tile, with pages.
+bvec2 present = bvec2(true); // whether the two keys of this invocation's scores have a page
+bool all_present = true;     // whether all keys of the tile have
 // The state of the algorithm.
 LeftMatrix q_matrix[DIM_MATRICES];
 ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];

@@ -44,7 +44,7 @@ vec2 pairOfScores(const uint r, const uint key_begin) {
         RowMasks masks = rowMasks(item, head, queryRow(packed_row));
         seen = bvec2(seen.x && isUnmasked(masks, first), seen.y && isUnmasked(masks, second));
     }
-    return mix(vec2(MINUS_INFINITY), s, seen);
+    return mix(vec2(MINUS_INFINITY), s, bvec2(seen.x && present.x, seen.y && present.y));
 }
 
 // Two probabilities in 16 bits, rounded to nearest.

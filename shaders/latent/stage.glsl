@@ -55,6 +55,15 @@ void stagePage(const uint key_begin) {
     }
 }
 
+// Sets which keys of the present tile have a page, before stagePage replaces their entries. The pairs of each subgroup
+// are all pairs of the tile.
+void findPresentKeys() {
+    if (PAGED) {
+        present = bvec2(IS_PAGE(page_stage[2 * pair]), IS_PAGE(page_stage[2 * pair + 1]));
+        all_present = subgroupAll(present.x && present.y);
+    }
+}
+
 // A load of a row of k or v, which is whole words.
 uvec4 fetchedWord(const uvec2 row_address, const uint load, const uint type) {
     if (VKF_IS_BLOCK_TYPE(type)) {

@@ -48,7 +48,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
     ivec2 numbers = HAS_CHOSEN_KEYS ? ivec2(0, list_end) : visible;
     KEEP_LOOP for (int number = numbers.x; number < numbers.y; number++) {
         uint key = HAS_CHOSEN_KEYS ? listEntry(uint(number), list_end) : uint(number);
-        if (HAS_CHOSEN_KEYS && !isVisible(visible, key)) {
+        if ((HAS_CHOSEN_KEYS && !isVisible(visible, key)) || !IS_PAGE(tableEntry(item.batch, key))) {
             continue;
         }
 #ifdef VKF_BLOCK_MASK_GLSL // only in kernels with block masks

@@ -151,8 +151,18 @@ float atMostOne(const float p) {
     return bits > one && bits <= infinity ? 1.0 : p;
 }
 
+// Bit i is set if key number i of this invocation has a page. Bits past the last key have no meaning.
+uint presentKeys() {
+    uint present = 0;
+    UNROLL for (uint i = 0; i < (HAS_PAGES ? THREAD_KEYS : 0); i++) {
+        uint key = min(key_begin + lane * 4 + i / 4 * WORD_KEYS + i % 4, item.keys - 1);
+        present |= IS_PAGE(tableEntry(item.batch, key)) ? 1u << i : 0u;
+    }
+    return present;
+}
+
 // The scores of one row in this invocation become probabilities.
-void computeProbabilities(const uint tile_row, const uint row) {
+void computeProbabilities(const uint tile_row, const uint row, const uint present_keys) {
     ivec2 visible = visibleKeys(item, row);
     uint open = openInTile(row);
     RowMasks masks = rowMasks(item, item.head, row);
@@ -163,8 +173,8 @@ void computeProbabilities(const uint tile_row, const uint row) {
         uint offset = i / 4 * WORD_KEYS + i % 4;
         uint key = first_key + offset;
         float s = withTerms(terms, offset, finalScore(s_tile[tile_row * THREAD_KEYS + i]));
-        bool sees =
-            isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) && isUnmasked(masks, key);
+        bool sees = isVisible(visible, key) && (!HAS_BLOCK_MASK || isOpen(open, key_begin, key)) &&
+                    isUnmasked(masks, key) && (!HAS_PAGES || !LACKS_BIT(present_keys, i));
         s_tile[tile_row * THREAD_KEYS + i] = sees ? atMostOne(power(s - lse)) : 0.0;
     }
 }
@@ -203,10 +213,11 @@ void main() {
     clearScores();
     if (chooseRows()) {
         computeScores();
+        uint present_keys = presentKeys();
         UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {
             uint i = row_numbers[tileRow(group, row)];
             if (i != NO_ROW) {
-                computeProbabilities(row, i);
+                computeProbabilities(row, i, present_keys);
             } else { // q was 0, but k may have been infinite or NaN
                 UNROLL for (uint key = 0; key < THREAD_KEYS; key++) {
                     s_tile[row * THREAD_KEYS + key] = 0.0;

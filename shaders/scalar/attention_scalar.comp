@@ -37,6 +37,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
 #ifdef VKF_SUBGROUPS
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -52,6 +53,7 @@
 #include "masks/mask.glsl"
 #include "masks/block_mask.glsl"
 #include "scalar/stage.glsl"
+#include "cache/absent_pages.glsl"
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
@@ -128,7 +130,7 @@ bool isPartialTile(const uint key_begin) {
     if (BIAS_IS_MASK) {
         masked = masked || !isBiasFree(key_begin / TILE_KEYS);
     }
-    return masked || isPartial(mask, key_begin, key_begin + TILE_KEYS);
+    return masked || some_absent || isPartial(mask, key_begin, key_begin + TILE_KEYS);
 }
 
 // First key of the first non-empty tile from key_begin on; past the last key if there is none. A tile map keeps the
@@ -226,6 +228,7 @@ void main() {
         }
     }
     if (keys.x < keys.y) {
+        lookForAbsentPages(item, thread, uint(keys.x), uint(keys.y));
         uint first_tile = uint(keys.x) / TILE_KEYS;
         beginMapWalk(first_tile);
         uint first = nextTile(first_tile * TILE_KEYS);

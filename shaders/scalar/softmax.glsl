@@ -92,6 +92,8 @@ uint openInTile(const uint row, const uint key_begin) {
 // The keys of this invocation in the present tile, where they stand in a list of chosen keys.
 uint lane_entries[HAS_CHOSEN_KEYS ? THREAD_KEYS : 1];
 
+uint present_keys; // in a partial tile: bit i is set if key number i of this invocation has a page
+
 // Key number `index` of this invocation, for masks and terms of scores.
 uint laneKey(const uint key_begin, const uint lane, const uint index) {
     return HAS_CHOSEN_KEYS ? keyOfEntry(lane_entries[HAS_CHOSEN_KEYS ? index : 0]) : key_begin + lane + index * LANES;
@@ -102,7 +104,8 @@ bool seesKey(const ivec2 visible, const uint open, const RowMasks masks, const u
              const uint index) {
     uint key = laneKey(key_begin, lane, index);
     return isVisible(visible, key) && (!BLOCKS_CROSS_TILES || isOpen(open, key_begin, key)) && isUnmasked(masks, key) &&
-           (!HAS_CHOSEN_KEYS || lane_entries[HAS_CHOSEN_KEYS ? index : 0] == key);
+           (!HAS_CHOSEN_KEYS || lane_entries[HAS_CHOSEN_KEYS ? index : 0] == key) &&
+           (!HAS_PAGES || !LACKS_BIT(present_keys, index));
 }
 
 // Line 9 for the tile that begins at key_begin. The scores become probabilities, in place. m and l are updated, and o
@@ -110,6 +113,10 @@ bool seesKey(const ivec2 visible, const uint open, const RowMasks masks, const u
 void updateSoftmax(const Item item, const uint group, const uint lane, const uint key_begin, const bool partial) {
     UNROLL for (uint key = 0; key < (HAS_CHOSEN_KEYS ? THREAD_KEYS : 0); key++) {
         lane_entries[key] = listEntry(key_begin + lane + key * LANES, list_end);
+    }
+    present_keys = 0u;
+    UNROLL for (uint key = 0; key < (HAS_PAGES ? THREAD_KEYS : 0); key++) {
+        present_keys |= partial && mayBeSeen(item, laneKey(key_begin, lane, key)) ? 1u << key : 0u;
     }
     float m_tile[THREAD_ROWS];
     UNROLL for (uint row = 0; row < THREAD_ROWS; row++) {

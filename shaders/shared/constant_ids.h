@@ -54,10 +54,11 @@
 #define VKF_ID_ROW_CLASS 78 /* which tiles of rows the kernel takes, if the map looks at the bias: VKF_ROWS_* */
 
 /* All kernels of attention: packed sequences and pages. */
-#define VKF_ID_PACKED_SEQUENCES 28 /* bool */
-#define VKF_ID_PAGE_ROWS 29        /* rows of a page; 0 = no pages */
-#define VKF_ID_MAX_PAGES 30        /* entries of the block table for a sequence */
-#define VKF_ID_PAGES 31            /* pages that k and v have */
+#define VKF_ID_PACKED_SEQUENCES 28  /* bool */
+#define VKF_ID_PAGE_ROWS 29         /* rows of a page; 0 = no pages */
+#define VKF_ID_MAX_PAGES 30         /* entries of the block table for a sequence */
+#define VKF_ID_PAGES 31             /* pages that k and v have */
+#define VKF_ID_PAGES_ARE_COPIED 120 /* bool: k and v are dense copies. The block table only says which keys exist. */
 
 /* All kernels of attention: optional inputs. */
 #define VKF_ID_EXTRA_SLOT 32   /* what the push constants have in the extra slot: VKF_EXTRA_SLOT_HAS_* */
@@ -167,7 +168,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 120
+#define VKF_ID_COUNT 121
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0

@@ -75,28 +75,6 @@ VkfResult checkSequences(const Call& call, VkfMessage* message) {
     return vkfCheckSequences(&call.problem, call.inputs.cuSeqlensQ, call.inputs.cuSeqlensK, message);
 }
 
-// Checks the entries of the block table whose pages hold a key under the sequence's length.
-VkfResult checkBlockTable(const Call& call, VkfMessage* message) {
-    const VkfPaging& paging = call.problem.paging;
-    if (!has(call.problem, VKF_USE_BLOCK_TABLE) || call.problem.keys == 0 || call.empty()) {
-        return VKF_SUCCESS;
-    }
-    for (uint32_t batch = 0; batch < call.problem.batch; batch++) {
-        const int64_t keys = maskOf(call.problem, 0, call.keyLength(batch), 0).keys;
-        const int64_t used = (keys + paging.pageSize - 1) / paging.pageSize;
-        for (uint64_t i = 0; i < static_cast<uint64_t>(used); i++) {
-            const uint64_t entry = batch * uint64_t{paging.maxPages} + i;
-            const int64_t page = call.inputs.blockTable[entry];
-            if (page < 0 || page >= paging.pages) {
-                return fail(message, VKF_ERROR_INVALID_ARGUMENT,
-                            "inputs.blockTable[%llu] is %lld; there are pages 0 to %u",
-                            static_cast<unsigned long long>(entry), static_cast<long long>(page), paging.pages - 1);
-            }
-        }
-    }
-    return VKF_SUCCESS;
-}
-
 // Checks the lists of chosen keys, and sorts them.
 VkfResult sortLists(Call* call, VkfMessage* message) {
     const VkfProblem& p = call->problem;
@@ -198,7 +176,7 @@ VkfResult checkCall(const VkfProblem* problem, const VkfReferenceInputs* inputs,
         call->problem.scale = 1.0F / std::sqrt(static_cast<float>(call->problem.headDim));
     }
     call->problem.softcap = effectiveSoftcap(call->problem.softcap, call->problem.scale);
-    for (const auto check : {checkSequences, checkInputs, checkBlockTable}) {
+    for (const auto check : {checkSequences, checkInputs}) {
         if (const VkfResult result = check(*call, message); result != VKF_SUCCESS) {
             return result;
         }

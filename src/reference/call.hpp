@@ -127,6 +127,20 @@ struct Call {
                    ? OwnMask{}
                    : OwnMask{inputs.functions, positionOf(batch, queryHead, mask), mask.offset};
     }
+    // The pages of one sequence's keys; without entries if no key before `keys` is absent.
+    Pages pages(uint32_t batch, int64_t keys) const {
+        if (!has(problem, VKF_USE_BLOCK_TABLE)) {
+            return {};
+        }
+        const VkfPaging& paging = problem.paging;
+        const Pages all{inputs.blockTable + batch * uint64_t{paging.maxPages}, paging.pageSize, paging.pages};
+        for (int64_t key = 0; key < keys; key += all.pageSize) {
+            if (!all.keeps(key)) {
+                return all;
+            }
+        }
+        return {};
+    }
     // Where row number `key` of k and v lies: the page or the sequence, and the row there.
     struct KeyIndex {
         uint64_t batch;

@@ -50,11 +50,14 @@ void loadScales(const Call& call, uint32_t kvHead, KvHead* to) {
     to->valueScale = static_cast<double>(scaleOf(v, k.scales));
 }
 
-void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to) {
+void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to, const Pages& pages) {
     const VkfTensorLayout& k = call.layout(VKF_TENSOR_K);
     const VkfTensorLayout& v = call.layout(VKF_TENSOR_V);
     const ProductRounding rounding = productRounding(call);
     for (int64_t key = keys.begin; key < keys.end; key++) {
+        if (pages.entries != nullptr && !pages.keeps(key)) {
+            continue; // no row sees it
+        }
         const auto row = static_cast<uint64_t>(key);
         const Call::KeyIndex index = call.keyIndex(batch, row);
         float* ofK = to->k.data() + row / lanes * lanes * to->headDim + row % lanes;

@@ -39,8 +39,8 @@ KvHead makeKvHead(const Call& call);
 void loadScales(const Call& call, uint32_t kvHead, KvHead* to);
 
 // Fills in a range of keys of one head. Its begin and end are multiples of `lanes`; its end may also be that of all
-// keys.
-void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to);
+// keys. Leaves out keys without a page.
+void loadKeys(const Call& call, uint32_t batch, uint32_t kvHead, KeyRange keys, KvHead* to, const Pages& pages = {});
 
 // Returns sum + a * b with one rounding to Real. The product of two floats is exact in fp64. So for Real = float this
 // is std::fma, except for double rounding in one case of 2^29. It needs no slow library call on processors that have no

@@ -91,13 +91,14 @@ public:
         }
         loadScales(call_, kvHead, &kv_);
         const Mask mask = maskOf(call_.problem, rows.size(), call_.keyLength(batch), call_.rowOffset(batch));
+        const Pages pages = call_.pages(batch, mask.keys);
         const VkfTensorLayout& v = call_.layout(VKF_TENSOR_V);
         const double elements = static_cast<double>(mask.keys) * (call_.problem.headDim + v.dim);
         parallelFor(
             threadsFor(call_, elements), static_cast<uint64_t>((mask.keys + keysPerItem - 1) / keysPerItem),
             [&](uint32_t, uint64_t item) {
                 const int64_t begin = static_cast<int64_t>(item) * keysPerItem;
-                loadKeys(call_, batch, kvHead, {begin, std::min(begin + keysPerItem, mask.keys)}, &kv_);
+                loadKeys(call_, batch, kvHead, {begin, std::min(begin + keysPerItem, mask.keys)}, &kv_, pages);
             },
             [](uint64_t) {});
 
@@ -116,6 +117,7 @@ public:
                 ofHead.booleans = call_.booleanMask(batch, queryHead, mask.keys);
                 ofHead.own = call_.ownMask(batch, queryHead, mask);
                 ofHead.chosen = call_.chosenKeys(batch, kvHead);
+                ofHead.pages = pages;
                 workers_[worker]->compute({&kv_, ofHead, batch, queryHead, rows.begin, firstOfItem, count}, output_);
             },
             [&](uint64_t done) { report(static_cast<double>(done) / static_cast<double>(itemsPerHead * heads)); });

@@ -96,6 +96,19 @@ struct ChosenKeys {
     }
 };
 
+// The entries of the block table of one sequence. A key whose entry is no page is absent: no row sees it. Without
+// entries there is no mask.
+struct Pages {
+    const int32_t* entries;
+    int64_t pageSize;
+    int64_t pages;
+
+    bool keeps(int64_t key) const {
+        const int32_t entry = entries[key / pageSize];
+        return entry >= 0 && entry < pages;
+    }
+};
+
 // All masks of one sequence and head. Row i stands at i rowStride + offset, key j at j keyStride. The row's window
 // reaches from `left` before its position to `right` after it.
 struct Mask {
@@ -111,6 +124,7 @@ struct Mask {
     Documents documents;
     OwnMask own;
     ChosenKeys chosen;
+    Pages pages;
     int64_t firstKeys; // seen in addition to the window
     bool causal;       // a row sees no key after its own, not even first keys
 
@@ -130,12 +144,13 @@ struct Mask {
                (documents.ids == nullptr || documents.keeps(row, key)) &&
                (own.functions == nullptr || own.keeps(row, key)) &&
                (chosen.entries == nullptr || chosen.next(row, key) == key) &&
+               (pages.entries == nullptr || pages.keeps(key)) &&
                (key < firstKeysOf(row) ||
                 (keyPosition(key) >= rowPosition(row) - left && keyPosition(key) <= rowPosition(row) + right));
     }
     bool hasPerKeyMask() const {
         return booleans.bytes != nullptr || documents.ids != nullptr || own.functions != nullptr || firstKeys != 0 ||
-               chosen.entries != nullptr;
+               chosen.entries != nullptr || pages.entries != nullptr;
     }
     bool hasHoles() const { return blocks.words != nullptr || hasPerKeyMask(); }
     // The first key after this one whose visibility may differ from this one.

@@ -310,7 +310,7 @@ TEST_CASE("pages give the bits of the same keys without pages", "[cache]") {
                 cacheOf({2, 2, 2, 5, 100, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q8_0, pageSize);
             apply(vkf::test::variations[variation], problem);
             problem.use |= VKF_USE_CAUSAL;
-            const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+            const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
             VkfProblem plain{};
             const vkf::test::Inputs plainInputs = withoutPages(problem, inputs, plain);
             vkf::host::Device& device = vkf::test::deviceOf(vkf::test::variations[variation]);
@@ -330,7 +330,7 @@ TEST_CASE("sequences may share pages", "[cache]") {
         problem.paging.pages = 5; // for eight pages of keys
         vkf::enable(problem, VKF_USE_KEY_LENGTHS);
         vkf::test::Inputs inputs =
-            vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false});
+            vkf::test::makeInputs(problem, {.keyLengths = {60, 0}, .poisonInvisibleKeys = false, .absentPages = false});
         inputs.keyLengths[1] = 40;
         std::copy_n(inputs.blockTable.begin(), 3, inputs.blockTable.begin() + problem.paging.maxPages);
         checkOn(vkf::test::variations[variation], problem, inputs);
@@ -343,7 +343,7 @@ TEST_CASE("a scale that is not finite reaches the rows that see its block, and n
             VkfProblem problem = cacheOf({1, 1, 1, 12, 40, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_Q4_0, 4);
             problem.use |= VKF_USE_CAUSAL;
             problem.o.type = VKF_TYPE_F32;
-            vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+            vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
             setScale(problem, inputs, 0, 33, scale); // rows from 5 on see it
             checkOn(vkf::test::variations[variation], problem, inputs);
         }
@@ -360,6 +360,40 @@ TEST_CASE("elements past the largest fp16 are right in fp32, and infinite in pro
     }
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         checkOn(vkf::test::variations[variation], problem, inputs);
+    }
+}
+
+TEST_CASE("keys of entries that are not pages are absent, whatever the last page holds", "[cache]") {
+    for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
+        for (const uint32_t pageSize : {3U, 16U, 256U}) {
+            VkfProblem problem = cacheOf({2, 4, 2, 3, 300, 64, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, pageSize);
+            vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
+            const auto last = static_cast<int32_t>(problem.paging.pages - 1);
+            std::replace(inputs.blockTable.begin(), inputs.blockTable.end(), last, last + 1);
+            inputs.blockTable[0] = -1;
+            for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
+                const VkfTensorLayout layout = vkf::layoutOf(problem, role);
+                std::vector<std::byte>& bytes = role == VKF_TENSOR_K ? inputs.k : inputs.v;
+                const auto first = static_cast<std::ptrdiff_t>(vkfStoredBytes(layout.type, last * layout.batchStride));
+                std::fill(bytes.begin() + first, bytes.end(), std::byte{0xff}); // NaN
+            }
+            checkOn(vkf::test::variations[variation], problem, inputs);
+        }
+    }
+}
+
+TEST_CASE("rows without any page have o = 0 and lse = -infinity", "[cache]") {
+    for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
+        VkfProblem problem = cacheOf({2, 2, 1, 3, 200, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_F16, 16);
+        apply(vkf::test::variations[variation], problem);
+        vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {});
+        std::fill(inputs.blockTable.begin(), inputs.blockTable.end(), std::numeric_limits<int32_t>::min());
+        const vkf::test::Outcome outcome =
+            vkf::test::runCall(vkf::test::deviceOf(vkf::test::variations[variation]), problem, inputs);
+        INFO(vkf::test::variations[variation].name << outcome.text());
+        CHECK(outcome.passed());
+        CHECK(std::all_of(outcome.o.begin(), outcome.o.end(), [](std::byte x) { return x == std::byte{0}; }));
+        CHECK(std::all_of(outcome.lse.begin(), outcome.lse.end(), [](float x) { return std::isinf(x) && x < 0.0F; }));
     }
 }
 

@@ -307,6 +307,94 @@ TEST_CASE("attention over two halves of the keys, merged, is attention over all 
     CHECK(verdict.passed != 0);
 }
 
+namespace {
+
+// Packed sequences over one pool of pages. Their first keys lie in the same pages.
+struct SharedPrefix {
+    static constexpr uint32_t page = 16;
+    static constexpr uint32_t prefixPages = 5;
+    static constexpr uint32_t prefixKeys = page * prefixPages;
+
+    VkfProblem whole;
+    vkf::test::Inputs inputs;
+    std::vector<int32_t> ownLengths;
+
+    explicit SharedPrefix(const std::vector<int32_t>& rows, const std::vector<int32_t>& own) : ownLengths(own) {
+        whole = vkf::test::problemOf({static_cast<uint32_t>(rows.size()), 6, 2, 8, prefixKeys + 64, 64});
+        vkf::enable(whole, VKF_USE_CAUSAL);
+        vkf::enable(whole, VKF_USE_LSE);
+        vkf::enable(whole, VKF_USE_KEY_LENGTHS);
+        vkf::test::setPages(whole, page, 0);
+        vkf::test::Data data{.poisonInvisibleKeys = false, .absentPages = false};
+        for (const int32_t keys : own) {
+            data.keyLengths.push_back(static_cast<int32_t>(prefixKeys) + keys);
+        }
+        setPacked(whole, data, rows, {});
+        inputs = vkf::test::makeInputs(whole, data);
+        for (size_t b = 1; b < rows.size(); b++) {
+            std::copy_n(inputs.blockTable.begin(), prefixPages, inputs.blockTable.begin() + entryOf(b));
+        }
+    }
+
+    std::ptrdiff_t entryOf(size_t sequence) const {
+        return static_cast<std::ptrdiff_t>(sequence * whole.paging.maxPages);
+    }
+    // All rows, over the keys of the first pages. Every row sees all of them.
+    VkfProblem prefix() const {
+        VkfProblem problem = whole;
+        problem.batch = 1;
+        problem.keys = prefixKeys;
+        problem.longestRows = 0;
+        for (const VkfUse bit : {VKF_USE_CU_SEQLENS, VKF_USE_KEY_LENGTHS, VKF_USE_CAUSAL}) {
+            vkf::enable(problem, bit, false);
+        }
+        return problem;
+    }
+    // The rows of each sequence, over its other keys.
+    VkfProblem own() const {
+        VkfProblem problem = whole;
+        problem.keys -= prefixKeys;
+        return problem;
+    }
+    // The inputs of that call. Its table begins behind the first pages of the first sequence, and keeps the distance
+    // from sequence to sequence.
+    vkf::test::Inputs ownInputs() const {
+        vkf::test::Inputs own = inputs;
+        own.blockTable.erase(own.blockTable.begin(), own.blockTable.begin() + prefixPages);
+        own.blockTable.resize(inputs.blockTable.size(), -1);
+        own.keyLengths = ownLengths;
+        return own;
+    }
+};
+
+} // namespace
+
+TEST_CASE("sequences that share their first pages attend to them in one call, and merge it with their own keys",
+          "[merge]") {
+    const std::vector<std::vector<int32_t>> rows = {{1, 1, 1, 1, 1}, {3, 0, 1, 4, 2}};
+    for (const std::vector<int32_t>& ofSequences : rows) {
+        const SharedPrefix shared(ofSequences, {9, 30, 64, 4, 17});
+        const vkf::test::Outcome prefix = vkf::test::runUnjudged(testDevice(), shared.prefix(), shared.inputs);
+        const vkf::test::Outcome own = vkf::test::runUnjudged(testDevice(), shared.own(), shared.ownInputs());
+        // Both have the layout of the whole call, so one binding serves as the array of a merge.
+        const VkfProblem& whole = shared.whole;
+        REQUIRE(prefix.o.size() == own.o.size());
+        REQUIRE(prefix.lse.size() == own.lse.size());
+        Partials partials{prefix.o, prefix.lse};
+        partials.o.insert(partials.o.end(), own.o.begin(), own.o.end());
+        partials.lse.insert(partials.lse.end(), own.lse.begin(), own.lse.end());
+        VkfMergeProblem merge = mergeOf(2, 1, whole.queryHeads, whole.queryRows, whole.headDim);
+        merge.partial = merge.o = whole.o;
+        const Merged merged = runMerge(merge, partials);
+        const VkfReferenceInputs reference = shared.inputs.reference();
+        auto verdict = vkf::make<VkfVerdict>();
+        REQUIRE(vkfReferenceVerify(&whole, &reference, nullptr, merged.o.data(), merged.lse.data(), &verdict,
+                                   nullptr) == VKF_SUCCESS);
+        INFO("o error " << verdict.oError << " (bound " << verdict.oBound << "), lse error " << verdict.lseError);
+        CHECK(verdict.passed != 0);
+    }
+}
+
 TEST_CASE("a merge may have more workgroups than one dispatch takes", "[merge]") {
     // 16 groups of one lane share 57 partial results, so 8 rows fill a workgroup. The partial results overlap in
     // memory: partial result k is number k for every row. It counts in row i if k + i is a multiple of 57.

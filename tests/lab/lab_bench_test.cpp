@@ -157,6 +157,20 @@ TEST_CASE("step runs a token through every layer and checks the last", "[lab][gp
     }
 }
 
+TEST_CASE("shared attends to a prefix once and checks the merged result", "[lab][gpu]") {
+    needDevice();
+    const Workplace place("vkflash_lab");
+    const auto [text, json] =
+        benchReport(place, "shared --batch 5 --heads 4 --kv-heads 2 --dim 32 --shared 96 --own 32 --runs 2");
+    CHECK(json["bench"] == "shared");
+    CHECK(json["sharedSeconds"] > 0.0);
+    CHECK(json["timeRatio"] > 0.0);
+    CHECK(json["plans"].size() == 3);
+    CHECK(json["error"] > 0.0);
+    CHECK(json["error"] <= json["bound"]);
+    CHECK_THAT(text.out, ContainsSubstring("two, merged"));
+}
+
 TEST_CASE("host measures recording and plans without running anything", "[lab][gpu]") {
     needDevice();
     const Workplace place("vkflash_lab");

@@ -153,7 +153,9 @@ TEST_CASE("pages are resolved where k and v are converted, and the call table st
     const AttentionPlan paged = planOf(matrixCaps(), problem);
     REQUIRE(kernels(paged) == std::vector{Kernel::dequantizeKeys, Kernel::attentionCoopmat, Kernel::mergeSplits});
     CHECK(paged.phases[0].variant.constants[VKF_ID_PAGE_ROWS] == 16);
-    CHECK(paged.phases[1].variant.constants[VKF_ID_PAGE_ROWS] == 0);
+    CHECK(paged.phases[0].variant.constants[VKF_ID_PAGES_ARE_COPIED] == 0);
+    CHECK(paged.phases[1].variant.constants[VKF_ID_PAGE_ROWS] == 16); // which says which keys are absent
+    CHECK(paged.phases[1].variant.constants[VKF_ID_PAGES_ARE_COPIED] == 1);
     CHECK(paged.phases[1].params.batch_stride[VKF_K] == 0);
 
     // The kernels of a call have the same content in the extra slot.

@@ -34,6 +34,19 @@ def test_decodes(rng, kind, page_size):
     assert cache.lengths.tolist() == [20, 20] and kind in repr(cache)
 
 
+@pytest.mark.parametrize("page_size", [None, 8])
+def test_sees_chosen_keys(rng, page_size):
+    q, k, v = rows(rng, 20)
+    cache = vkflash.Cache(2, 2, 24, 64, type="f32", page_size=page_size)
+    cache.append(k[:, :, :19], v[:, :, :19])
+    lists = np.array([[[[3, 19, -1, 8]]], [[[0, 12, 17, 23]]]])  # 23 is no key yet
+    o = cache.decode(q[:, :, 19:], k[:, :, 19:], v[:, :, 19:], chosen_keys=lists)
+    expected = vkflash.attention(q[:, :, 19:], k, v, causal=True, chosen_keys=lists)
+    assert np.abs(o - expected).max() < 1e-6
+    with pytest.raises(vkflash.Error, match="key 3 twice"):
+        cache.attend(q[:, :, 19:], chosen_keys=[3, 3])
+
+
 def test_keeps_everything_on_the_device(rng, device):
     q, k, v = rows(rng, 5)
     cache = vkflash.Cache(2, 2, 8, 64, type="f32")

@@ -368,11 +368,11 @@ TEST_CASE("keys and values of block types are those that their blocks hold", "[r
         VkfProblem problem = vkf::test::problemOf({2, 4, 2, 3, 21, 64, 32});
         problem.k.type = type;
         problem.v.type = type == VKF_TYPE_Q8_0 ? VKF_TYPE_Q4_1 : VKF_TYPE_Q8_0;
-        CHECK(agrees(problem, vkf::test::makeInputs(problem, {})));
+        CHECK(agrees(problem, vkf::test::makeInputs(problem, {.absentPages = false})));
         problem.k.rowStride = 2 * 96; // [batch, keys, heads, dim], blocks between heads left out
         problem.k.headStride = 96;
         problem.k.batchStride = 21 * 2 * 96 + 32;
-        CHECK(agrees(problem, vkf::test::makeInputs(problem, {})));
+        CHECK(agrees(problem, vkf::test::makeInputs(problem, {.absentPages = false})));
     }
 }
 
@@ -384,33 +384,41 @@ TEST_CASE("pages in any order are the keys that the block table says", "[referen
             problem.use |= VKF_USE_CAUSAL;
             vkf::enable(problem, VKF_USE_KEY_LENGTHS);
             vkf::test::setPages(problem, pageSize, 5);
-            CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {37, 0, 18}})));
+            CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {37, 0, 18}, .absentPages = false})));
             problem.v.rowStride = 64; // [pages, pageSize, heads, dim]
             problem.v.headStride = 32;
             problem.v.batchStride = uint64_t{pageSize} * 64;
-            CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {20, 37, 1}})));
+            CHECK(agrees(problem, vkf::test::makeInputs(problem, {.keyLengths = {20, 37, 1}, .absentPages = false})));
         }
     }
 }
 
-TEST_CASE("the reference refuses pages that do not exist, where keys lie in them", "[reference]") {
+TEST_CASE("for the reference, keys whose pages do not exist are absent", "[reference]") {
     VkfProblem problem = vkf::test::problemOf({2, 1, 1, 1, 8, 32});
     vkf::enable(problem, VKF_USE_KEY_LENGTHS);
     vkf::test::setPages(problem, 4, 0);
-    Inputs inputs = vkf::test::makeInputs(problem, {.keyLengths = {8, 4}});
+    Inputs inputs = vkf::test::makeInputs(problem, {.keyLengths = {8, 4}, .absentPages = false});
     VkfReferenceInputs memory = inputs.reference();
-    std::vector<double> o(64);
     VkfMessage message{};
-    const auto run = [&] { return vkfReferenceAttention(&problem, &memory, nullptr, o.data(), nullptr, &message); };
-    CHECK(run() == VKF_SUCCESS); // the last entry belongs to no key
-    inputs.blockTable[3] = static_cast<int32_t>(problem.paging.pages);
-    CHECK(run() == VKF_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(message.text) == "inputs.blockTable[3] is " + std::to_string(problem.paging.pages) +
-                                           "; there are pages 0 to " + std::to_string(problem.paging.pages - 1));
-    inputs.blockTable[3] = -1;
-    CHECK(run() == VKF_ERROR_INVALID_ARGUMENT);
+    const auto run = [&] {
+        std::vector<double> results(66); // o, then lse
+        CHECK(vkfReferenceAttention(&problem, &memory, nullptr, results.data(), &results[64], &message) == VKF_SUCCESS);
+        return results;
+    };
+    const std::vector<double> all = run();
+    inputs.blockTable[1] = static_cast<int32_t>(problem.paging.pages);
+    const std::vector<double> absent = run();
+    inputs.keyLengths[0] = 4; // as if the sequence ended before the page
+    CHECK(run() == absent);
+    CHECK(absent != all);
+    inputs.blockTable[0] = -1;
+    const std::vector<double> none = run();
+    CHECK(std::all_of(none.begin(), none.begin() + 32, [](double x) { return x == 0.0; }));
+    CHECK(none[64] == -std::numeric_limits<double>::infinity());
+    CHECK(none[65] == all[65]); // the other sequence
+    std::vector<double> o(64);
     memory.blockTable = nullptr;
-    CHECK(run() == VKF_ERROR_INVALID_ARGUMENT);
+    CHECK(vkfReferenceAttention(&problem, &memory, nullptr, o.data(), nullptr, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(message.text) == "inputs.blockTable is null");
 }
 

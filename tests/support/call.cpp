@@ -5,12 +5,12 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>
 
 #include "support/lacking.hpp"
+#include "support/lists/block_tables.hpp"
 #include "support/lists/chosen_keys.hpp"
 #include "support/masks.hpp"
 #include "support/probabilities.hpp"
@@ -73,26 +73,6 @@ Sequence sequenceOf(const VkfProblem& problem, const std::vector<int32_t>& cuSeq
         sequence.firstKey = static_cast<uint64_t>(cuSeqlensK[batch]);
     }
     return sequence;
-}
-
-// Gives every page of keys of every sequence its own random page.
-std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::vector<int32_t>& keyLengths,
-                                      std::mt19937_64& random) {
-    if (!has(problem, VKF_USE_BLOCK_TABLE)) {
-        return {};
-    }
-    std::vector<int32_t> pages(problem.paging.pages);
-    std::iota(pages.begin(), pages.end(), 0);
-    std::shuffle(pages.begin(), pages.end(), random);
-    std::vector<int32_t> table;
-    for (uint32_t b = 0; b < problem.batch; b++) {
-        for (int64_t i = 0; i < problem.paging.maxPages; i++) {
-            const bool used = i * problem.paging.pageSize < keysOf(problem, keyLengths, b);
-            table.push_back(used ? pages.back() : (i % 2 == 0 ? -1 : std::numeric_limits<int32_t>::max()));
-            pages.resize(pages.size() - (used ? 1 : 0));
-        }
-    }
-    return table;
 }
 
 std::vector<float> randomHeads(uint32_t heads, std::pair<float, float> range, std::mt19937_64& random) {
@@ -261,8 +241,8 @@ void poisonInvisible(const VkfProblem& problem, const Inputs& inputs, VkfTensorR
         for (uint64_t h = 0; h < layout.heads; h++) {
             const std::vector<bool> seen = seenKeys(problem, inputs, b, h);
             for (uint64_t j = 0; j < seen.size(); j++) {
-                if (seen[j]) {
-                    const auto [page, row] = inputs.placeOf(problem, b, j);
+                const auto [page, row] = inputs.placeOf(problem, b, j);
+                if (seen[j] && page < layout.batch) { // else the key is absent
                     seenRows.insert({page, h, row});
                 }
             }
@@ -412,7 +392,8 @@ Inputs makeInputs(const VkfProblem& problem, const Data& data) {
     inputs.cuSeqlensK = data.cuSeqlensK;
     inputs.functions = data.functions;
     inputs.blockMask = randomBlockMask(problem, data.blockDensity, data.seed);
-    inputs.blockTable = randomBlockTable(problem, data.keyLengths, random);
+    inputs.blockTable = randomBlockTable(
+        problem, [&](uint32_t b) { return keysOf(problem, data.keyLengths, b); }, data.absentPages, random);
     inputs.sinks = randomHeads(has(problem, VKF_USE_SINKS) ? problem.queryHeads : 0, {-6.0F, 6.0F}, random);
     inputs.alibiSlopes =
         randomHeads(has(problem, VKF_USE_ALIBI_SLOPES) ? problem.queryHeads : 0, {-0.1F, 0.5F}, random);

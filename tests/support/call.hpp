@@ -68,6 +68,7 @@ struct Data {
     uint32_t documentKeys = 16;      // average number of neighbouring keys of one document
     double blockDensity = 0.5;       // share of open blocks, if the problem has a block mask
     bool poisonInvisibleKeys = true; // k and v rows that no query row sees become NaN
+    bool absentPages = true;         // every second block table has entries that are not pages
     uint64_t oOffset = 0;            // elements between the guard and the first element
     const OwnFunctions* functions = nullptr; // of the problem's functions
     // The last change to the inputs.
@@ -105,7 +106,7 @@ struct Inputs {
         v.clear();
         vInK = true;
     }
-    // The page or sequence of a key, and its row there.
+    // The page or sequence of a key, and its row there. The page of an absent key is no page.
     std::pair<uint64_t, uint64_t> placeOf(const VkfProblem& problem, uint64_t batch, uint64_t key) const;
 };
 Inputs makeInputs(const VkfProblem& problem, const Data& data);

@@ -34,6 +34,8 @@ std::map<std::string, int> featuresOf(const RandomCase& random) {
     features[std::string("q ") + vkfTypeName(p.q.type)] = 1;
     features[std::string("k ") + vkfTypeName(p.k.type)] = 1;
     features["strides"] = p.q.rowStride != 0 || p.k.rowStride != 0 ? 1 : 0;
+    features["chosen keys"] = vkf::has(p, VKF_USE_CHOSEN_KEYS) ? 1 : 0;
+    features["chosen keys in pages"] = vkf::has(p, VKF_USE_CHOSEN_KEYS) && vkf::has(p, VKF_USE_BLOCK_TABLE) ? 1 : 0;
     features["causal"] = vkf::has(p, VKF_USE_CAUSAL) ? 1 : 0;
     features["window"] = vkf::has(p, VKF_USE_WINDOW) ? 1 : 0;
     features["softcap"] = p.softcap != 0 ? 1 : 0;

@@ -139,6 +139,35 @@ void choosePages(Dice& dice, VkfProblem& p) {
     enable(p, VKF_USE_BLOCK_TABLE);
 }
 
+// Lists of chosen keys, dense but for dimensions that share a list, where the path and the other features take them.
+void chooseLists(Dice dice, bool backward, VkfProblem& p) {
+    const bool taken = p.path != VKF_PATH_STANDARD && p.path != VKF_PATH_KEY_OUTER && !backward &&
+                       !has(p, VKF_USE_BLOCK_MASK) && !has(p, VKF_USE_PROBABILITIES) && p.keys != 0;
+    if (!taken || !dice.oneIn(6))
+        return;
+    enable(p, VKF_USE_CHOSEN_KEYS);
+    p.chosenKeys.count = 1 + dice.below(2 * p.keys);
+    uint64_t step = p.chosenKeys.count;
+    const auto strideOf = [&](bool differ, uint32_t lists) {
+        const uint64_t stride = differ ? step : 0;
+        step *= differ ? lists : 1;
+        return stride;
+    };
+    p.chosenKeys.rowStride = strideOf(dice.oneIn(2), p.queryRows);
+    p.chosenKeys.headStride = strideOf(dice.oneIn(2), p.kvHeads);
+    p.chosenKeys.batchStride = strideOf(!has(p, VKF_USE_CU_SEQLENS) && dice.oneIn(2), p.batch);
+}
+
+// Every second block table gets some entries that are no pages.
+void removePages(Dice dice, uint32_t pages, std::vector<int32_t>& table) {
+    constexpr int32_t largest = std::numeric_limits<int32_t>::max();
+    const std::array<int32_t, 4> noPages = {-1, -largest - 1, static_cast<int32_t>(pages), largest};
+    const bool some = dice.oneIn(2);
+    for (int32_t& entry : table)
+        if (some && dice.oneIn(8))
+            entry = dice.of(noPages);
+}
+
 // Turns the sequences into packed ones of random lengths.
 std::vector<int32_t> pack(Dice& dice, VkfProblem& p) {
     std::vector<int32_t> starts = {0};
@@ -263,6 +292,7 @@ RandomCase::RandomCase(uint64_t seed) : problem(make<VkfProblem>()) {
     backward = dice.oneIn(4);
     enable(problem, VKF_USE_LSE, backward || has(problem, VKF_USE_LSE));
     backwardPath = dice.of(backwardPaths);
+    chooseLists(Dice(seed ^ 0x4c495354ULL), backward, problem); // the other choices of a seed stay
     extreme = dice.oneIn(casesPerExtreme);
     if (extreme && problem.softcap > 0.0F)
         problem.softcap = dice.of(extremeSoftcaps);
@@ -280,11 +310,13 @@ void RandomCase::takeWgmma() {
     problem.o = dense(problem.o.type);
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
                                VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
-                               VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK;
+                               VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK |
+                               VKF_USE_CHOSEN_KEYS;
     enable(problem, lacking, false);
     problem.bias = problem.mask = problem.dropoutMask = {};
     problem.blockMask = {};
     problem.paging = {};
+    problem.chosenKeys = {};
     problem.dropout = {};
     problem.positions = {};
 }
@@ -293,6 +325,7 @@ CaseInputs::CaseInputs(const RandomCase& random, uint64_t seed)
     : problem_(random.problem), starts_(random.starts), tensors_(problem_, seed, 0.5) {
     Dice dice(seed ^ 0x50414bULL);
     const auto wants = [this](VkfUseBits array) { return has(problem_, array); };
+    removePages(Dice(seed ^ 0x50414745ULL), problem_.paging.pages, tensors_.blockTable);
     if (wants(VKF_USE_PROBABILITIES))
         probabilities_.assign(size_t{problem_.batch} * problem_.queryHeads * problem_.queryRows * problem_.keys,
                               std::numeric_limits<float>::quiet_NaN());

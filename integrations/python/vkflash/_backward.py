@@ -24,7 +24,7 @@ def attention_backward(do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, *, dls
     o, lse: the results of attention() with return_lse=True.
     dlse: the gradient of lse, in the shape of lse. Default: none.
     options: those of attention(), with the same values. path: "auto", "scalar" or "coopmat". Functions with score need
-        scoreDerivative. tile_map is not used.
+        scoreDerivative. chosen_keys is refused. tile_map is not used.
 
     Returns (dq, dk, dv), in the types and shapes of q, k and v.
 

@@ -100,9 +100,10 @@ class Cache:
         return rotated
 
     def attend(self, q: Any, *, causal: bool | str = True, window: tuple[int, int] | None = None,
-               scale: float | None = None, softcap: float = 0.0, alibi: Any = None, sinks: Any = None,
-               functions: Any = None, function_arrays: dict[str, Any] | None = None, return_lse: bool = False,
-               layout: str = "bhnd", path: str = "auto", precision: str = "default") -> Any:
+               scale: float | None = None, softcap: float = 0.0, chosen_keys: Any = None, alibi: Any = None,
+               sinks: Any = None, functions: Any = None, function_arrays: dict[str, Any] | None = None,
+               return_lse: bool = False, layout: str = "bhnd", path: str = "auto",
+               precision: str = "default") -> Any:
         """Attention of q over the rows of the cache. The last row of q stands at the last row of its sequence.
 
         q: [batch, heads, rows, head dim]. The other arguments are those of attention().
@@ -114,9 +115,9 @@ class Cache:
             raise Error(f"q has (batch, heads, rows, dim) {source.tensor.shape}; the cache takes a batch of "
                         f"{self.batch} and {self.head_dim} elements")
         inputs = Inputs(source, *self._operands(source.ndim), {
-            **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "alibi": alibi,
-            "sinks": sinks, "functions": functions, "function_arrays": function_arrays, "path": path,
-            "precision": precision})
+            **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap,
+            "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "functions": functions,
+            "function_arrays": function_arrays, "path": path, "precision": precision})
         shape, tensor = output(layout, source.ndim, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
         terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))

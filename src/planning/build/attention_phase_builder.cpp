@@ -7,13 +7,11 @@
 namespace vkf {
 namespace {
 
-// k and v have the type of the matrices and no pages.
+// k and v have the type of the matrices, and the keys of all pages lie one after the other.
 void setDequantizedConstants(VkfType type, Constants* constants) {
     (*constants)[VKF_ID_TYPE_K] = static_cast<uint32_t>(type);
     (*constants)[VKF_ID_TYPE_V] = static_cast<uint32_t>(type);
-    for (const size_t ofPages : {size_t{VKF_ID_PAGE_ROWS}, size_t{VKF_ID_MAX_PAGES}, size_t{VKF_ID_PAGES}}) {
-        (*constants)[ofPages] = 0;
-    }
+    (*constants)[VKF_ID_PAGES_ARE_COPIED] = 1;
 }
 
 } // namespace

@@ -53,10 +53,12 @@ const char* whyNotFeatures(const VkfProblem& p) {
     });
 }
 
-// Other block types are converted for path coopmat alone, where they were measured.
+// Other block types are converted for path coopmat alone, where they were measured. Keys in pages may be absent, and
+// the kernel has no mask for such keys.
 bool convertsFp8(const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    return isFp8(p.k.type) && isFp8(p.v.type) && p.q.type != VKF_TYPE_F32 && dequantizesKeys(problem);
+    return isFp8(p.k.type) && isFp8(p.v.type) && p.q.type != VKF_TYPE_F32 && !has(p, VKF_USE_BLOCK_TABLE) &&
+           dequantizesKeys(problem);
 }
 
 } // namespace
