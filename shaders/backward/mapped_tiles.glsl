@@ -13,8 +13,8 @@
 #define VKF_MAPPED_TILES_GLSL
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
-layout(constant_id = VKF_ID_MAP_TILE_ROWS) const uint CELL_ROWS = 1;
-layout(constant_id = VKF_ID_MAP_TILE_KEYS) const uint CELL_KEYS = 1;
+layout(constant_id = VKF_ID_CELL_ROWS) const uint CELL_ROWS = 1;
+layout(constant_id = VKF_ID_CELL_KEYS) const uint CELL_KEYS = 1;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
 const uint ROW_CELLS = TILE_ROWS / CELL_ROWS; // of a tile

@@ -48,8 +48,6 @@
 #include "matrix/query_words.glsl"
 #include "backward/backward_table.glsl"
 #include "backward/bands.glsl"
-#define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
-#include "backward/mapped_tiles.glsl"
 #define STORED_TILE_ROWS BAND_TILE_ROWS
 #define STORED_TILE_KEYS BAND_TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
@@ -127,6 +125,8 @@ uint subgroupColumn() {
     return subgroup % DEPTH_SUBGROUPS * COLUMN_MATRICES * MATRIX_COLUMNS;
 }
 
+#define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
+#include "backward/mapped_tiles.glsl"
 #include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and

@@ -82,6 +82,8 @@ VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Back
     plan->scratch.reserve(ScratchRange::tileMap, plan->tileMapBytes);
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = std::min(mapWorkgroupSize, builder.caps().maxInvocations);
+    constants[VKF_ID_MAP_TILE_ROWS] = map.rows;
+    constants[VKF_ID_MAP_TILE_KEYS] = map.keys;
     Phase& phase = phases->tileMap.emplace();
     const VkfResult result =
         builder.make(Kernel::mapTiles, constants, {}, sizes.words,

@@ -28,8 +28,8 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
 void setMap(const std::optional<TileMapChoice>& map, Constants* constants) {
     if (map) {
         (*constants)[VKF_ID_TILE_MAP] = kindOf(*map);
-        (*constants)[VKF_ID_MAP_TILE_ROWS] = map->rows;
-        (*constants)[VKF_ID_MAP_TILE_KEYS] = map->keys;
+        (*constants)[VKF_ID_CELL_ROWS] = map->rows;
+        (*constants)[VKF_ID_CELL_KEYS] = map->keys;
     }
 }
 
