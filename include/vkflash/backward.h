@@ -44,8 +44,8 @@ typedef struct VkfBackwardInfo {
     /* Number of steps, for vkfCmdBackwardSteps. 0 if all outputs are empty. */
     uint32_t stepCount;
     /* Bytes of scratch memory that one call needs; 0 = none. It holds two fp32 numbers for each row of each query head,
-     * the addresses and strides of the call, lists of packed sequences, and what VkfBackwardProblem::maxScratchBytes
-     * allows. */
+     * the addresses and strides of the call, lists of packed sequences, a map of tiles, and what
+     * VkfBackwardProblem::maxScratchBytes allows. */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;
@@ -61,6 +61,9 @@ typedef struct VkfBackwardInfo {
     uint32_t tuned;
     /* Keys of a band, whose ds lies in scratch memory (VkfBackwardProblem::maxScratchBytes). 0 = ds is not stored. */
     uint32_t bandKeys;
+    /* Bytes of the map of tiles, a part of scratchBytes; 0 = there is none. A map needs a function `keep`, and sequences
+     * that are not packed. The kernels skip the empty tiles of the map, and test no masks in the full ones. */
+    VkDeviceSize tileMapBytes;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */
     double operations;

@@ -11,6 +11,7 @@
 #define VKF_WALK_GLSL
 
 #include "backward/bands.glsl"
+#include "backward/mapped_tiles.glsl"
 
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
@@ -122,6 +123,7 @@ bool nextKeyTile() {
     if (HAS_BLOCK_MASK) {
         key_begin = openTile(key_begin / TILE_KEYS, (uint(max(mask.any.y, 0)) + TILE_KEYS - 1) / TILE_KEYS) * TILE_KEYS;
     }
+    SKIP_EMPTY_KEYS
     next_begin = key_begin + TILE_KEYS;
     return mask.any.x < mask.any.y && int(key_begin) < mask.any.y;
 }
@@ -131,7 +133,7 @@ bool nextRowTile() {
         if (next_begin < seeing_rows.y) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if (isSeen() || STORES_DS) { // ds of every tile in between is stored
+            if ((isSeen() AND_MAPPED_AS_SEEN) || STORES_DS) { // ds of every tile in between is stored
                 return true;
             }
         } else {
@@ -164,7 +166,7 @@ bool nextSharer() {
         if (next_begin < min(seeing_rows.y, SEQUENCE_ROWS(item))) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if (key_begin < item.keys && isSeen()) {
+            if (key_begin < item.keys && isSeen() AND_SHARER_IS_SEEN) {
                 return true;
             }
         } else {
@@ -183,7 +185,8 @@ bool nextTile() {
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || isPartial(mask, key_begin, VKF_END_OF_KEYS);
+    return ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NOT_MAPPED_AS_FULL) ||
+           isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 
 #endif

@@ -116,6 +116,7 @@ void selectHead() {
 
 // Lines 10 to 16 for one step of the present tile.
 void computeStep(const uint step, const bool full) {
+    STORE_EMPTY_TILE(step)
     multiplyPairs(step); // 10, 13
     joinPairs();
     takePairs();
@@ -140,6 +141,7 @@ void selectTile(const uint number) {
     slope = slopeOf(item.head);
     present_mask_head = mask_head;
     beginPairs();
+    NOTE_EMPTY_TILE
 }
 
 // Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
@@ -151,7 +153,7 @@ void selectTile(const uint number) {
     } else {                                                                                                           \
         KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {                       \
             found = !wasFull();                                                                                        \
-            next_begin = found ? next_begin : endOfFullTiles();                                                        \
+            next_begin = found ? next_begin : BEHIND_FULL_TILES(endOfFullTiles());                                     \
         }                                                                                                              \
     }                                                                                                                  \
     if (turned) {                                                                                                      \

@@ -125,6 +125,8 @@ uint subgroupColumn() {
     return subgroup % DEPTH_SUBGROUPS * COLUMN_MATRICES * MATRIX_COLUMNS;
 }
 
+#define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
+#include "backward/mapped_tiles.glsl"
 #include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
@@ -163,25 +165,28 @@ void multiplyStep() {
     }
 }
 
-// Fetches step `number` of [0, count), if there is one.
-#define VKF_FETCH(pairs, words, tile_rows, number)                                                                     \
-    IF_KEEPING_LOADS_HERE ((number) < count) {                                                                         \
-        uint fetched_head = OWNS_KEYS ? (number) / steps : 0;                                                          \
-        VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head, begin + ((number)-fetched_head * steps) * STEP)          \
+// Fetches step `number` of [0, count), if there is one. With a map of tiles: the next step with a seen pair, which
+// becomes the number `walk`.
+#define VKF_FETCH(pairs, words, tile_rows, number, walk)                                                               \
+    SEEK_STEP(walk)                                                                                                    \
+    IF_KEEPING_LOADS_HERE (STEP_NUMBER(number, walk) < count) {                                                        \
+        uint fetched_head = OWNS_KEYS ? STEP_NUMBER(number, walk) / steps : 0;                                         \
+        VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head,                                                          \
+                       begin + (STEP_NUMBER(number, walk) - fetched_head * steps) * STEP)                              \
     } else {                                                                                                           \
         VKF_FORGET_STEP(pairs, words)                                                                                  \
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, words, tile_rows, number)                                                                  \
+#define VKF_ADD_STEP(pairs, words, tile_rows, number, walk)                                                            \
     {                                                                                                                  \
-        uint present = min(number, count - 1);                                                                         \
+        uint present = min(STEP_NUMBER(number, walk), count - 1);                                                      \
         uint head = OWNS_KEYS ? present / steps : 0;                                                                   \
         uint first = begin + (present - head * steps) * STEP;                                                          \
         VKF_STAGE_STEP(pairs, words, tile_rows, first)                                                                 \
         barrier();                                                                                                     \
-        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == (number))                                             \
-        VKF_FETCH(pairs, words, tile_rows, (number) + 2)                                                               \
+        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == STEP_NUMBER(number, walk))                            \
+        VKF_FETCH(pairs, words, tile_rows, ((number) + 2), walk)                                                       \
         multiplyStep();                                                                                                \
         barrier(); /* the readers of the step are done */                                                              \
     }
@@ -193,11 +198,12 @@ void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
     beginFetches();
-    VKF_FETCH(even_pairs, even_visited, even_rows, 0)
-    VKF_FETCH(odd_pairs, odd_visited, odd_rows, 1)
-    KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(even < count); even += 2) {
-        VKF_ADD_STEP(even_pairs, even_visited, even_rows, even)
-        VKF_ADD_STEP(odd_pairs, odd_visited, odd_rows, even + 1)
+    BEGIN_STEPS
+    VKF_FETCH(even_pairs, even_visited, even_rows, 0, even_step)
+    VKF_FETCH(odd_pairs, odd_visited, odd_rows, 1, odd_step)
+    KEEP_LOOP for (uint even = 0; UNIFORM_BY_VOTE(STEP_NUMBER(even, even_step) < count); even += 2) {
+        VKF_ADD_STEP(even_pairs, even_visited, even_rows, even, even_step)
+        VKF_ADD_STEP(odd_pairs, odd_visited, odd_rows, (even + 1), odd_step)
     }
 }
 

@@ -12,7 +12,7 @@
 
 // No tile is full then: masks test each pair, or rows are not whole words. With a loop for full tiles, NVIDIA's
 // compiler loses all sums of some kernels for such rows (docs/portability.md).
-const bool ALL_PARTIAL = BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS || !WHOLE_WORDS;
+const bool ALL_PARTIAL = ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NO_TILE_MAP) || !WHOLE_WORDS;
 
 // Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
 uvec2 full_range;
@@ -59,7 +59,7 @@ uint endOfFullTiles() {
 }
 
 bool wasFull() {
-    return VKF_VISITED_BEGIN >= full_range.x && VKF_VISITED_BEGIN < endOfFullTiles();
+    return VKF_VISITED_BEGIN >= full_range.x && VKF_VISITED_BEGIN < endOfFullTiles() AND_MAPPED_AS_FULL;
 }
 
 // Moves the walk to its next full tile, open or closed.
@@ -83,11 +83,12 @@ bool stepToFullTile() {
 // same result.
 bool nextFullTile() {
     bool found = false;
-    if (!HAS_BLOCK_MASK) {
+    if (!HAS_BLOCK_MASK AND_NO_TILE_MAP) {
         found = stepToFullTile();
     }
-    KEEP_LOOP while (HAS_BLOCK_MASK && !found && stepToFullTile()) {
-        found = OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin;
+    KEEP_LOOP while ((HAS_BLOCK_MASK OR_TILE_MAP) && !found && stepToFullTile()) {
+        found = MAPPED_AS_FULL_OR(
+            OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin);
     }
     return found;
 }

@@ -74,4 +74,42 @@ Position scoredPair(Position at, const uint key) {
 #define ROW_POSITION_ARGUMENT(item, head, row) , rowPosition(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row) terms.at = rowPosition(item, head, row);
 
+// The map of tiles of the backward pass (backward/mapped_tiles.glsl).
+#define AND_NO_TILE_MAP &&!HAS_TILE_MAP
+#define OR_TILE_MAP || HAS_TILE_MAP
+// In a walk over tiles (backward/walk.glsl).
+#define OWNED_BEGIN (OWNS_KEYS ? key_begin : item.row_begin)
+#define VISITED_TILE (OWNS_KEYS ? item.row_begin / TILE_ROWS : key_begin / TILE_KEYS)
+#define SKIP_EMPTY_KEYS                                                                                                \
+    if (HAS_TILE_MAP) {                                                                                                \
+        uint end = (uint(max(mask.any.y, 0)) + TILE_KEYS - 1) / TILE_KEYS;                                             \
+        key_begin = nextSeenTile(item.head, item.row_begin, key_begin / TILE_KEYS, end) * TILE_KEYS;                   \
+    }
+#define AND_MAPPED_AS_SEEN &&(!HAS_TILE_MAP || isSeenTile(item.head, OWNED_BEGIN, VISITED_TILE))
+#define AND_MAPPED_AS_FULL &&(!HAS_TILE_MAP || isFullTile(item.head, OWNED_BEGIN, VISITED_TILE))
+#define AND_NOT_MAPPED_AS_FULL                                                                                         \
+    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item.head, item.row_begin, key_begin).y                                  \
+                                   : isFullTile(item.head, OWNED_BEGIN, VISITED_TILE)))
+// An owner of the bias visits other sequences too, whose tiles are not cached.
+#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item.head, item.row_begin, key_begin).x)
+#define MAPPED_AS_FULL_OR(condition) (HAS_TILE_MAP ? isFullTile(item.head, OWNED_BEGIN, VISITED_TILE) : (condition))
+#define BEHIND_FULL_TILES(end) (HAS_TILE_MAP ? next_begin : (end))
+// A kernel that stores ds visits empty tiles too, and stores zeros for them.
+#define NOTE_EMPTY_TILE                                                                                                \
+    present_is_empty = STORES_DS && HAS_TILE_MAP && UNIFORM_BY_VOTE(!isSeenTile(item.head, OWNED_BEGIN, VISITED_TILE));
+#define STORE_EMPTY_TILE(step)                                                                                         \
+    if (STORES_DS && HAS_TILE_MAP && present_is_empty) {                                                               \
+        UNROLL for (uint i = 0; i < 2 * OWNED_MATRICES * STEP_SLICES; i++) {                                           \
+            operand_matrix[i] = LeftMatrix(Half(0.0));                                                                 \
+        }                                                                                                              \
+        storePairs(step);                                                                                              \
+        return;                                                                                                        \
+    }
+// The steps of backward_coopmat/backward_sums.comp: `walk` is the step that a fetch found, in place of each number.
+#define STEP_NUMBER(number, walk) walk
+#define BEGIN_STEPS uint next_step = 0, even_step = 0, odd_step = 0;
+#define SEEK_STEP(walk)                                                                                                \
+    walk = HAS_TILE_MAP ? nextSeenStep(next_step, count, steps, owned_begin, begin / STEP) : next_step;                \
+    next_step = walk + 1;
+
 #endif

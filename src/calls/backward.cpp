@@ -157,6 +157,7 @@ VkfResult resolveScratch(const VkfBackward_T& backward, const VkfBinding& bindin
     const auto at = [&](ScratchRange range) { return scratch + backward.scratch.offset(range); };
     to->call.at(Operand::scratchState) = at(ScratchRange::rowState);
     to->call.tableAddress = at(ScratchRange::table);
+    to->call.table.tile_map = backward.map ? at(ScratchRange::tileMap) : 0;
     to->call.table.tile_sequences = at(ScratchRange::rowSequences);
     to->call.table.tile_count = backward.tileSequences.count;
     to->table.row_state = at(ScratchRange::rowState);
@@ -261,6 +262,7 @@ VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     info.sharedMemoryBytes = backward.tile.sharedBytes;
     info.tuned = backward.tuned ? 1 : 0;
     info.bandKeys = backward.bandKeys();
+    info.tileMapBytes = backward.tileMapBytes;
     constexpr double productsRatio = 2.5; // five products instead of two
     info.operations = productsRatio * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
                       (static_cast<double>(p.headDim) + p.valueDim);

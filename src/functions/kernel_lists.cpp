@@ -54,7 +54,7 @@ constexpr std::array kernelPaths = {
     KernelPaths{"standard_softmax", standard},
     KernelPaths{"standard_output", standard},
     KernelPaths{"standard_output_coopmat", standard},
-    KernelPaths{"map_tiles", scalar | coopmat},
+    KernelPaths{"map_tiles", scalar | coopmat | backward},
     KernelPaths{"attention_probabilities", forward},
     KernelPaths{"finish_rows", keyOuter}, // for the unit of scores
     KernelPaths{"backward_rows", backward},

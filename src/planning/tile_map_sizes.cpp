@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "planning/tile_map_sizes.hpp"
 
+#include "shared/constant_ids.h"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
+
+uint32_t kindOf(const TileMapChoice& map) {
+    return map.byHead ? VKF_MAP_BY_HEAD : map.ofAll ? VKF_MAP_OF_ALL : VKF_MAP_SHARED;
+}
 
 TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& map, uint32_t packedHeads) {
     constexpr uint32_t wordTiles = 32;

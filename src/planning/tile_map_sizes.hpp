@@ -15,6 +15,8 @@ struct TileMapSizes {
     uint64_t wordKeys = 0; // keys of a word of the map
     uint64_t words = 0;
 };
+// VKF_MAP_*: which heads and sequences share a map.
+uint32_t kindOf(const TileMapChoice& map);
 TileMapSizes tileMapSizes(const CheckedProblem& problem, const TileMapChoice& map, uint32_t packedHeads);
 
 } // namespace vkf

@@ -9,7 +9,9 @@
 
 #include <vkflash/functions.h>
 
+#include "planning/backward/backward_plan.hpp"
 #include "planning/plan.hpp"
+#include "reference/backward_cases.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/masks.hpp"
@@ -254,4 +256,51 @@ TEST_CASE("sequences share the map of a function that does not tell them apart",
     vkf::enable(problem, VKF_USE_FUNCTIONS, false); // the kernels of a mask alone have no such map
     problem.functions = nullptr;
     CHECK(mapOf(planOf(matrixCaps(), problem)) == VKF_MAP_SHARED);
+}
+
+TEST_CASE("a backward pass with a keep function makes a map of tiles that divide those of all kernels", "[planning]") {
+    using vkf::Kernel;
+    const Functions keep(VKF_FUNCTION_KEEP | VKF_FUNCTION_KEEP_BY_HEAD);
+    const auto planOf = [&](VkfProblem forward, uint64_t scratchBytes, const vkf::Caps& caps) {
+        vkf::enable(forward, VKF_USE_FUNCTIONS);
+        forward.functions = keep.handle;
+        VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
+        problem.maxScratchBytes = scratchBytes;
+        vkf::CheckedBackward checked{};
+        vkf::BackwardPlan plan;
+        REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
+        REQUIRE(vkf::makeBackwardPlan({caps}, checked, &plan, nullptr) == VKF_SUCCESS);
+        return plan;
+    };
+    VkfProblem forward = problemOf({2, 4, 2, 1000, 640, 128, 0, VKF_TYPE_F16});
+    for (const uint64_t scratchBytes : {uint64_t{1}, uint64_t{1} << 32}) {
+        const vkf::BackwardPlan mapped = planOf(forward, scratchBytes, vkf::test::matrixCaps());
+        REQUIRE(mapped.map);
+        CHECK((mapped.bandKeys() != 0) == (scratchBytes != 1));
+        const vkf::Phase& map = mapped.phases[1];
+        CHECK(map.variant.kernel == Kernel::mapTiles);
+        CHECK(map.barrierBefore); // it reads the table
+        CHECK_FALSE(mapped.phases[2].barrierBefore);
+        CHECK(mapped.phases[3].barrierBefore);
+        const uint32_t rowTiles = (1000 + mapped.map->rows - 1) / mapped.map->rows;
+        const uint32_t words = (640 + 32 * mapped.map->keys - 1) / (32 * mapped.map->keys);
+        CHECK(map.items == 2 * 4 * rowTiles * words);
+        CHECK(mapped.tileMapBytes == map.items * 16);
+        CHECK(mapped.scratch.offset(vkf::ScratchRange::tileMap) + mapped.tileMapBytes <= mapped.scratch.bytes());
+        for (const vkf::Phase& phase : mapped.phases) {
+            CHECK((phase.variant.kernel == Kernel::writeTable ||
+                   phase.variant.constants[VKF_ID_TILE_MAP] == VKF_MAP_BY_HEAD));
+        }
+        REQUIRE(mapped.coopmat.rows);
+        CHECK(mapped.coopmat.rows->rows() % mapped.map->rows == 0);
+        CHECK(mapped.coopmat.rows->keys() % mapped.map->keys == 0);
+        for (const auto& tile : mapped.coopmat.keys) {
+            CHECK(tile.rows() % mapped.map->rows == 0);
+            CHECK(tile.keys() % mapped.map->keys == 0);
+        }
+    }
+    vkf::enable(forward, VKF_USE_CU_SEQLENS);
+    CHECK_FALSE(planOf(forward, 0, vkf::test::matrixCaps()).map);
+    forward = problemOf({2, 4, 2, 0, 640, 128});
+    CHECK_FALSE(planOf(forward, 0, vkf::test::capsOf(32, 49152, 1024)).map);
 }

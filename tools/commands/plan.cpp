@@ -54,6 +54,7 @@ Json planJson(const VkfBackwardInfo& info) {
             {"rowTile", info.rowTile},
             {"keyTile", info.keyTile},
             {"bandKeys", info.bandKeys},
+            {"tileMapBytes", info.tileMapBytes},
             {"workgroupSize", info.workgroupSize},
             {"sharedMemoryBytes", info.sharedMemoryBytes},
             {"productType", vkfTypeName(info.productType)},

@@ -169,17 +169,27 @@ std::string functionsText(const VkfProblem& problem) {
                        fmt::join(hooksOf(problem), ", "));
 }
 
-std::string functionsText(const host::Plan& plan) {
-    std::string text = functionsText(plan.problem());
-    if (text.empty() || (vkfGetFunctionSet(plan.problem().functions) & VKF_FUNCTION_KEEP) == 0)
+// `tiles`: what the map is for.
+std::string functionsText(const VkfProblem& problem, VkDeviceSize mapBytes, const std::string& tiles) {
+    std::string text = functionsText(problem);
+    if (text.empty() || (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP) == 0)
         return text;
-    if (plan.info().tileMapBytes == 0)
+    if (mapBytes == 0)
         return text + "  map        none: the kernels ask keep about every visible pair\n";
-    return text + fmt::format("  map        {} for tiles of {} rows x {} keys, {}\n",
-                              bytesText(static_cast<double>(plan.info().tileMapBytes)), plan.info().tileRows,
-                              plan.info().tileKeys,
-                              keepsByHead(plan.problem()) ? "each head has its own (keep reads at.head or at.kvHead)"
-                                                          : "the same for all heads");
+    return text + fmt::format("  map        {} for {}, {}\n", bytesText(static_cast<double>(mapBytes)), tiles,
+                              keepsByHead(problem) ? "each head has its own (keep reads at.head or at.kvHead)"
+                                                   : "the same for all heads");
+}
+
+std::string functionsText(const host::Plan& plan) {
+    return functionsText(plan.problem(), plan.info().tileMapBytes,
+                         fmt::format("tiles of {} rows x {} keys", plan.info().tileRows, plan.info().tileKeys));
+}
+
+std::string functionsText(VkfBackward backward, const VkfProblem& forward) {
+    auto info = make<VkfBackwardInfo>();
+    static_cast<void>(vkfGetBackwardInfo(backward, &info, nullptr)); // the handle and structSize are valid
+    return functionsText(forward, info.tileMapBytes, "the tiles of all kernels");
 }
 
 Json functionsJson(const VkfProblem& problem) {
@@ -376,7 +386,8 @@ Json explanationJson(const host::Device& device, const host::Plan& plan) {
 }
 
 std::string explanationText(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {
-    return pathsText(pathsOf(backward, backwardPaths)) + functionsText(forward) + backwardTrafficText(device, forward);
+    return pathsText(pathsOf(backward, backwardPaths)) + functionsText(backward, forward) +
+           backwardTrafficText(device, forward);
 }
 
 Json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward) {

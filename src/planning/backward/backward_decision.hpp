@@ -50,6 +50,7 @@ struct BackwardDecision {
     PairTiles<BackwardWgmmaTile> wgmma;    // path wgmma
     std::optional<BandChoice> bands;
     std::optional<BackwardTile> bias; // writes dbias
+    std::optional<TileMapChoice> map; // of functions of the caller's own
     bool sinks = false;               // dsinks is wanted and has elements
 
     uint32_t bandKeys() const { return bands ? bands->bands.tiles * bands->store.keys() : 0; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "planning/tile_map_sizes.hpp"
 
 namespace vkf {
 namespace {
@@ -24,12 +25,23 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
     }
 }
 
+void setMap(const std::optional<TileMapChoice>& map, Constants* constants) {
+    if (map) {
+        (*constants)[VKF_ID_TILE_MAP] = kindOf(*map);
+        (*constants)[VKF_ID_CELL_ROWS] = map->rows;
+        (*constants)[VKF_ID_CELL_KEYS] = map->keys;
+    }
+}
+
 } // namespace
 
 std::vector<Phase> inOrder(BackwardPhases&& phases) {
     std::vector<Phase> all;
     if (phases.table) {
         all.push_back(*phases.table);
+    }
+    if (phases.tileMap) {
+        all.push_back(*phases.tileMap);
     }
     // These do not read the table.
     addWithoutBarrier(phases.keySequences, &all);
@@ -51,6 +63,7 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
         PhaseBuilder::make({kernel, tensors, needsStorage16(backward_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
         phase->variant.constants = backwardConstants(backward_, ofTile, shift);
+        setMap(decision_.map, &phase->variant.constants);
     }
     return result;
 }

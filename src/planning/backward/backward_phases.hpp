@@ -16,6 +16,7 @@ namespace vkf {
 
 struct BackwardPhases {
     std::optional<Phase> table;        // writes the table of the call
+    std::optional<Phase> tileMap;      // makes the map of tiles
     std::optional<Phase> keySequences; // lists the sequence of each tile of keys
     std::optional<Phase> rowSequences; // and of rows
     std::optional<Phase> rowState;     // writes lse and delta of each row
@@ -78,6 +79,10 @@ VkfResult buildRows(const BackwardPhaseBuilder& builder, const Tile& tile, TileS
 template <KernelTile Tile>
 VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
+
+// Adds the phase that makes the map of tiles, and reserves its memory.
+VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
+                   VkfMessage* message);
 
 // Adds the phases that take turns, band by band, and reserves the memory of their pairs and sums.
 VkfResult buildBands(const BackwardPhaseBuilder& builder, BackwardPhases* phases, Scratch* scratch,

@@ -209,7 +209,7 @@ VkfResult build(const Caps& caps, const CheckedBackward& backward, BackwardPlan*
     const BackwardPhaseBuilder builder(caps, backward, *plan);
     BackwardPhases phases;
     fillTable(backward, plan);
-    for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks}) {
+    for (const auto step : {buildState, buildDqDkDv, buildBias, buildSinks, buildMap}) {
         if (const VkfResult result = step(builder, plan, &phases, message); result != VKF_SUCCESS) {
             return result;
         }

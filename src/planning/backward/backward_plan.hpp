@@ -20,6 +20,7 @@ struct BackwardPlan : BackwardDecision {
     TileSequences keyTileSequences; // and for each tile of keys
     // The table without addresses and without the forward call's part.
     shared::BackwardTable table{};
+    uint64_t tileMapBytes = 0; // of the scratch memory
     Scratch scratch;
     std::vector<Phase> phases; // in the order in which they are recorded; none if no gradient has elements
 

@@ -6,6 +6,7 @@
 
 #include "device/chips.hpp"
 #include "device/matrix_support.hpp"
+#include "planning/backward/backward_map.hpp"
 #include "planning/backward/backward_wgmma.hpp"
 #include "problem/dropout.hpp"
 #include "tiles/tile_problem.hpp"
@@ -362,6 +363,7 @@ VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backw
         made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));
     }
     made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.fields.queryHeads != 0;
+    made.map = chooseBackwardMap(backward, made);
     showTiles(backward, &made);
     *decision = std::move(made);
     return VKF_SUCCESS;

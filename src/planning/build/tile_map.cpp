@@ -95,9 +95,7 @@ std::vector<Phase> attentionOfClasses(const AttentionPhaseBuilder& builder, cons
 TileMapMemory buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases* phases) {
     const TileMapChoice& map = *builder.decision().map;
     Phase& attention = phases->attention.front();
-    attention.variant.constants[VKF_ID_TILE_MAP] = map.byHead  ? VKF_MAP_BY_HEAD
-                                                   : map.ofAll ? VKF_MAP_OF_ALL
-                                                               : VKF_MAP_SHARED;
+    attention.variant.constants[VKF_ID_TILE_MAP] = kindOf(map);
     const TileMapSizes sizes = tileMapSizes(builder.problem(), map, builder.decision().packedHeads);
     phases->tileMap =
         mapPhase(builder, Kernel::mapTiles, attention, sizes.words, pairOperations * map.rows * sizes.wordKeys);

@@ -92,6 +92,10 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     return chip.savedFraction * attention > reading + chip.fixed;
 }
 
+TileMapChoice mapOfMasks(const VkfProblem& p, uint32_t rows, uint32_t keys) {
+    return {false, needsHeads(p, false), isOfAll(p, false), rows, keys, {}};
+}
+
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision) {
     if (!wantsMap(caps, problem, decision.path)) {
         return {};

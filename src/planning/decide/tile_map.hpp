@@ -26,4 +26,7 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem);
 // - The map would have more words, or a class of rows more work items, than shaders count (VKF_MAX_COUNT).
 std::optional<TileMapChoice> chooseTileMap(const Caps& caps, const CheckedProblem& problem, const Decision& decision);
 
+// A map of the masks alone, with tiles of so many rows and keys.
+TileMapChoice mapOfMasks(const VkfProblem& problem, uint32_t rows, uint32_t keys);
+
 } // namespace vkf

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+//
+// The map of tiles of a backward pass with masks of the caller's own (shaders/backward/mapped_tiles.glsl).
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "functions/compiled_example.hpp"
+#include "kernels/backward/backward_runs.hpp"
+#include "support/device.hpp"
+#include "support/lacking.hpp"
+#include "support/masks.hpp"
+#include "support/variations.hpp"
+
+namespace {
+
+using vkf::test::BackwardInputs;
+using vkf::test::BackwardOutcome;
+using vkf::test::CompiledExample;
+using vkf::test::Data;
+using vkf::test::Inputs;
+using vkf::test::problemOf;
+using vkf::test::Variation;
+
+constexpr uint64_t plenty = uint64_t{1} << 30;
+
+// Kernels that find tiles by the map: path scalar, path coopmat, and path coopmat with ds in bands.
+struct Way {
+    uint32_t variation;
+    uint64_t scratchBytes;
+    const char* name;
+};
+constexpr Way ways[] = {{0, 1, "scalar"}, {4, 1, "coopmat"}, {4, plenty, "bands"}, {5, 1, "via shared memory"}};
+
+VkfType typeOn(const Variation& variation) { return variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32; }
+
+VkfBackwardProblem backwardOf(const VkfProblem& forward, const Way& way) {
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
+    problem.maxScratchBytes = way.scratchBytes;
+    return problem;
+}
+
+// ---- What the map says decides -----------------------------------------------------------------------------------
+//
+// A promise that keep is monotone makes the map look at the corners of tiles alone. These promises are wrong. So the
+// gradients show whether kernels believe the map or look at each pair. The reference keeps all pairs.
+
+void addBias(VkfProblem& problem) {
+    problem.bias = vkf::test::broadcast(problem, VKF_TYPE_F32, true, true, true);
+    vkf::enable(problem, VKF_USE_BIAS);
+}
+
+void addNothing(VkfProblem& /*problem*/) {}
+
+void addCausal(VkfProblem& problem) { problem.use |= VKF_USE_CAUSAL; }
+
+constexpr void (*changes[])(VkfProblem&) = {&addNothing, &addCausal, &addBias};
+
+template <typename Judge> void checkPromise(const std::string& keep, const Judge& judge) {
+    VkfReferenceFunctions formulas{};
+    formulas.keep = [](const VkfPosition*, void*) -> int32_t { return 1; };
+    const CompiledExample compiled("const bool keepIsMonotone = true;\n" + keep, formulas);
+    size_t turn = 0;
+    for (const Way& way : ways) {
+        const Variation& variation = vkf::test::variations[way.variation];
+        if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+            continue;
+        }
+        VkfProblem forward = problemOf({1, 4, 2, 256, 256, 16, 0, typeOn(variation)});
+        changes[turn++ % std::size(changes)](forward);
+        Data data;
+        compiled.use(forward, data);
+        forward = vkf::test::fittedBackward(deviceOf(variation), forward);
+        apply(variation, forward);
+        const VkfBackwardProblem problem = backwardOf(forward, way);
+        const Inputs inputs = vkf::test::makeInputs(forward, data);
+        INFO(way.name << ": " << vkf::test::describe(forward));
+        judge(deviceOf(variation), problem, inputs);
+    }
+}
+
+bool isZero(const std::vector<std::byte>& bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+} // namespace
+
+TEST_CASE("the backward pass skips the empty tiles of its map", "[functions_backward]") {
+    checkPromise("bool keep(Position at) { return at.row % 8 != 0 && at.row % 8 != 7; }\n",
+                 [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
+                     BackwardInputs more = vkf::test::makeBackwardInputs(problem);
+                     vkf::test::computeForward(*problem.forward, inputs, VKF_TYPE_F32, &more);
+                     const BackwardOutcome outcome = runBackwardUnjudged(device, problem, inputs, more);
+                     CHECK(outcome.info.tileMapBytes != 0);
+                     CHECK(isZero(outcome.outputs.dq));
+                     CHECK(isZero(outcome.outputs.dk));
+                     CHECK(isZero(outcome.outputs.dv));
+                     CHECK(isZero(outcome.outputs.dbias));
+                 });
+}
+
+TEST_CASE("the backward pass tests no mask in the full tiles of its map", "[functions_backward]") {
+    checkPromise("bool keep(Position at) { return at.row % 8 == 0 || at.row % 8 == 7; }\n",
+                 [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
+                     // A tile at the diagonal of a causal mask is partial, and the kernels ask keep there.
+                     if (!vkf::has(*problem.forward, VKF_USE_CAUSAL)) {
+                         const BackwardOutcome outcome =
+                             runBackward(device, problem, inputs, vkf::test::makeBackwardInputs(problem));
+                         INFO(outcome.text());
+                         CHECK(outcome.passed());
+                     }
+                 });
+}
+
+// ---- The map with everything else that decides about pairs --------------------------------------------------------
+
+namespace {
+
+// Squares of pairs, smaller and larger than tiles, of each head of each sequence.
+constexpr char squares[] = "bool keep(Position at) {\n"
+                           "    int shift = at.head + 2 * at.batch;\n"
+                           "    return (at.row + 4096) / 70 % 3 == (at.key / 50 + shift) % 3 || at.key % 97 == 5;\n"
+                           "}\n";
+constexpr char sharedSquares[] = "bool keep(Position at) {\n"
+                                 "    return (at.row + 4096) / 70 % 3 == at.key / 50 % 3 || at.key % 97 == 5;\n"
+                                 "}\n";
+
+int32_t keepsSquares(const VkfPosition* at, void*) {
+    return (at->row + 4096) / 70 % 3 == (at->key / 50 + at->head + 2 * at->batch) % 3 || at->key % 97 == 5;
+}
+
+int32_t keepsSharedSquares(const VkfPosition* at, void*) {
+    return (at->row + 4096) / 70 % 3 == at->key / 50 % 3 || at->key % 97 == 5;
+}
+
+struct Situation {
+    const char* name;
+    void (*change)(VkfProblem& problem, Data& data);
+    bool hasMap = true;
+};
+
+constexpr Situation situations[] = {
+    {"as it is", [](VkfProblem&, Data&) {}},
+    {"key lengths and top-left causal",
+     [](VkfProblem& p, Data& data) {
+         vkf::enable(p, VKF_USE_KEY_LENGTHS | VKF_USE_CAUSAL);
+         p.alignment = VKF_ALIGNMENT_TOP_LEFT;
+         data.keyLengths = {150, 290};
+     }},
+    {"window and first keys",
+     [](VkfProblem& p, Data&) {
+         vkf::test::setWindow(p, 60, 50);
+         p.window.firstKeys = 10;
+     }},
+    {"blocks of keys",
+     [](VkfProblem& p, Data&) {
+         p.blockMask.blockSize = 48;
+         vkf::enable(p, VKF_USE_BLOCK_MASK);
+     }},
+    {"mask, documents and dropout",
+     [](VkfProblem& p, Data& data) {
+         p.mask = vkf::test::broadcast(p, VKF_TYPE_BOOL8, true, false, true, 3);
+         vkf::enable(p, VKF_USE_MASK | VKF_USE_DOCUMENT_IDS);
+         p.dropout.probability = 0.3F;
+         p.dropout.seed = 77;
+         data.documentKeys = 90;
+         data.maskDensity = 0.9;
+     }},
+    {"a shared bias, sinks and gaps between rows",
+     [](VkfProblem& p, Data&) {
+         p.bias = vkf::test::broadcast(p, VKF_TYPE_F16, false, true, true, 3);
+         vkf::enable(p, VKF_USE_BIAS | VKF_USE_SINKS);
+         p.q.rowStride = 24;
+         p.k.rowStride = 40;
+     }},
+    {"more rows than keys, and a window",
+     [](VkfProblem& p, Data&) {
+         p.keys = 170;
+         vkf::test::setWindow(p, 60, 20);
+     }},
+    {"steps of one work item", [](VkfProblem& p, Data&) { p.maxStepOperations = 1; }},
+    {"packed sequences",
+     [](VkfProblem& p, Data& data) {
+         setPacked(p, data, {130, 70}, {130, 160});
+     },
+     false},
+};
+
+void check(const CompiledExample& compiled, const Situation& situation, const Way& way) {
+    const Variation& variation = vkf::test::variations[way.variation];
+    if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+        return;
+    }
+    VkfProblem forward = problemOf({2, 4, 2, 200, 290, 16, 0, typeOn(variation)});
+    Data data;
+    situation.change(forward, data);
+    compiled.use(forward, data);
+    forward = vkf::test::fittedBackward(deviceOf(variation), forward);
+    apply(variation, forward);
+    const VkfBackwardProblem problem = backwardOf(forward, way);
+    const Inputs inputs = vkf::test::makeInputs(forward, data);
+    INFO(situation.name << ", " << way.name << ": " << vkf::test::describe(forward));
+    const BackwardOutcome outcome =
+        runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem), 3);
+    INFO(outcome.text());
+    CHECK(outcome.passed());
+    CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
+}
+
+} // namespace
+
+TEST_CASE("gradients with a map of tiles agree with the reference, whatever else decides about pairs",
+          "[functions_backward]") {
+    VkfReferenceFunctions formulas{};
+    formulas.keep = &keepsSquares;
+    const CompiledExample ofHeads(squares, formulas);
+    formulas.keep = &keepsSharedSquares;
+    const CompiledExample ofAll(sharedSquares, formulas);
+    for (size_t i = 0; i < std::size(situations); i++) {
+        for (size_t way = 0; way < std::size(ways); way++) {
+            if (vkf::test::wholeSweeps() || way == i % std::size(ways)) {
+                check(i % 2 == 0 ? ofHeads : ofAll, situations[i], ways[way]);
+            }
+        }
+    }
+}
