@@ -116,7 +116,7 @@ typedef struct VkfBackwardProblem {
      *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
      *   of a head, and a window makes them smaller. Less than one band has no effect, nor has any value with packed
      *   sequences, block masks or first keys. A band has at most 32 GiB. VkfBackwardInfo::bandKeys says what was
-     *   chosen.
+     *   chosen. A map of tiles (VkfBackwardInfo::tileMapBytes) does not count.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */

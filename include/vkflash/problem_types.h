@@ -163,7 +163,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     VKF_USE_FUNCTIONS = 1 << 22,
     /* The map of tiles is memory of the caller: the binding tileMap, VkfPlanInfo::tileMapBytes. vkfCmdMapTiles makes
      * the map, and calls only read it. Without this bit, each call makes the map in its scratch memory. The results
-     * have the same bits. Backward passes ignore this bit. */
+     * have the same bits. Backward passes ignore this bit, because their tiles differ: they make a map of their own. */
     VKF_USE_TILE_MAP = 1 << 23,
     /* Rows and keys stand where the call says. Parameter field: VkfProblem::positions. */
     VKF_USE_POSITIONS = 1 << 24,

@@ -17,11 +17,11 @@ layout(constant_id = VKF_ID_CELL_ROWS) const uint CELL_ROWS = 1;
 layout(constant_id = VKF_ID_CELL_KEYS) const uint CELL_KEYS = 1;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
-const uint ROW_CELLS = TILE_ROWS / CELL_ROWS; // of a tile
-const uint KEY_CELLS = TILE_KEYS / CELL_KEYS;
+const uint ROW_CELLS = HAS_TILE_MAP ? TILE_ROWS / CELL_ROWS : 1; // of a tile
+const uint KEY_CELLS = HAS_TILE_MAP ? TILE_KEYS / CELL_KEYS : 1;
 const uint CELLS_AT_ONCE = 32 % KEY_CELLS == 0 ? KEY_CELLS : 1; // cells of a tile that surely lie in one word
 const uint FIRST_CELLS = 0xffffffffu >> (32 - CELLS_AT_ONCE);   // their bits
-const uint TILES_AT_ONCE = 8;
+const uint TILES_AT_ONCE = 4;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer CellWord {
     uint seen;
@@ -101,8 +101,8 @@ uint nextSeenTile(const uint head, const uint owned, const uint tile, const uint
     return min(next, max(tile, end));
 }
 
-// The first step from `from` on whose tile is not empty; `count` if there is none. Of each head that the item's
-// workgroup visits, there are `steps` steps, one for each visited tile from `first` on.
+// The first step from `from` on whose tile is not empty; `count` if there is none. Each visited head has `steps` steps,
+// one for each visited tile from `first` on.
 uint nextSeenStep(const uint from, const uint count, const uint steps, const uint owned, const uint first) {
     uint step = from;
     bool found = false;

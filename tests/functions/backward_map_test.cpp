@@ -88,7 +88,7 @@ bool isZero(const std::vector<std::byte>& bytes) {
 
 } // namespace
 
-TEST_CASE("the backward pass skips the empty tiles of its map", "[functions_backward]") {
+TEST_CASE("the backward pass skips the empty tiles of its map", "[backward_map]") {
     checkPromise("bool keep(Position at) { return at.row % 8 != 0 && at.row % 8 != 7; }\n",
                  [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
                      BackwardInputs more = vkf::test::makeBackwardInputs(problem);
@@ -102,7 +102,7 @@ TEST_CASE("the backward pass skips the empty tiles of its map", "[functions_back
                  });
 }
 
-TEST_CASE("the backward pass tests no mask in the full tiles of its map", "[functions_backward]") {
+TEST_CASE("the backward pass tests no mask in the full tiles of its map", "[backward_map]") {
     checkPromise("bool keep(Position at) { return at.row % 8 == 0 || at.row % 8 == 7; }\n",
                  [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
                      // A tile at the diagonal of a causal mask is partial, and the kernels ask keep there.
@@ -213,7 +213,7 @@ void check(const CompiledExample& compiled, const Situation& situation, const Wa
 } // namespace
 
 TEST_CASE("gradients with a map of tiles agree with the reference, whatever else decides about pairs",
-          "[functions_backward]") {
+          "[backward_map]") {
     VkfReferenceFunctions formulas{};
     formulas.keep = &keepsSquares;
     const CompiledExample ofHeads(squares, formulas);

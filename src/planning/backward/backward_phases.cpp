@@ -25,12 +25,11 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
     }
 }
 
+// Only kernels with functions have these constants. They divide by the cells, also without a map.
 void setMap(const std::optional<TileMapChoice>& map, Constants* constants) {
-    if (map) {
-        (*constants)[VKF_ID_TILE_MAP] = kindOf(*map);
-        (*constants)[VKF_ID_CELL_ROWS] = map->rows;
-        (*constants)[VKF_ID_CELL_KEYS] = map->keys;
-    }
+    (*constants)[VKF_ID_TILE_MAP] = map ? kindOf(*map) : VKF_MAP_NONE;
+    (*constants)[VKF_ID_CELL_ROWS] = map ? map->rows : 1;
+    (*constants)[VKF_ID_CELL_KEYS] = map ? map->keys : 1;
 }
 
 } // namespace
@@ -63,7 +62,9 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
         PhaseBuilder::make({kernel, tensors, needsStorage16(backward_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
         phase->variant.constants = backwardConstants(backward_, ofTile, shift);
-        setMap(decision_.map, &phase->variant.constants);
+        if (has(forward().fields, VKF_USE_FUNCTIONS)) {
+            setMap(decision_.map, &phase->variant.constants);
+        }
     }
     return result;
 }
