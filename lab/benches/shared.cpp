@@ -15,6 +15,7 @@
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
+#include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/timing.hpp"
 #include "tensors/random_tensors.hpp"
@@ -55,8 +56,11 @@ VkfProblem wholeProblem(const SharedOptions& options, bool packed) {
         problem.q = rowsFirst(problem.q.type, options.batch, options.heads, options.dim);
     if (packed)
         problem.o = rowsFirst(VKF_TYPE_F32, options.batch, options.heads, options.dim);
-    problem.paging = {options.pageSize, problem.keys / options.pageSize,
-                      (options.shared + options.batch * options.own) / options.pageSize, 0};
+    problem.paging = {options.pageSize,
+                      problem.keys / options.pageSize,
+                      (options.shared + options.batch * options.own) / options.pageSize,
+                      0,
+                      {}};
     enable(problem, VKF_USE_BLOCK_TABLE);
     enable(problem, VKF_USE_KEY_LENGTHS);
     enable(problem, VKF_USE_LSE);

@@ -374,7 +374,8 @@ TEST_CASE("keys of entries that are not pages are absent, whatever the last page
             for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
                 const VkfTensorLayout layout = vkf::layoutOf(problem, role);
                 std::vector<std::byte>& bytes = role == VKF_TENSOR_K ? inputs.k : inputs.v;
-                const auto first = static_cast<std::ptrdiff_t>(vkfStoredBytes(layout.type, last * layout.batchStride));
+                const uint64_t element = (problem.paging.pages - 1) * layout.batchStride;
+                const auto first = static_cast<std::ptrdiff_t>(vkfStoredBytes(layout.type, element));
                 std::fill(bytes.begin() + first, bytes.end(), std::byte{0xff}); // NaN
             }
             checkOn(vkf::test::variations[variation], problem, inputs);

@@ -345,9 +345,9 @@ struct SharedPrefix {
         problem.batch = 1;
         problem.keys = prefixKeys;
         problem.longestRows = 0;
-        for (const VkfUse bit : {VKF_USE_CU_SEQLENS, VKF_USE_KEY_LENGTHS, VKF_USE_CAUSAL}) {
-            vkf::enable(problem, bit, false);
-        }
+        vkf::enable(problem, VKF_USE_CU_SEQLENS, false);
+        vkf::enable(problem, VKF_USE_KEY_LENGTHS, false);
+        vkf::enable(problem, VKF_USE_CAUSAL, false);
         return problem;
     }
     // The rows of each sequence, over its other keys.
