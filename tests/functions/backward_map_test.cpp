@@ -119,22 +119,21 @@ TEST_CASE("the backward pass tests no mask in the full tiles of its map", "[back
 
 namespace {
 
-// Squares of pairs, smaller and larger than tiles, of each head of each sequence.
+// Squares of pairs, of each head of each sequence. They and the next ones are smaller and larger than tiles.
 constexpr char squares[] = "bool keep(Position at) {\n"
                            "    int shift = at.head + 2 * at.batch;\n"
                            "    return (at.row + 4096) / 70 % 3 == (at.key / 50 + shift) % 3 || at.key % 97 == 5;\n"
                            "}\n";
+// Where ds is stored, dq sums over some tiles of which a part is empty.
 constexpr char sharedSquares[] = "bool keep(Position at) {\n"
-                                 "    return (at.row + 4096) / 70 % 3 == at.key / 50 % 3 || at.key % 97 == 5;\n"
+                                 "    return (at.row + 4096) / 64 % 2 == at.key / 128 % 2;\n"
                                  "}\n";
 
 int32_t keepsSquares(const VkfPosition* at, void*) {
     return (at->row + 4096) / 70 % 3 == (at->key / 50 + at->head + 2 * at->batch) % 3 || at->key % 97 == 5;
 }
 
-int32_t keepsSharedSquares(const VkfPosition* at, void*) {
-    return (at->row + 4096) / 70 % 3 == at->key / 50 % 3 || at->key % 97 == 5;
-}
+int32_t keepsSharedSquares(const VkfPosition* at, void*) { return (at->row + 4096) / 64 % 2 == at->key / 128 % 2; }
 
 struct Situation {
     const char* name;
@@ -143,7 +142,6 @@ struct Situation {
 };
 
 constexpr Situation situations[] = {
-    {"as it is", [](VkfProblem&, Data&) {}},
     {"key lengths and top-left causal",
      [](VkfProblem& p, Data& data) {
          vkf::enable(p, VKF_USE_KEY_LENGTHS | VKF_USE_CAUSAL);
@@ -155,6 +153,7 @@ constexpr Situation situations[] = {
          vkf::test::setWindow(p, 60, 50);
          p.window.firstKeys = 10;
      }},
+    {"as it is", [](VkfProblem&, Data&) {}},
     {"blocks of keys",
      [](VkfProblem& p, Data&) {
          p.blockMask.blockSize = 48;
@@ -189,6 +188,17 @@ constexpr Situation situations[] = {
      false},
 };
 
+// Whether no gradient depends on what was in scratch memory, where each tile of a band has its ds. NaN there would make
+// kernels repeat the call, so the bytes are also small numbers.
+bool ignoresScratch(vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
+    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
+    vkf::test::computeForward(*problem.forward, inputs, VKF_TYPE_F32, &more);
+    const auto run = [&](std::byte byte) {
+        return runBackwardUnjudged(device, problem, inputs, more, 0, byte).outputs;
+    };
+    return run(std::byte{0}) == run(std::byte{0x3c});
+}
+
 void check(const CompiledExample& compiled, const Situation& situation, const Way& way) {
     const Variation& variation = vkf::test::variations[way.variation];
     if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
@@ -208,6 +218,10 @@ void check(const CompiledExample& compiled, const Situation& situation, const Wa
     INFO(outcome.text());
     CHECK(outcome.passed());
     CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
+    const bool hasHoles =
+        vkf::has(forward, VKF_USE_CU_SEQLENS) || vkf::has(forward, VKF_USE_BLOCK_MASK) || forward.window.firstKeys != 0;
+    CHECK((outcome.info.bandKeys == 0 || ignoresScratch(deviceOf(variation), problem, inputs)));
+    CHECK((outcome.info.bandKeys != 0) == (way.scratchBytes == plenty && !hasHoles));
 }
 
 } // namespace
@@ -222,7 +236,7 @@ TEST_CASE("gradients with a map of tiles agree with the reference, whatever else
     for (size_t i = 0; i < std::size(situations); i++) {
         for (size_t way = 0; way < std::size(ways); way++) {
             if (vkf::test::wholeSweeps() || way == i % std::size(ways)) {
-                check(i % 2 == 0 ? ofHeads : ofAll, situations[i], ways[way]);
+                check(i / 2 % 2 == 0 ? ofHeads : ofAll, situations[i], ways[way]);
             }
         }
     }
