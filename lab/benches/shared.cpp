@@ -15,6 +15,7 @@
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
+#include "measure/gpu_clock.hpp"
 #include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/timing.hpp"
@@ -34,7 +35,8 @@ struct SharedOptions {
     uint32_t own = 512;
     uint32_t pageSize = 16;
     std::string type = "f16";
-    uint32_t runs = 21;
+    size_t runs = 1000;
+    double seconds = 0.5;
     DeviceFlags device;
     ReportOptions report;
 };
@@ -229,14 +231,15 @@ void benchShared(const SharedOptions& options) {
     checkReport(options.report);
     host::Device device = openDevice(options.device);
     SharedCalls calls(device, options);
+    GpuClock clock(device);
     const auto timeOf = [&](void (SharedCalls::*record)(VkCommandBuffer) const) {
-        return std::function<ClockSample()>([&device, &calls, record] {
-            return ClockSample{device.submit([&](VkCommandBuffer commands) { (calls.*record)(commands); }), 0};
+        return std::function<ClockSample()>([&clock, &calls, record] {
+            return clock.submit([&](VkCommandBuffer commands) { (calls.*record)(commands); });
         });
     };
     const std::array runs = {timeOf(&SharedCalls::recordWhole), timeOf(&SharedCalls::recordShared)};
-    const TimingOptions timing = {.warmUps = 3, .maxRuns = options.runs, .seconds = 1e9};
-    const std::vector<Timing> times = measureInTurn(runs, timing, 0);
+    const TimingOptions timing = {.warmUps = 3, .maxRuns = options.runs, .seconds = options.seconds};
+    const std::vector<Timing> times = measureInTurn(runs, timing, clock.highest());
     requireTime(times[0].median, device);
     const VkfVerdict verdict = calls.verify();
     const double ratio = times[1].median / times[0].median;
@@ -281,7 +284,8 @@ void addSharedCommand(CLI::App& program, Action& action, const std::string& comm
     addValue(*command, "--own", options->own, "keys that each sequence has alone");
     addValue(*command, "--page-size", options->pageSize, "keys of a page");
     addValue(*command, "--type", options->type, "type of q, k and v: f32, f16 or bf16");
-    addValue(*command, "--runs", options->runs, "number of runs to time");
+    addValue(*command, "--runs", options->runs, "maximum number of runs");
+    addValue(*command, "--seconds", options->seconds, secondsHelp);
     addDeviceOptions(*command, options->device);
     addReportOptions(*command, options->report);
     command->callback([options, &action] { action = [options] { benchShared(*options); }; });

@@ -15,6 +15,7 @@
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 layout(constant_id = VKF_ID_CELL_ROWS) const uint CELL_ROWS = 1;
 layout(constant_id = VKF_ID_CELL_KEYS) const uint CELL_KEYS = 1;
+layout(constant_id = VKF_ID_READ_ROWS) const uint READ_ROWS = 0;
 
 const bool HAS_TILE_MAP = TILE_MAP != VKF_MAP_NONE;
 const uint ROW_CELLS = HAS_TILE_MAP ? TILE_ROWS / CELL_ROWS : 1; // of a tile
@@ -86,6 +87,17 @@ bool isSeenTile(const uint head, const uint owned, const uint tile) {
 bool isFullTile(const uint head, const uint owned, const uint tile) {
     cacheTiles(head, owned, tile);
     return (cached_full >> tile % 32 & 1u) != 0;
+}
+
+// Whether a kernel that sums over stored tiles may read this one. It skips empty tiles too, but its own: of READ_ROWS
+// rows, and no more keys than a stored tile has.
+bool isReadTile(const uint head, const uint owned, const uint tile) {
+    if (READ_ROWS == 0) {
+        return true;
+    }
+    cacheTiles(head, owned, tile);
+    const uint together = max(READ_ROWS / TILE_ROWS, 1);
+    return (cached_seen >> tile % 32 / together * together & 0xffffffffu >> (32 - together)) != 0;
 }
 
 // The first tile in [tile, end) that is not empty; `end` if there is none.

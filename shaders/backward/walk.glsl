@@ -133,7 +133,7 @@ bool nextRowTile() {
         if (next_begin < seeing_rows.y) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if ((isSeen() AND_MAPPED_AS_SEEN) || STORES_DS) { // ds of every tile in between is stored
+            if ((isSeen() AND_MAPPED_AS_SEEN) || (STORES_DS AND_MAPPED_AS_READ)) { // ds in between is stored too
                 return true;
             }
         } else {

@@ -12,6 +12,9 @@
 bool some_absent = false; // some key that the workgroup may visit is absent; all invocations have the same value
 shared uint absent_pages; // not 0: an invocation found such a key
 
+// Entries that an invocation loads at once. One load after the other cost 10 us of 92 with 4096 entries on an H200.
+const uint ENTRIES_AT_ONCE = 8;
+
 // Sets some_absent for keys [begin, end), or for entries of the list of chosen keys. All invocations call it.
 void lookForAbsentPages(const Item item, const uint thread, const uint begin, const uint end) {
     if (!HAS_PAGES) {
@@ -22,12 +25,17 @@ void lookForAbsentPages(const Item item, const uint thread, const uint begin, co
     }
     barrier();
     const uint page_keys = HAS_CHOSEN_KEYS ? 1 : PAGE;
-    bool found = false;
-    KEEP_LOOP for (uint i = begin / page_keys + thread; i < VKF_TILES(end, page_keys); i += WORKGROUP_SIZE) {
-        uint key = HAS_CHOSEN_KEYS ? keyOfEntry(listEntry(i, list_end)) : i * page_keys;
-        found = found || !IS_PAGE(tableEntry(item.batch, key));
+    const uint last = VKF_TILES(end, page_keys) - 1; // no entry is looked at if there are no keys
+    uint largest_entry = 0;
+    KEEP_LOOP for (uint first = begin / page_keys + thread; first * page_keys < end;
+                   first += ENTRIES_AT_ONCE * WORKGROUP_SIZE) {
+        UNROLL for (uint i = 0; i < ENTRIES_AT_ONCE; i++) {
+            uint number = min(first + i * WORKGROUP_SIZE, last);
+            uint key = HAS_CHOSEN_KEYS ? keyOfEntry(listEntry(number, list_end)) : number * page_keys;
+            largest_entry = max(largest_entry, tableEntry(item.batch, key));
+        }
     }
-    if (found) {
+    if (!IS_PAGE(largest_entry)) {
         VKF_SET_SHARED_FLAG(absent_pages, 1u);
     }
     barrier();

@@ -209,8 +209,10 @@ TEST_CASE("AUTO takes path wgmma for each backward pass that it can do, and coop
         return made(vkf::test::backwardOf(forward)).path;
     };
     for (const Change& one : taken) {
-        CHECK(pathOf(one) == VKF_PATH_WGMMA);
+        CHECK(pathOf(one) == (std::string(one.name) == "D = 8" ? VKF_PATH_COOPMAT : VKF_PATH_WGMMA));
     }
+    CHECK(pathOf({"D = 32", [](VkfProblem& p) { p.headDim = p.valueDim = 32; }}) == VKF_PATH_COOPMAT);
+    CHECK(pathOf({"D = 40", [](VkfProblem& p) { p.headDim = p.valueDim = 40; }}) == VKF_PATH_WGMMA);
     for (const Change& one : refused) {
         CHECK(pathOf(one) != VKF_PATH_WGMMA);
     }

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _host
-from ._core import Error, types, uses
+from ._core import AttentionPlan, Error, types, uses
 from ._device import Device, DeviceArray
 from ._operands import Places, device_of, operands, output
 from ._plan import Plan
-from ._problem import Inputs, attention_plan, described
+from ._problem import OPTIONS, Inputs, Terms, attention_plan, described
 from ._tile_map import TileMap
 
 
@@ -75,28 +75,61 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     """
     if not isinstance(tile_map, (TileMap, type(None))):
         raise Error(f"tile_map is a {type(tile_map).__name__}: pass a vkflash.TileMap")
-    inputs = Inputs(*operands(q, k, v, layout), {
-        "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
-        "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q,
-        "cu_seqlens_k": cu_seqlens_k, "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
-        "tile_map": tile_map, "path": path, "precision": precision})
+    tensors = operands(q, k, v, layout)
     device = device_of(device, q, k, v)
+    places = Places(device)
+    scalars = (causal, window, scale, softcap, path, precision)
+    if (bias is mask is chosen_keys is alibi is sinks is lengths is cu_seqlens_q is cu_seqlens_k is functions is
+            function_arrays is tile_map is None) and not dropout and is_hashable(scalars):
+        key = (*(x.tensor for x in tensors), *(x.ndim for x in tensors), layout, return_lse, type(causal), scalars)
+        call = device._plan(key, lambda: planned(device, layout, return_lse, Inputs(*tensors, {
+            **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "path": path,
+            "precision": precision}))[0])
+        arrays = {name: places(x) for name, x in zip("qkv", tensors)}
+    else:
+        inputs = Inputs(*tensors, {
+            "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
+            "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths,
+            "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "dropout": dropout,
+            "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
+            "tile_map": tile_map, "path": path, "precision": precision})
+        call, terms = planned(device, layout, return_lse, inputs)
+        arrays = inputs.place(device, places)
+        if tile_map is not None:
+            arrays["tile_map"] = tile_map._place(device, terms)
+    o = new_output(device, call.o_shape, call.o_type)
+    arrays["o"] = o._storage, 0
+    if return_lse:
+        lse = device._allocate(call.lse_shape, np.dtype(np.float32), False)
+        arrays["lse"] = lse._storage, 0
+    call.plan.run(arrays)
+    if not return_lse:
+        return returned(o, call.o_type, q)
+    return returned(o, call.o_type, q), returned(lse, types["f32"], q)
+
+
+class PlannedCall(NamedTuple):
+    """A plan, and the arrays that its call returns."""
+
+    plan: AttentionPlan
+    o_shape: tuple[int, ...]
+    o_type: int
+    lse_shape: tuple[int, ...]
+
+
+def planned(device: Device, layout: str, return_lse: bool, inputs: Inputs) -> tuple[PlannedCall, Terms]:
     ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
     shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
     terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
-    plan = attention_plan(device, terms)
-    arrays = inputs.place(device, Places(device))
-    if tile_map is not None:
-        arrays["tile_map"] = tile_map._place(device, terms)
-    o = new_output(device, shape, tensor.type)
-    arrays["o"] = o._storage, 0
-    if return_lse:
-        lse = device._allocate(rows[4 - ndim:], np.dtype(np.float32), False)
-        arrays["lse"] = lse._storage, 0
-    plan.run(arrays)
-    if not return_lse:
-        return returned(o, tensor.type, q)
-    return returned(o, tensor.type, q), returned(lse, types["f32"], q)
+    return PlannedCall(attention_plan(device, terms), shape, tensor.type, rows[4 - ndim:]), terms
+
+
+def is_hashable(values: tuple[Any, ...]) -> bool:
+    try:
+        hash(values)
+    except TypeError:
+        return False
+    return True
 
 
 def plan(q: Any, k: Any, v: Any, *, layout: str = "bhnd", device: Device | None = None, return_lse: bool = False,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "planning/backward/backward_phases.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/message.hpp"
@@ -25,8 +27,25 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
     }
 }
 
+// Rows of the tiles that sum over stored ds and p, all of which divide them. 0 if such a tile and the stored ones do
+// not nest as isReadTile of backward/mapped_tiles.glsl needs.
+uint32_t readRows(const BandChoice& bands) {
+    constexpr uint32_t cachedTiles = 32;
+    const std::array readers = {&bands.dq, &bands.dk, &bands.dv};
+    uint32_t rows = bands.store.rows();
+    for (const BackwardSumTile* reader : readers) {
+        rows = reader->workgroupSize() != 0 ? std::max(rows, reader->rows()) : rows;
+    }
+    const bool nest = std::all_of(readers.begin(), readers.end(), [&](const BackwardSumTile* reader) {
+        return reader->workgroupSize() == 0 || (bands.store.keys() % reader->keys() == 0 && rows % reader->rows() == 0);
+    });
+    return nest && rows % bands.store.rows() == 0 && cachedTiles % (rows / bands.store.rows()) == 0 ? rows : 0;
+}
+
 // Only kernels with functions have these constants. They divide by the cells, also without a map.
-void setMap(const std::optional<TileMapChoice>& map, Constants* constants) {
+void setMap(const BackwardDecision& decision, Constants* constants) {
+    const std::optional<TileMapChoice>& map = decision.map;
+    (*constants)[VKF_ID_READ_ROWS] = map && decision.bands ? readRows(*decision.bands) : 0;
     (*constants)[VKF_ID_TILE_MAP] = map ? kindOf(*map) : VKF_MAP_NONE;
     (*constants)[VKF_ID_CELL_ROWS] = map ? map->rows : 1;
     (*constants)[VKF_ID_CELL_KEYS] = map ? map->keys : 1;
@@ -63,7 +82,7 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
     if (result == VKF_SUCCESS) {
         phase->variant.constants = backwardConstants(backward_, ofTile, shift);
         if (has(forward().fields, VKF_USE_FUNCTIONS)) {
-            setMap(decision_.map, &phase->variant.constants);
+            setMap(decision_, &phase->variant.constants);
         }
     }
     return result;

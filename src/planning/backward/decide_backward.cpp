@@ -72,6 +72,7 @@ bool readsWholeWords(const CheckedBackward& backward) {
 constexpr std::array paths = {VKF_PATH_WGMMA, VKF_PATH_COOPMAT, VKF_PATH_SCALAR};
 
 using WgmmaTiles = PairTiles<BackwardWgmmaTile>;
+constexpr uint32_t minWgmmaDim = 40; // of headDim and valueDim, the larger one
 constexpr const char* noWgmmaTile = "its tile needs more shared memory or more invocations than the device has, or a "
                                     "row stride of q, k, v or dout is too large";
 
@@ -94,8 +95,9 @@ std::optional<WgmmaTiles> chooseWgmmaTiles(const Caps& caps, const CheckedBackwa
     return fits ? std::optional(tiles) : std::nullopt;
 }
 
-// Decides whether AUTO takes path wgmma, and says why. No call that was measured is too short for a launch
-// (bench/results/h200-wgmma-backward.txt).
+// Decides whether AUTO takes path wgmma, and says why. On an H200 no call is too short for a launch: it takes as long
+// as coopmat with 64 rows and keys of 32 heads, and less from there on. Few columns leave half of the matrices empty:
+// with 32, it takes 1.03 of coopmat's time (bench/results/h200-wgmma-backward.txt).
 PathDecision judgeWgmma(const TunedDevice& device, const CheckedBackward& backward) {
     const char* whyNot = whyNotWgmma(device, backward);
     if (whyNot == nullptr && !chooseWgmmaTiles(device.caps, backward)) {
@@ -103,6 +105,11 @@ PathDecision judgeWgmma(const TunedDevice& device, const CheckedBackward& backwa
     }
     if (whyNot != nullptr) {
         return {VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("the backward pass on path wgmma: %s", whyNot)};
+    }
+    const uint32_t dim = std::max(backward.forward.fields.headDim, backward.forward.fields.valueDim);
+    if (dim < minWgmmaDim) {
+        return {VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL,
+                inWords("wgmma pays from %u columns on (here %u): its matrices have 64", minWgmmaDim, dim)};
     }
     return {VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, "a backward pass of any length pays for a launch of wgmma"};
 }
