@@ -181,7 +181,7 @@ class DeviceArray:
     array([3., 4., 5.], dtype=float32)
     """
 
-    __slots__ = ("_bits", "_is_bf16", "_offset", "_storage", "device", "shape", "strides")
+    __slots__ = ("_bits", "_is_bf16", "_offset", "_storage", "_tensor", "device", "shape", "strides")
 
     def __init__(self, device: Device, storage: Storage, offset: int, shape: tuple[int, ...],
                  strides: tuple[int, ...], bits: np.dtype, is_bf16: bool):
@@ -192,6 +192,7 @@ class DeviceArray:
         self._offset = offset
         self._bits = bits
         self._is_bf16 = is_bf16
+        self._tensor: tuple[str, Any] | None = None  # of the last call: its layout, and the tensor that it saw
 
     @property
     def dtype(self) -> np.dtype:

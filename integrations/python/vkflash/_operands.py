@@ -84,12 +84,16 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
 
 def operand(source: Any, name: str, layout: str) -> Operand:
     """An input tensor of the call."""
+    if isinstance(source, DeviceArray) and source._tensor is not None and source._tensor[0] == layout:
+        return Operand(source, source, source._tensor[1], len(source.shape))
     array, number, shape, strides = floats_of(source, name)
     order = order_of(layout, len(shape), name)
     tensor = tensor_of(number, shape, strides, order)
-    if tensor is None and isinstance(array, DeviceArray):
-        raise Error(f"{name} is a device array with gaps between the elements of a row, or with one row for all: the "
-                    "library reads dense rows")
+    if isinstance(array, DeviceArray):
+        if tensor is None:
+            raise Error(f"{name} is a device array with gaps between the elements of a row, or with one row for all: "
+                        "the library reads dense rows")
+        array._tensor = layout, tensor
     if tensor is None or (isinstance(array, np.ndarray) and has_wide_gaps(tensor)):
         array = np.ascontiguousarray(array)
         tensor = tensor_of(number, shape, element_strides(array), order)
@@ -166,6 +170,8 @@ class Places:
         self._known: dict[int, tuple[Storage, int]] = {}
 
     def __call__(self, operand: Operand) -> tuple[Storage, int]:
+        if isinstance(operand.array, DeviceArray):
+            return operand.array._storage, operand.array._offset
         key = id(operand.source)
         if key not in self._known:
             self._known[key] = place(self._device, operand.array)
