@@ -242,16 +242,16 @@ typedef struct VkfProblem {
     VkfPositions positions;
     /* Number of keys of a key split. 0 = not fixed: the library chooses the number of key splits for the size of the
      * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted
-     * from the first key that the row tile sees. Paths and tiles are then chosen without regard to the number of
-     * sequences and their lengths. So the bits of o and lse of a sequence depend neither on the batch around it nor on
-     * the lengths of other sequences (docs/semantics.md).
-     *
+     * from the first key that the row tile sees. Their length doubles until the keys of the tile make at most 64. Paths
+     * and tiles are chosen without regard to the number of sequences and their lengths. So the bits of o and lse of a
+     * sequence depend neither on the batch around it nor on other sequences' lengths (docs/semantics.md). 128 costs
+     * little at all lengths.
      * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
      * are always merged.
      *
      * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, and on path coopmat
-     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED with over 1024 splits of the most keys of a
-     * sequence, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
+     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED without storageBuffer16BitAccess (device),
+     * as kvSplits over 1. */
     uint32_t splitKeys;
     uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
     /* Lists of the keys that rows see. Zero without VKF_USE_CHOSEN_KEYS. */

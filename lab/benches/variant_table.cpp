@@ -231,7 +231,7 @@ void setDraftTree(VariantCall& call) {
     std::memcpy(call.extras.mask.data(), rows.data(), sizeof rows);
 }
 
-void setSplitKeys(VariantCall& call) { call.problem.splitKeys = 1024; }
+void setSplitKeys(VariantCall& call) { call.problem.splitKeys = 128; }
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }

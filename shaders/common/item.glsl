@@ -189,12 +189,21 @@ bool isIdle(const Item item) {
     return PACKED_SEQUENCES && item.row_begin >= VKF_PACKED_ROWS(item.rows, PACKED_HEADS);
 }
 
+// The fixed number of tiles of a key split of a row tile that sees `count` of them: SPLIT_TILES times the least power
+// of two that makes no more than VKF_MOST_FIXED_SPLITS. It must depend on nothing but the sequence: not on KEY_SPLITS,
+// which the longest sequence of the call decides.
+uint splitTiles(const uint count) {
+    uint ratio = VKF_TILES(max(VKF_TILES(count, VKF_MOST_FIXED_SPLITS), 1), SPLIT_TILES);
+    return SPLIT_TILES << (findMSB(ratio - 1) + 1);
+}
+
 // The share [x, y) of the item's key split in `count` tiles or steps. Where splits have a fixed number of tiles, the
 // last split takes all tiles that the host did not expect.
 uvec2 shareOfSplit(const Item item, const uint count) {
     if (SPLIT_TILES != 0) {
-        uint first = min(item.split * SPLIT_TILES, count);
-        return uvec2(first, item.split + 1 == KEY_SPLITS ? count : min(first + SPLIT_TILES, count));
+        uint tiles = splitTiles(count);
+        uint first = min(item.split * tiles, count);
+        return uvec2(first, item.split + 1 == KEY_SPLITS ? count : min(first + tiles, count));
     }
     uint begin = VKF_SHARE_BEGIN(count, KEY_SPLITS, item.split);
     return uvec2(begin, begin + count / KEY_SPLITS + (item.split < count % KEY_SPLITS ? 1 : 0));

@@ -69,7 +69,7 @@
 #define VKF_ID_PACKED_HEADS 35      /* query heads of a KV head whose rows share a tile; 1 = no head shares one */
 #define VKF_ID_INTERLEAVED_HEADS 36 /* heads, of all sequences and splits, whose row tiles take turns */
 #define VKF_ID_KEY_SPLITS 37        /* workgroups that share the keys of a row tile */
-#define VKF_ID_SPLIT_TILES 115      /* tiles of keys of a key split; 0 = an even share of the tiles */
+#define VKF_ID_SPLIT_TILES 115      /* least tiles of keys of a key split (splitTiles); 0 = an even share of them */
 #define VKF_ID_MAP_ROW_TILES 80     /* tiles of rows of the attention kernel in a tile of rows of the map */
 
 /* All kernels on cooperative matrices: sizes, and the element layout of the device. */

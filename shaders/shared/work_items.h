@@ -69,6 +69,9 @@ using Float = float;
 #define VKF_HEAD_NUMBER(partial_result, heads, head) ((partial_result) * (heads) + (head))
 /* The first of the tiles or steps of a key split, among `count` of them. */
 #define VKF_SHARE_BEGIN(count, splits, split) ((count) / (splits) * (split) + min((count) % (splits), split))
+/* Where the length of splits is fixed, it doubles until a row tile has at most this many. One row over 65,536 keys
+ * takes 75 us on an H200 in 64 splits, 94 us in 256, 126 us in 512, and 66 us in as many as the library chooses. */
+#define VKF_MOST_FIXED_SPLITS 64
 /* Number of a row of key split 0, among the rows of all partial results. `split_rows` are those of one partial result.
  */
 #define VKF_ROW_OF_SPLITS(batch, splits, split_rows, head, rows, row)                                                  \

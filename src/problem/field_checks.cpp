@@ -139,10 +139,6 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "splitKeys is %u; with kvSplits, %u, it must be 0",
                     p.splitKeys, p.kvSplits);
     }
-    if (p.splitKeys != 0 && longestKeysOf(p) > uint64_t{p.splitKeys} * VKF_MAX_SPLITS) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "splitKeys %u makes more than %u splits of %u keys", p.splitKeys,
-                    VKF_MAX_SPLITS, longestKeysOf(p));
-    }
     if (p.batch == 0) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "batch is 0; it must be at least 1");
     }

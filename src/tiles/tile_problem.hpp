@@ -70,7 +70,7 @@ double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);
 // The keys for which tiles are chosen: the most that one row can see, in a sequence of typicalKeys.
 uint32_t typicalVisibleKeys(const CheckedProblem& problem);
 
-// Tiles of keys of a key split of splitKeys keys.
+// Tiles of keys of a key split of splitKeys keys. Splits of long sequences have more (common/item.glsl).
 inline uint32_t splitTiles(const VkfProblem& problem, uint32_t tileKeys) {
     return problem.splitKeys / tileKeys + (problem.splitKeys % tileKeys != 0 ? 1 : 0);
 }

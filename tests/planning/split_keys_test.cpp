@@ -12,6 +12,7 @@
 #include "planning/plan.hpp"
 #include "shared/constant_ids.h"
 #include "shared/merge_params.h"
+#include "shared/work_items.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 #include "support/masks.hpp"
@@ -79,7 +80,7 @@ TEST_CASE("plans with splitKeys do not depend on the batch", "[planning]") {
                         INFO(vkf::test::describe(problem));
                         first = first.empty() ? whatDecidesBits(plan) : first;
                         CHECK(whatDecidesBits(plan) == first);
-                        CHECK(plan.splits == std::max((keys + 255) / 256, 2U));
+                        CHECK(plan.splits == std::clamp((keys + 255) / 256, 2U, uint32_t{VKF_MOST_FIXED_SPLITS}));
                         CHECK(plan.path != VKF_PATH_WGMMA);
                     }
                 }
@@ -97,6 +98,9 @@ TEST_CASE("splits have splitKeys keys, in whole tiles", "[planning]") {
     const uint32_t tiles = (65 + plan.tile.keys - 1) / plan.tile.keys;
     CHECK(attentionOf(plan).variant.constants[VKF_ID_SPLIT_TILES] == tiles);
     CHECK(plan.splits == (10000 + tiles * plan.tile.keys - 1) / (tiles * plan.tile.keys));
+    problem.keys = 1000000;
+    CHECK(planOf(matrixCaps(), problem).splits == VKF_MOST_FIXED_SPLITS);
+    problem.keys = 10000;
     vkf::test::setWindow(problem, 100, 0);
     CHECK(planOf(matrixCaps(), problem).splits < plan.splits);
     problem.splitKeys = UINT32_MAX;

@@ -361,12 +361,6 @@ const Refusal refusals[] = {
          p.splitKeys = 64;
      },
      VKF_ERROR_INVALID_ARGUMENT, "splitKeys is 64; with kvSplits, 2, it must be 0"},
-    {"too many splits of few keys",
-     [](VkfProblem& p) {
-         p.keys = 16 * 1024 + 1;
-         p.splitKeys = 16;
-     },
-     VKF_ERROR_UNSUPPORTED, "splitKeys 16 makes more than 1024 splits of 16385 keys"},
     {"splits of some keys on path wgmma",
      [](VkfProblem& p) {
          p.path = VKF_PATH_WGMMA;

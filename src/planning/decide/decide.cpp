@@ -15,6 +15,7 @@
 #include "problem/masks/mask_layout.hpp"
 #include "problem/strides.hpp"
 #include "shared/constant_ids.h"
+#include "shared/work_items.h"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -114,7 +115,8 @@ void setWholeWords(bool wholeWords, Decision* decision) {
 }
 
 // A split of a fixed number of keys may begin at any tile that a row sees. Two splits at least, so that all calls merge
-// partial results: the merge of one of them rounds o once more than a call without a merge.
+// partial results: the merge of one of them rounds o once more than a call without a merge. The kernels double
+// the length of splits by the keys of each sequence, so a shorter sequence may have more splits than the longest one.
 uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t chosen) {
     const VkfProblem& p = problem.fields;
     if (p.splitKeys == 0) {
@@ -127,7 +129,7 @@ uint32_t splitsOf(const CheckedProblem& problem, const TileShape& tile, uint32_t
     const double most = has(p, VKF_USE_CHOSEN_KEYS) ? p.chosenKeys.count : longestKeysOf(p);
     const double seen = shiftedWindow ? std::min<double>(maxVisibleKeys(problem, tile.rows) + tile.keys, most) : most;
     const double splits = std::ceil(seen / (static_cast<double>(splitTiles(p, tile.keys)) * tile.keys));
-    return std::clamp(static_cast<uint32_t>(splits), 2U, uint32_t{VKF_MAX_SPLITS});
+    return static_cast<uint32_t>(std::clamp<double>(splits, 2, VKF_MOST_FIXED_SPLITS));
 }
 
 } // namespace vkf

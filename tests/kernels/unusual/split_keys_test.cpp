@@ -100,12 +100,15 @@ bool hasBitsOf(const Outcome& all, const VkfProblem& problem, const Outcome& own
     return true;
 }
 
-constexpr size_t splittingVariations[] = {0, 1, 2, 4, 5, 6, 7, 8};
+const std::vector<size_t> splittingVariations = {0, 1, 2, 4, 5, 6, 7, 8};
 
-// Runs a call and each of its sequences alone.
-template <typename Cut> void checkAlone(VkfProblem problem, const Data& data, const Cut& cutSequence) {
+// Runs a call and each of its sequences alone, with these splitKeys if there are any.
+template <typename Cut>
+void checkAlone(VkfProblem problem, const Data& data, const Cut& cutSequence,
+                const std::vector<size_t>& numbers = splittingVariations,
+                const std::vector<uint32_t>& splitKeysAlone = {}) {
     const Inputs inputs = vkf::test::makeInputs(problem, data);
-    for (const size_t number : splittingVariations) {
+    for (const size_t number : numbers) {
         const Variation& variation = vkf::test::variations[number];
         if (!vkf::test::takes(variation, problem)) {
             continue;
@@ -116,7 +119,8 @@ template <typename Cut> void checkAlone(VkfProblem problem, const Data& data, co
         const Outcome all = vkf::test::runCall(device, problem, inputs);
         CHECK(all.passed());
         for (uint32_t b = 0; b < problem.batch; b++) {
-            const Alone alone = cutSequence(problem, inputs, b);
+            Alone alone = cutSequence(problem, inputs, b);
+            alone.problem.splitKeys = splitKeysAlone.empty() ? problem.splitKeys : splitKeysAlone[b];
             const Outcome own = vkf::test::runCall(device, alone.problem, alone.inputs);
             INFO("sequence " << b);
             CHECK(own.passed());
@@ -157,6 +161,27 @@ TEST_CASE("a packed sequence has the same bits alone and among others", "[split_
         Data data;
         vkf::test::setPacked(problem, data, {37, 1, 5}, {90, 600, 333});
         checkAlone(problem, data, ofPacked);
+    }
+}
+
+// One sequence has few splits of 64 keys. Two have over 64, so their splits have 128 and 256 keys. They have the bits
+// of calls alone, of the same splitKeys and of those lengths.
+TEST_CASE("the splits of a long sequence double by its own keys", "[split_keys]") {
+    const std::vector<uint32_t> lengths = {4500, 700, 8300};
+    for (const std::vector<uint32_t>& splitKeysAlone : {std::vector<uint32_t>{}, {128, 64, 256}}) {
+        VkfProblem batch = callOf({3, 4, 2, 1, 8300, 64, 0, VKF_TYPE_F16}, 64);
+        vkf::enable(batch, VKF_USE_KEY_LENGTHS);
+        Data data;
+        data.keyLengths.assign(lengths.begin(), lengths.end());
+        checkAlone(batch, data, ofBatch, splittingVariations, splitKeysAlone);
+        VkfProblem latent = problemOf({3, 4, 1, 2, 8300, 320, 288, VKF_TYPE_F16});
+        latent.splitKeys = 64;
+        vkf::enable(latent, VKF_USE_KEY_LENGTHS);
+        checkAlone(latent, data, ofBatch, {6}, splitKeysAlone);
+        VkfProblem packed = callOf({3, 4, 2, 20, 8300, 64, 0, VKF_TYPE_F16}, 64);
+        Data packedData;
+        vkf::test::setPacked(packed, packedData, {3, 1, 20}, lengths);
+        checkAlone(packed, packedData, ofPacked, splittingVariations, splitKeysAlone);
     }
 }
 
