@@ -25,6 +25,9 @@ const bool MASKS_LAST_KEYS = MASK_OF_LAST_KEYS && !MASKS_ANY_KEY;
 // The key of column 0 of a mask of the last keys. It is negative if the mask has more columns than the sequence has
 // keys.
 int firstMaskedKey(const Item item) {
+    if (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_MASK) {
+        return int(item.keys) - int(SEQUENCE_ROWS(item));
+    }
     return int(item.keys) - int(CallTableAt(optionalInputs()).table.mask_last_keys);
 }
 
@@ -46,14 +49,22 @@ struct RowMasks {
     ROW_POSITION_MEMBER
 };
 
-// A row past the last one has the masks of the last row.
+// A row past the last one has the masks of the last row. The mask of a draft tree needs no table, because short calls
+// notice the dispatches and the barrier that a table takes.
 RowMasks rowMasks(const Item item, const uint head, const uint row) {
     RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), 0, item.keys - 1, uvec2(0), 0, true, 0,
                               ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
     if (MASK_BITS != 0) {
-        CallTable table = CallTableAt(optionalInputs()).table;
-        masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
-                                  min(row, SEQUENCE_ROWS(item) - 1), LOG_MASK_BITS);
+        uint rows = SEQUENCE_ROWS(item);
+        if (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_MASK) {
+            uvec2 stride[3] = uvec2[3](multiply64(rows, rows * MASK_BITS), uvec2(0), multiply64(rows, MASK_BITS));
+            masks.mask = broadcastRow(optionalInputs(), stride, uint[2](~0u, 1u), item.batch, head, min(row, rows - 1),
+                                      LOG_MASK_BITS);
+        } else {
+            CallTable table = CallTableAt(optionalInputs()).table;
+            masks.mask = broadcastRow(table.mask, table.mask_stride, table.mask_repeats, item.batch, head,
+                                      min(row, rows - 1), LOG_MASK_BITS);
+        }
         masks.first_masked = MASK_OF_LAST_KEYS ? firstMaskedKey(item) : 0;
     }
     if (HAS_DOCUMENTS) {

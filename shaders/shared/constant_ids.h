@@ -182,6 +182,9 @@
 #define VKF_EXTRA_SLOT_HAS_BIAS 3
 /* The address of dense lists of chosen keys, the only optional input. */
 #define VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS 4
+/* The address of a boolean mask of the last keys, the only optional input. Each sequence has a dense square of as many
+ * rows and columns as the call has rows; all heads have the same. */
+#define VKF_EXTRA_SLOT_HAS_MASK 5
 
 /* Dimensions of lists of chosen keys, as bits. Rows whose lists differ share no tile. The other bits say where dense
  * lists lie that have no table. */

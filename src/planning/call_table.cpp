@@ -45,6 +45,9 @@ uint64_t extraSlotAddress(uint32_t extraSlot, const shared::CallTable& table, ui
     if (extraSlot == VKF_EXTRA_SLOT_HAS_BIAS) {
         return table.bias;
     }
+    if (extraSlot == VKF_EXTRA_SLOT_HAS_MASK) {
+        return table.mask;
+    }
     if (extraSlot == VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS) {
         return table.chosen_keys;
     }

@@ -105,26 +105,39 @@ uint32_t extraSlot(const VkfProblem& problem) {
                               : VKF_EXTRA_SLOT_HAS_TABLE;
 }
 
+namespace {
+
+// Whether the problem has the optional input and no other one, not even numbers in a table.
+bool hasOnly(const VkfProblem& problem, VkfArray array) {
+    const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
+    return !inTable && std::all_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
+        const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
+        return !inSlot || row.has(problem) == (row.array == array);
+    });
+}
+
+} // namespace
+
 bool hasOnlySharedBias(const VkfProblem& problem) {
     const VkfBroadcastArray& bias = problem.bias;
-    const bool others = std::any_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
-        const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
-        return row.array != VKF_ARRAY_BIAS && inSlot && row.has(problem);
-    });
     const bool ofHeads = repeatedCount(bias.heads, problem.queryHeads) > 1 && bias.headStride != 0;
     const bool ofSequences = repeatedCount(bias.sequences, problem.batch) > 1 && bias.batchStride != 0;
     const bool inTurn = problem.queryRows <= 1 || bias.rowStride == problem.keys;
-    const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
-    return has(problem, VKF_USE_BIAS) && !inTable && !others && !ofHeads && !ofSequences && inTurn;
+    return hasOnly(problem, VKF_ARRAY_BIAS) && !ofHeads && !ofSequences && inTurn;
+}
+
+bool hasOnlySquareMask(const VkfProblem& problem) {
+    const VkfBroadcastArray& mask = problem.mask;
+    const bool square = mask.lastKeys == problem.queryRows && mask.rowStride == problem.queryRows;
+    const bool ofHeads = repeatedCount(mask.heads, problem.queryHeads) > 1 && mask.headStride != 0;
+    const bool dense = repeatedCount(mask.sequences, problem.batch) == problem.batch &&
+                       mask.batchStride == uint64_t{problem.queryRows} * problem.queryRows;
+    return hasOnly(problem, VKF_ARRAY_MASK) && !has(problem, VKF_USE_FUNCTIONS) && square && !ofHeads &&
+           (problem.batch == 1 || dense);
 }
 
 bool hasOnlyDenseLists(const VkfProblem& problem) {
-    const bool others = std::any_of(arrayTable.begin(), arrayTable.end(), [&](const ArrayRow& row) {
-        const bool inSlot = row.passedIn == PassedIn::extraSlot || row.passedIn == PassedIn::callTable;
-        return row.array != VKF_ARRAY_CHOSEN_KEYS && inSlot && row.has(problem);
-    });
-    const bool inTable = functionArrayCount(problem) != 0 || has(problem, VKF_USE_POSITIONS);
-    return has(problem, VKF_USE_CHOSEN_KEYS) && !inTable && !others && hasDenseLists(problem);
+    return hasOnly(problem, VKF_ARRAY_CHOSEN_KEYS) && hasDenseLists(problem);
 }
 
 } // namespace vkf

@@ -69,6 +69,9 @@ uint32_t extraSlot(const VkfProblem& problem);
 // Whether the extra slot can hold a bias without a table (VKF_EXTRA_SLOT_HAS_BIAS).
 bool hasOnlySharedBias(const VkfProblem& problem);
 
+// Whether the extra slot can hold a mask of the last keys without a table (VKF_EXTRA_SLOT_HAS_MASK).
+bool hasOnlySquareMask(const VkfProblem& problem);
+
 // Whether the extra slot can hold lists of chosen keys without a table (VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS).
 bool hasOnlyDenseLists(const VkfProblem& problem);
 

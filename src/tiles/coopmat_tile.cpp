@@ -157,7 +157,7 @@ uint32_t CoopmatTile::registers() const {
     return rowMatrices * (ofQ + layout.elements() * (parts() * keyMatrices() + valueMatrices) + ofBias);
 }
 
-// Under a boolean mask all of q is in registers.
+// Under a boolean mask all of q is in registers, unless nearly all tiles are full.
 uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& problem) {
     const Coopmat& chip = chipOf(caps).coopmat;
     const MatrixLayout& layout = tile.layout;

@@ -40,6 +40,11 @@ uint64_t sequencesOfTiles(const VkfProblem& p) {
     return uint64_t{typicalSequences(p)} * (hasListsByRow(p) ? typicalRows(p) : 1);
 }
 
+bool masksFewLastKeys(const VkfProblem& p) {
+    constexpr uint32_t fewKeys = 512;
+    return has(p, VKF_USE_MASK) && p.mask.lastKeys != 0 && p.mask.lastKeys <= fewKeys;
+}
+
 TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     const bool oneType = p.k.type == p.q.type && p.v.type == p.q.type && p.o.type == p.q.type;
@@ -56,7 +61,7 @@ TileProblem tileProblem(VkfPath path, const CheckedProblem& problem) {
             packedHeads(path, problem),
             has(p, VKF_USE_BIAS) ? static_cast<uint32_t>(vkfStoredBytes(p.bias.type, 1) * CHAR_BIT) : 0,
             path == VKF_PATH_COOPMAT && usesBf16x3(p),
-            has(p, VKF_USE_MASK) || has(p, VKF_USE_CHOSEN_KEYS),
+            (has(p, VKF_USE_MASK) && !masksFewLastKeys(p)) || has(p, VKF_USE_CHOSEN_KEYS),
             !inWholeWords(problem.layout(VKF_TENSOR_Q)) || !inWholeWords(problem.layout(VKF_TENSOR_K)) ||
                 !inWholeWords(problem.layout(VKF_TENSOR_V))};
 }

@@ -25,7 +25,7 @@ struct TileProblem {
     uint32_t packedHeads = 1;      // query heads whose rows share tiles
     uint32_t biasBits = 0;         // of one element of the bias; 0 = no bias
     bool bf16x3 = false;           // path coopmat multiplies fp32 numbers as bf16x3
-    bool keyMask = false;          // a boolean mask or a list says which keys a row sees
+    bool keyMask = false;          // a boolean mask, not of few last keys, or a list says which keys a row sees
     bool gathers = false;          // rows of q, k or v are not whole words, so that elements are loaded one by one
 
     // Whether every tile lies inside one block of the block mask.
@@ -63,6 +63,9 @@ SequenceTiles sequenceTiles(const VkfProblem& p, uint32_t packedHeads, uint32_t 
 // rows. A row with a list of chosen keys of its own is a sequence here.
 uint32_t rowsSharingTiles(const VkfProblem& p);
 uint64_t sequencesOfTiles(const VkfProblem& p);
+
+// Whether the boolean mask hides so few last keys of a sequence that nearly all tiles of a long cache are full.
+bool masksFewLastKeys(const VkfProblem& p);
 
 // The most keys that a tile of `tileRows` rows can see. 0 rows stand for one row.
 double maxVisibleKeys(const CheckedProblem& problem, uint32_t tileRows = 0);

@@ -145,6 +145,15 @@ TEST_CASE("rows of subgroups with two matrices of rows, spread and side by side"
     runOn(2, vkf::test::eachNth(cases, 3, 1), shapes);
 }
 
+// Unlike other boolean masks, a mask of few last keys leaves depths of q in shared memory.
+TEST_CASE("subgroups with two matrices of rows, and a mask of the last keys", "[matrix_rows]") {
+    const Case lastKeys = {"mask of the last keys", [](VkfProblem& p) {
+                               p.mask = vkf::test::lastKeysMask(p, VKF_TYPE_BOOL1, 50, false, false, true);
+                               vkf::enable(p, VKF_USE_MASK);
+                           }};
+    runOn(2, {lastKeys, lastKeys}, {shapes[0], shapes[1]});
+}
+
 TEST_CASE("the last full tile fetches the first partial one", "[matrix_rows]") {
     const std::vector<Case> ranges = {
         Case{"causal", causal},

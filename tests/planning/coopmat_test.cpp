@@ -10,12 +10,14 @@
 #include "planning/plan.hpp"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
+#include "support/masks.hpp"
 #include "support/plans.hpp"
 
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using vkf::test::capsOf;
+using vkf::test::hopperCaps;
 using vkf::test::matrixCaps;
 using vkf::test::planOf;
 using vkf::test::problemOf;
@@ -172,4 +174,29 @@ TEST_CASE("path coopmat packs the query heads of a KV head, but not under block 
     const vkf::AttentionPlan masked = planOf(caps, problem);
     CHECK(masked.phases[0].variant.constants[VKF_ID_PACKED_HEADS] == 1);
     CHECK(masked.phases[0].items == 2 * 8 * ((100 + masked.tile.rows - 1) / masked.tile.rows));
+}
+
+TEST_CASE("a draft tree has the tiles, splits and phases of causal rows", "[planning]") {
+    for (const uint32_t keys : {1024U, 65536U}) {
+        VkfProblem drafts = problemOf({1, 32, 8, 64, keys, 128, 0, VKF_TYPE_F16});
+        drafts.path = VKF_PATH_COOPMAT;
+        VkfProblem tree = drafts;
+        drafts.use |= VKF_USE_CAUSAL;
+        tree.mask = vkf::test::lastKeysMask(tree, VKF_TYPE_BOOL1, 64, false, false, true);
+        tree.use |= VKF_USE_MASK;
+        const vkf::AttentionPlan causal = planOf(hopperCaps(), drafts);
+        const vkf::AttentionPlan masked = planOf(hopperCaps(), tree);
+        INFO(keys << " keys");
+        CHECK(masked.tile.rows == causal.tile.rows);
+        CHECK(masked.tile.keys == causal.tile.keys);
+        CHECK(masked.splits == causal.splits);
+        REQUIRE(masked.phases.size() == causal.phases.size());
+        for (size_t i = 0; i < masked.phases.size(); i++) {
+            CHECK(masked.phases[i].variant.kernel == causal.phases[i].variant.kernel);
+        }
+        tree.mask.rowStride++; // with gaps, the strides are in a table
+        CHECK(planOf(hopperCaps(), tree).phases.size() == masked.phases.size() + 1);
+        CHECK(masked.phases[0].variant.constants[VKF_ID_SHARED_Q_SLICES] ==
+              causal.phases[0].variant.constants[VKF_ID_SHARED_Q_SLICES]);
+    }
 }

@@ -91,16 +91,16 @@ TEST_CASE("plans with splitKeys do not depend on the batch", "[planning]") {
 }
 
 TEST_CASE("splits have splitKeys keys, in whole tiles", "[planning]") {
-    VkfProblem problem = problemOf({1, 8, 8, 512, 10000, 64, 0, VKF_TYPE_F16});
+    VkfProblem problem = problemOf({1, 8, 8, 512, 4000, 64, 0, VKF_TYPE_F16});
     problem.path = VKF_PATH_SCALAR;
     problem.splitKeys = 65;
     const AttentionPlan plan = planOf(matrixCaps(), problem);
     const uint32_t tiles = (65 + plan.tile.keys - 1) / plan.tile.keys;
     CHECK(attentionOf(plan).variant.constants[VKF_ID_SPLIT_TILES] == tiles);
-    CHECK(plan.splits == (10000 + tiles * plan.tile.keys - 1) / (tiles * plan.tile.keys));
+    CHECK(plan.splits == (4000 + tiles * plan.tile.keys - 1) / (tiles * plan.tile.keys));
     problem.keys = 1000000;
     CHECK(planOf(matrixCaps(), problem).splits == VKF_MOST_FIXED_SPLITS);
-    problem.keys = 10000;
+    problem.keys = 4000;
     vkf::test::setWindow(problem, 100, 0);
     CHECK(planOf(matrixCaps(), problem).splits < plan.splits);
     problem.splitKeys = UINT32_MAX;

@@ -51,15 +51,19 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
     return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
-// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. All
-// paths read dense lists of chosen keys without one. A map of tiles is found by the table, even where a function
-// without arrays is the only mask.
+// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. So
+// do fused kernels with the mask of a draft tree. All paths read dense lists of chosen keys without one. A map of tiles
+// is found by the table, even where a function without arrays is the only mask.
 uint32_t extraSlotOf(const CheckedProblem& problem, const Decision& decision) {
     if (decision.bf16x3 || decision.map) {
         return VKF_EXTRA_SLOT_HAS_TABLE;
     }
     if (hasOnlyDenseLists(problem.fields)) {
         return VKF_EXTRA_SLOT_HAS_CHOSEN_KEYS;
+    }
+    const bool fused = decision.path == VKF_PATH_DECODE || walksTiles(decision.path);
+    if (fused && !decision.probabilities && masksFewLastKeys(problem.fields) && hasOnlySquareMask(problem.fields)) {
+        return VKF_EXTRA_SLOT_HAS_MASK;
     }
     const bool biasAlone =
         decision.path == VKF_PATH_DECODE && !decision.probabilities && hasOnlySharedBias(problem.fields);

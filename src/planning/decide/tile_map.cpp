@@ -11,12 +11,10 @@
 namespace vkf {
 namespace {
 
-// A mask of so few last keys needs no map: all tiles but the last ones are full.
-constexpr uint32_t fewLastKeys = 512;
-
+// A mask of few last keys needs no map: all tiles but the last ones are full.
 bool hasMaskForMap(const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const bool mapsMask = has(p, VKF_USE_MASK) && (p.mask.lastKeys == 0 || p.mask.lastKeys > fewLastKeys);
+    const bool mapsMask = has(p, VKF_USE_MASK) && !masksFewLastKeys(p);
     return mapsMask || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP);
 }
 

@@ -88,6 +88,26 @@ TEST_CASE("masks of the last keys are right on every path", "[last_keys]") {
     }
 }
 
+// The masks of draft trees, which need no table.
+TEST_CASE("dense square masks of the last keys are right on every path", "[last_keys]") {
+    for (const uint32_t batch : {1U, 3U}) {
+        VkfProblem problem = problemOf({batch, 4, 2, batch == 1 ? 64U : 5U, 333, 64, 0, VKF_TYPE_F16});
+        problem.mask =
+            lastKeysMask(problem, batch == 1 ? VKF_TYPE_BOOL8 : VKF_TYPE_BOOL1, problem.queryRows, true, false, true);
+        vkf::enable(problem, VKF_USE_MASK);
+        problem.mask.batchStride = uint64_t{problem.queryRows} * problem.queryRows;
+        Data data;
+        if (batch == 3) {
+            vkf::enable(problem, VKF_USE_KEY_LENGTHS);
+            data.keyLengths = {57, 300, 3};
+        }
+        const Inputs inputs = vkf::test::makeInputs(problem, data);
+        for (const uint32_t variation : {0U, 4U, 6U, 7U}) {
+            vkf::test::checkOn(vkf::test::variations[variation], problem, inputs);
+        }
+    }
+}
+
 // Few columns need no map of tiles; more of them have one, and so have documents.
 TEST_CASE("tiles before the last keys are full, with a map and without", "[last_keys]") {
     for (const uint32_t last : {70U, 700U}) {
