@@ -51,9 +51,9 @@ Operand lseOf(const VkfProblem& p, bool probabilities) {
     return has(p, VKF_USE_LSE) ? Operand::lse : probabilities ? Operand::scratchLse : Operand::none;
 }
 
-// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. So
-// do fused kernels with the mask of a draft tree. All paths read dense lists of chosen keys without one. A map of tiles
-// is found by the table, even where a function without arrays is the only mask.
+// Path decode reads a bias that all heads share without a table: short calls notice the dispatches that write one. For
+// the same reason, fused kernels read the mask of a draft tree without one. All paths read dense lists of chosen keys
+// without one. A map of tiles is found by the table, even where a function without arrays is the only mask.
 uint32_t extraSlotOf(const CheckedProblem& problem, const Decision& decision) {
     if (decision.bf16x3 || decision.map) {
         return VKF_EXTRA_SLOT_HAS_TABLE;
