@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -17,7 +18,7 @@ inline void check(VkfResult result, const VkfMessage& message) {
 }
 
 // Returns the exit status of `run`.
-inline int runProgram(const char* name, int (*run)()) {
+inline int runProgram(const char* name, const std::function<int()>& run) {
     try {
         return run();
     } catch (const std::exception& error) {

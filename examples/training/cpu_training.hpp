@@ -1,53 +1,77 @@
 // SPDX-License-Identifier: MIT
 //
 // The training on the CPU, in plain loops that share nothing with the library. In double it says what is right, in
-// float how far roundings may lead.
+// float how far roundings may lead. With fp16 attention, it rounds what the device rounds to fp16.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "task.hpp"
 
 template <typename Real> class CpuTraining {
 public:
+    CpuTraining(const Layer& layer, bool roundsToFp16)
+        : headDim_(layer.headDim), width_(layer.width()), roundsToFp16_(roundsToFp16) {}
+
     // One step of gradient descent. Returns the mean loss before it.
     double step(const Batch& batch) {
         const Matrix asked(batch.asked.begin(), batch.asked.end());
         const Matrix pairs(batch.pairs.begin(), batch.pairs.end());
-        const Matrix q = product(asked, weights_[toQ], inputs, width);
-        const Matrix k = product(pairs, weights_[toK], inputs, width);
-        const Matrix v = product(pairs, weights_[toV], inputs, width);
+        const Matrix q = stored(product(asked, weights_[toQ], inputs, width_));
+        const Matrix k = stored(product(pairs, weights_[toK], inputs, width_));
+        const Matrix v = stored(product(pairs, weights_[toV], inputs, width_));
         Matrix o(q.size());
         Matrix p(size_t{rows} * heads * tokens);
         attend(q, k, v, o, p);
-        Matrix dScores = product(o, weights_[toScores], width, digits);
+        o = stored(o);
+        Matrix dScores = product(o, weights_[toScores], width_, digits);
         const Real loss = replaceByGradient(dScores, batch.answers);
         Matrix dO(o.size());
         for (size_t i = 0; i < dO.size(); i++) {
-            dO[i] = dot(&dScores[i / width * digits], &weights_[toScores][i % width * digits], digits);
+            dO[i] = dot(&dScores[i / width_ * digits], &weights_[toScores][i % width_ * digits], digits);
         }
+        dO = stored(dO, lossScale);
         Matrix dQ(q.size());
         Matrix dK(k.size());
         Matrix dV(v.size());
         forEachPair([&](size_t row, size_t key, size_t pair) {
-            const Real dp = dot(&dO[row], &v[key], headDim);
-            const Real ds = scale * p[pair] * (dp - dot(&dO[row], &o[row], headDim));
-            for (size_t d = 0; d < headDim; d++) {
-                dQ[row + d] += ds * k[key + d];
-                dK[key + d] += ds * q[row + d];
-                dV[key + d] += p[pair] * dO[row + d];
+            const Real dp = dot(&dO[row], &v[key], headDim_);
+            const Real ds = stored(p[pair] * (dp - dot(&dO[row], &o[row], headDim_)), lossScale);
+            const Real probability = stored(p[pair]);
+            for (size_t d = 0; d < headDim_; d++) {
+                dQ[row + d] += scale_ * ds * k[key + d];
+                dK[key + d] += scale_ * ds * q[row + d];
+                dV[key + d] += probability * dO[row + d];
             }
         });
         descend(toScores, o, dScores, digits);
-        descend(toQ, asked, dQ, width);
-        descend(toK, pairs, dK, width);
-        descend(toV, pairs, dV, width);
+        descend(toQ, asked, stored(dQ, lossScale), width_);
+        descend(toK, pairs, stored(dK, lossScale), width_);
+        descend(toV, pairs, stored(dV, lossScale), width_);
         return static_cast<double>(loss);
     }
 
 private:
     using Matrix = std::vector<Real>;
-    const Real scale = 1 / std::sqrt(Real{headDim});
+    uint32_t headDim_, width_;
+    bool roundsToFp16_;
+    const Real scale_ = 1 / std::sqrt(static_cast<Real>(headDim_));
+
+    // The fp16 number nearest to factor * number, divided by the factor. All numbers of the training are far below the
+    // largest one of fp16.
+    Real stored(Real number, Real factor = 1) const {
+        if (!roundsToFp16_) {
+            return number;
+        }
+        const Real unit = std::ldexp(Real{1}, std::max(std::ilogb(factor * number), -14) - 10); // of the last digit
+        return std::nearbyint(factor * number / unit) * unit / factor;
+    }
+
+    Matrix stored(Matrix matrix, Real factor = 1) const {
+        std::transform(matrix.begin(), matrix.end(), matrix.begin(), [&](Real x) { return stored(x, factor); });
+        return matrix;
+    }
 
     static Real dot(const Real* a, const Real* b, size_t count, size_t strideA = 1, size_t strideB = 1) {
         Real sum = 0;
@@ -66,25 +90,26 @@ private:
     }
 
     // Calls visit(first element of the row in q and o, of the key in k and v, element of p).
-    template <typename Visit> static void forEachPair(const Visit& visit) {
+    template <typename Visit> void forEachPair(const Visit& visit) const {
         for (size_t pair = 0; pair < size_t{rows} * heads * tokens; pair++) {
             const size_t row = pair / tokens / heads;
             const size_t key = row / tokens * tokens + pair % tokens;
-            const size_t column = pair / tokens % heads * headDim;
-            visit(row * width + column, key * width + column, pair);
+            const size_t column = pair / tokens % heads * headDim_;
+            visit(row * width_ + column, key * width_ + column, pair);
         }
     }
 
     void attend(const Matrix& q, const Matrix& k, const Matrix& v, Matrix& o, Matrix& p) const {
         Matrix sums(p.size() / tokens);
         forEachPair([&](size_t row, size_t key, size_t pair) {
-            p[pair] = std::exp(scale * dot(&q[row], &k[key], headDim));
+            p[pair] = std::exp(scale_ * dot(&q[row], &k[key], headDim_));
             sums[pair / tokens] += p[pair];
         });
         forEachPair([&](size_t row, size_t key, size_t pair) {
             p[pair] /= sums[pair / tokens];
-            for (size_t d = 0; d < headDim; d++) {
-                o[row + d] += p[pair] * v[key + d];
+            const Real probability = stored(p[pair]);
+            for (size_t d = 0; d < headDim_; d++) {
+                o[row + d] += probability * v[key + d];
             }
         });
     }
@@ -115,5 +140,5 @@ private:
         }
     }
 
-    Weights<Real> weights_ = randomWeights<Real>();
+    Weights<Real> weights_ = randomWeights<Real>(width_);
 };

@@ -17,10 +17,24 @@ constexpr uint32_t tokens = 16;   // questions of a sequence, and its pairs: one
 constexpr uint32_t rows = sequences * tokens;
 constexpr uint32_t digits = 8;
 constexpr uint32_t heads = 2;
-constexpr uint32_t headDim = 16;
 constexpr uint32_t inputs = tokens + digits; // columns of a token: zeros, but 1 for its letter and 1 for its digit
-constexpr uint32_t width = heads * headDim;  // columns of q, k, v and o
 constexpr double rate = 4.0;                 // of the gradient descent
+
+// What an argument of the program chooses. In fp16, q, k, v, o and their gradients are rounded to fp16. Weights, scores
+// of the digits, losses and sums stay fp32, as in mixed-precision training.
+struct Layer {
+    const char* type;
+    bool fp16;
+    uint32_t headDim;
+
+    constexpr uint32_t width() const { return heads * headDim; } // columns of q, k, v and o
+};
+constexpr Layer fp32Layer = {"fp32", false, 16};
+constexpr Layer fp16Layer = {"fp16", true, 64}; // wide enough for path wgmma
+
+// Gradients are held in fp16 times this number. Without it, many of them are below 2^-14, where fp16 loses digits. A
+// power of two adds no rounding.
+constexpr float lossScale = 0x1p10F;
 
 struct Batch {
     std::vector<float> asked = std::vector<float>(size_t{rows} * inputs); // tokens of questions
@@ -51,7 +65,7 @@ inline Batch batchOf(uint32_t step) {
 enum WeightName : size_t { toQ, toK, toV, toScores, weightCount };
 template <typename Real> using Weights = std::array<std::vector<Real>, weightCount>;
 
-template <typename Real> Weights<Real> randomWeights() {
+template <typename Real> Weights<Real> randomWeights(uint32_t width) {
     std::mt19937_64 random(12345);
     Weights<Real> weights;
     for (size_t i = 0; i < weightCount; i++) {
