@@ -8,6 +8,9 @@
 
 namespace vkf {
 
+constexpr uint64_t mapWordBytes = 16;     // four bits for each of 32 tiles
+constexpr uint64_t mapPairOperations = 8; // what a look at a pair counts against the work budget
+
 // How large a map of tiles is.
 struct TileMapSizes {
     uint64_t maps = 0;     // one for all, for each sequence, or for each KV head of each sequence

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _host
-from ._core import AttentionPlan, Error, types, uses
+from ._core import AttentionPlan, Error, types
 from ._device import Device, DeviceArray
-from ._operands import Places, device_of, operands, output
+from ._operands import Places, device_of, operands
 from ._plan import Plan
-from ._problem import OPTIONS, Inputs, Terms, attention_plan, described
+from ._problem import Inputs, Terms, attention_plan, described, output_terms
 from ._tile_map import TileMap
 
 
@@ -20,9 +20,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
               scale: float | None = None, softcap: float = 0.0, bias: Any = None, mask: Any = None,
               chosen_keys: Any = None, alibi: Any = None, sinks: Any = None, lengths: Any = None,
               cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, dropout: float = 0.0, dropout_seed: int = 0,
-              functions: Any = None,
-              function_arrays: dict[str, Any] | None = None, tile_map: TileMap | None = None, return_lse: bool = False,
-              layout: str = "bhnd", path: str = "auto", precision: str = "default",
+              functions: Any = None, function_arrays: dict[str, Any] | None = None, tile_map: TileMap | None = None,
+              return_lse: bool = False, layout: str = "bhnd", path: str = "auto", precision: str = "default",
               device: Device | None = None) -> Any:
     """Computes o = softmax(scale q kᵀ) v.
 
@@ -78,34 +77,24 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool | str = False, window: tup
     tensors = operands(q, k, v, layout)
     device = device_of(device, q, k, v)
     places = Places(device)
+    options = {
+        "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
+        "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths, "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_k": cu_seqlens_k, "dropout": dropout, "dropout_seed": dropout_seed, "functions": functions,
+        "function_arrays": function_arrays, "tile_map": tile_map, "path": path, "precision": precision}
     scalars = (causal, window, scale, softcap, path, precision)
     if (bias is mask is chosen_keys is alibi is sinks is lengths is cu_seqlens_q is cu_seqlens_k is functions is
             function_arrays is tile_map is None) and not dropout and is_hashable(scalars):
         key = (*(x.tensor for x in tensors), *(x.ndim for x in tensors), layout, return_lse, type(causal), scalars)
-        call = device._plan(key, lambda: planned(device, layout, return_lse, Inputs(*tensors, {
-            **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap, "path": path,
-            "precision": precision}))[0])
+        call = device._plan(key, lambda: planned(device, layout, return_lse, Inputs(*tensors, options))[0])
         arrays = {name: places(x) for name, x in zip("qkv", tensors)}
     else:
-        inputs = Inputs(*tensors, {
-            "causal": causal, "window": window, "scale": scale, "softcap": softcap, "bias": bias, "mask": mask,
-            "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "lengths": lengths,
-            "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "dropout": dropout,
-            "dropout_seed": dropout_seed, "functions": functions, "function_arrays": function_arrays,
-            "tile_map": tile_map, "path": path, "precision": precision})
+        inputs = Inputs(*tensors, options)
         call, terms = planned(device, layout, return_lse, inputs)
         arrays = inputs.place(device, places)
         if tile_map is not None:
             arrays["tile_map"] = tile_map._place(device, terms)
-    o = new_output(device, call.o_shape, call.o_type)
-    arrays["o"] = o._storage, 0
-    if return_lse:
-        lse = device._allocate(call.lse_shape, np.dtype(np.float32), False)
-        arrays["lse"] = lse._storage, 0
-    call.plan.run(arrays)
-    if not return_lse:
-        return returned(o, call.o_type, q)
-    return returned(o, call.o_type, q), returned(lse, types["f32"], q)
+    return call.run(device, arrays, return_lse, q)
 
 
 class PlannedCall(NamedTuple):
@@ -116,12 +105,26 @@ class PlannedCall(NamedTuple):
     o_type: int
     lse_shape: tuple[int, ...]
 
+    def run(self, device: Device, arrays: dict[str, Any], return_lse: bool, like: Any) -> Any:
+        """Runs the call on its inputs, and returns o or (o, lse) in the memory where `like` is."""
+        o = new_output(device, self.o_shape, self.o_type)
+        arrays["o"] = o._storage, 0
+        if return_lse:
+            lse = device._allocate(self.lse_shape, np.dtype(np.float32), False)
+            arrays["lse"] = lse._storage, 0
+        self.plan.run(arrays)
+        if not return_lse:
+            return returned(o, self.o_type, like)
+        return returned(o, self.o_type, like), returned(lse, types["f32"], like)
+
 
 def planned(device: Device, layout: str, return_lse: bool, inputs: Inputs) -> tuple[PlannedCall, Terms]:
-    ndim, rows = inputs.q.ndim, inputs.q.tensor.shape[:3]
-    shape, tensor = output(layout, ndim, (*rows, inputs.v.tensor.shape[3]), inputs.q.tensor.type)
-    terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
-    return PlannedCall(attention_plan(device, terms), shape, tensor.type, rows[4 - ndim:]), terms
+    shape, terms = output_terms(inputs, layout, return_lse)
+    return planned_call(attention_plan(device, terms), inputs, shape, terms), terms
+
+
+def planned_call(plan: AttentionPlan, inputs: Inputs, shape: tuple[int, ...], terms: Terms) -> PlannedCall:
+    return PlannedCall(plan, shape, terms.o.type, inputs.q.tensor.shape[4 - inputs.q.ndim:3])
 
 
 def is_hashable(values: tuple[Any, ...]) -> bool:

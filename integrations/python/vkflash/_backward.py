@@ -23,8 +23,8 @@ def attention_backward(do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, *, dls
     q, k, v: the inputs of attention().
     o, lse: the results of attention() with return_lse=True.
     dlse: the gradient of lse, in the shape of lse. Default: none.
-    options: those of attention(), with the same values. path: "auto", "scalar" or "coopmat". Functions with score need
-        scoreDerivative. chosen_keys is refused. tile_map is not used.
+    options: those of attention(), with the same values. path: "auto", "scalar", "coopmat" or "wgmma". Functions with
+        score need scoreDerivative. chosen_keys is refused. tile_map is not used.
 
     Returns (dq, dk, dv), in the types and shapes of q, k and v.
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ._attention import new_output, returned
+from ._attention import new_output, planned_call, returned
 from ._core import (AppendPlan, AppendProblem, AttentionPlan, Error, Paging, Rotary, Storage, block_elements,
                     rotary_pairs, stored_bytes, types, uses)
 from ._core import Tensor as CoreTensor
 from ._device import Device, default_device
 from ._operands import Operand, Places, Tensor, operand, output, type_of
 from ._pages import Pages
-from ._problem import OPTIONS, Inputs, choice, core_tensor, problem_of
+from ._problem import OPTIONS, Inputs, choice, core_tensor, output_terms, problem_of
 
 CACHE_TYPES = {name: types[name] for name in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl",
                                               "e4m3", "e5m2")}
@@ -118,19 +118,10 @@ class Cache:
             **OPTIONS, "causal": causal, "window": window, "scale": scale, "softcap": softcap,
             "chosen_keys": chosen_keys, "alibi": alibi, "sinks": sinks, "functions": functions,
             "function_arrays": function_arrays, "path": path, "precision": precision})
-        shape, tensor = output(layout, source.ndim, (*source.tensor.shape[:3], self.value_dim), source.tensor.type)
-        terms = inputs.terms(tensor, uses["LSE"] if return_lse else 0)
+        shape, terms = output_terms(inputs, layout, return_lse)
         plan = self.device._plan((terms, self._paging()), lambda: self._attention_plan(terms))
-        arrays = inputs.place(self.device, Places(self.device))
-        o = new_output(self.device, shape, tensor.type)
-        arrays |= {"o": (o._storage, 0), **self._bindings()}
-        if return_lse:
-            lse = self.device._allocate(source.tensor.shape[:3][4 - source.ndim:], np.dtype(np.float32), False)
-            arrays["lse"] = lse._storage, 0
-        plan.run(arrays)
-        if not return_lse:
-            return returned(o, tensor.type, q)
-        return returned(o, tensor.type, q), returned(lse, types["f32"], q)
+        arrays = inputs.place(self.device, Places(self.device)) | self._bindings()
+        return planned_call(plan, inputs, shape, terms).run(self.device, arrays, return_lse, q)
 
     def decode(self, q: Any, k: Any, v: Any, *, layout: str = "bhnd", **options: Any) -> Any:
         """Appends k and v, and attends with q: append() and attend() in one call. Returns o as attend() does."""

@@ -275,9 +275,14 @@ def described(caller: str, q: Any, k: Any, v: Any, layout: str, return_lse: bool
     if unknown:
         raise TypeError(f"{caller}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
     inputs = Inputs(*operands(q, k, v, layout), {**OPTIONS, **options})
+    return inputs, output_terms(inputs, layout, return_lse)[1]
+
+
+def output_terms(inputs: Inputs, layout: str, return_lse: bool) -> tuple[tuple[int, ...], Terms]:
+    """The shape of o as an array, and the terms of the call."""
     shape = (*inputs.q.tensor.shape[:3], inputs.v.tensor.shape[3])
-    _, tensor = output(layout, inputs.q.ndim, shape, inputs.q.tensor.type)
-    return inputs, inputs.terms(tensor, uses["LSE"] if return_lse else 0)
+    shown, tensor = output(layout, inputs.q.ndim, shape, inputs.q.tensor.type)
+    return shown, inputs.terms(tensor, uses["LSE"] if return_lse else 0)
 
 
 def integers_of(value: Any, name: str) -> Any:

@@ -12,8 +12,6 @@ namespace vkf {
 namespace {
 
 constexpr uint32_t mapWorkgroupSize = 1024; // as many pairs at a time as possible
-constexpr double pairOperations = 8;
-constexpr uint64_t mapWordBytes = 16;
 
 // The largest rows and keys that divide those of all tiles so far.
 class Cells {
@@ -87,7 +85,7 @@ VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Back
     Phase& phase = phases->tileMap.emplace();
     const VkfResult result =
         builder.make(Kernel::mapTiles, constants, {}, sizes.words,
-                     pairOperations * map.rows * static_cast<double>(sizes.wordKeys), &phase, message);
+                     static_cast<double>(mapPairOperations * map.rows * sizes.wordKeys), &phase, message);
     phase.variant.constants[VKF_ID_BIAS] = 0; // the map looks at masks alone
     return result;
 }

@@ -19,8 +19,6 @@ constexpr uint32_t mapWorkgroup = 1024; // a mask of bytes needs as many loads i
 // megabyte.
 constexpr uint32_t biasWorkgroupSize = 256;
 constexpr uint32_t fewBiasWorkgroupsSize = 512;
-constexpr uint64_t mapWordBytes = 16; // four bits for each of 32 tiles
-constexpr uint64_t pairOperations = 8;
 
 // Returns a phase whose kernel looks at the tiles of the map, with the parameters of the attention phase.
 Phase mapPhase(const AttentionPhaseBuilder& builder, Kernel kernel, const Phase& attention, uint64_t items,
@@ -98,7 +96,7 @@ TileMapMemory buildTileMap(const AttentionPhaseBuilder& builder, AttentionPhases
     attention.variant.constants[VKF_ID_TILE_MAP] = kindOf(map);
     const TileMapSizes sizes = tileMapSizes(builder.problem(), map, builder.decision().packedHeads);
     phases->tileMap =
-        mapPhase(builder, Kernel::mapTiles, attention, sizes.words, pairOperations * map.rows * sizes.wordKeys);
+        mapPhase(builder, Kernel::mapTiles, attention, sizes.words, mapPairOperations * map.rows * sizes.wordKeys);
     phases->tileOrder = mapPhase(builder, Kernel::orderTiles, attention, sizes.maps, sizes.rowTiles * sizes.rowTiles);
     if (!map.rowClasses.empty()) {
         phases->tileOrder->variant.constants[VKF_ID_ROW_CLASS] =

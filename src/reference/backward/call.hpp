@@ -23,11 +23,11 @@ struct BackwardCall {
     std::vector<double> lse;
 
     const VkfTensorLayout& layout(VkfBackwardRole role) const { return layouts[static_cast<size_t>(role)]; }
-    bool selects(uint64_t number) const { return number >= first && (number - first) % stride == 0; }
     // The first selected number from `number` on.
     uint64_t nextSelected(uint64_t number) const {
         return number <= first ? first : number + (stride - (number - first) % stride) % stride;
     }
+    bool selects(uint64_t number) const { return nextSelected(number) == number; }
     bool selectsAll() const { return first == 0 && stride == 1; }
     VkfReferenceAlgorithm algorithm() const { return forward.options.algorithm; }
 
