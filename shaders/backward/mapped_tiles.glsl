@@ -89,8 +89,8 @@ bool isFullTile(const uint head, const uint owned, const uint tile) {
     return (cached_full >> tile % 32 & 1u) != 0;
 }
 
-// Whether a kernel that sums over stored tiles may read this one. It skips empty tiles too, but its own: of READ_ROWS
-// rows, and no more keys than a stored tile has.
+// Whether a kernel that sums over stored tiles may read this one. That kernel skips the empty ones among its own tiles,
+// which have up to READ_ROWS rows, and no more keys than a stored tile.
 bool isReadTile(const uint head, const uint owned, const uint tile) {
     if (READ_ROWS == 0) {
         return true;
