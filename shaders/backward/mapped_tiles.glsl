@@ -34,8 +34,6 @@ uint cached_head;                // their head
 uint cached_seen;                // their bits: not empty
 uint cached_full;                // no mask of the map hides a pair inside the visible ranges
 
-bool present_is_empty; // where ds is stored: the tile that is computed is empty
-
 // The bits of a tile of the item's sequence: whether it is not empty, and whether it is full inside the visible ranges.
 // Cells past the last row or key are the last ones again.
 bvec2 tileBits(const uint head, const uint row_begin, const uint key_begin) {

@@ -133,7 +133,7 @@ bool nextRowTile() {
         if (next_begin < seeing_rows.y) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if ((isSeen() AND_MAPPED_AS_SEEN) || (STORES_DS AND_MAPPED_AS_READ)) { // ds in between is stored too
+            if ((isSeen() AND_MAPPED_AS_SEEN) || (STORES_DS AND_NO_TILE_MAP)) { // ds in between is stored too
                 return true;
             }
         } else {

@@ -81,6 +81,7 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #define STORED_TILE_KEYS TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
 #include "backward_coopmat/store_matrices.glsl"
+#include "backward_coopmat/empty_tiles.glsl"
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
 void beginTensors() {
@@ -116,7 +117,6 @@ void selectHead() {
 
 // Lines 10 to 16 for one step of the present tile.
 void computeStep(const uint step, const bool full) {
-    STORE_EMPTY_TILE(step)
     multiplyPairs(step); // 10, 13
     joinPairs();
     takePairs();
@@ -141,7 +141,6 @@ void selectTile(const uint number) {
     slope = slopeOf(item.head);
     present_mask_head = mask_head;
     beginPairs();
-    NOTE_EMPTY_TILE
 }
 
 // Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
@@ -293,6 +292,7 @@ void main() {
             full_range = uvec2(0);
         }
     }
+    STORE_EMPTY_TILES
     askForFallback(ds_factor != 1.0);
     storeSums(); // 18
 }

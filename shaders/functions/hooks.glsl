@@ -27,20 +27,19 @@
 #define ROW_POSITION_ARGUMENT(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row)
 
-// The backward pass: without functions it has no map, so that it leaves backward/mapped_tiles.glsl out.
-#define VKF_MAPPED_TILES_GLSL
+// The backward pass: without functions it has no map, so that it leaves two files out.
+#define VKF_MAPPED_TILES_GLSL // backward/mapped_tiles.glsl
+#define VKF_EMPTY_TILES_GLSL  // backward_coopmat/empty_tiles.glsl
 #define AND_NO_TILE_MAP
 #define OR_TILE_MAP
 #define SKIP_EMPTY_KEYS
 #define AND_MAPPED_AS_SEEN
-#define AND_MAPPED_AS_READ
 #define AND_MAPPED_AS_FULL
 #define AND_NOT_MAPPED_AS_FULL
 #define AND_SHARER_IS_SEEN
 #define MAPPED_AS_FULL_OR(condition) condition
 #define BEHIND_FULL_TILES(end) end
-#define NOTE_EMPTY_TILE
-#define STORE_EMPTY_TILE(step)
+#define STORE_EMPTY_TILES
 #define STEP_NUMBER(number, walk) number
 #define BEGIN_STEPS
 #define SEEK_STEP(walk)

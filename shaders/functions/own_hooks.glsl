@@ -86,7 +86,6 @@ Position scoredPair(Position at, const uint key) {
         key_begin = nextSeenTile(item.head, item.row_begin, key_begin / TILE_KEYS, end) * TILE_KEYS;                   \
     }
 #define AND_MAPPED_AS_SEEN &&(!HAS_TILE_MAP || isSeenTile(item.head, OWNED_BEGIN, VISITED_TILE))
-#define AND_MAPPED_AS_READ &&(!HAS_TILE_MAP || isReadTile(item.head, OWNED_BEGIN, VISITED_TILE))
 #define AND_MAPPED_AS_FULL &&(!HAS_TILE_MAP || isFullTile(item.head, OWNED_BEGIN, VISITED_TILE))
 #define AND_NOT_MAPPED_AS_FULL                                                                                         \
     &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item.head, item.row_begin, key_begin).y                                  \
@@ -95,17 +94,7 @@ Position scoredPair(Position at, const uint key) {
 #define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item.head, item.row_begin, key_begin).x)
 #define MAPPED_AS_FULL_OR(condition) (HAS_TILE_MAP ? isFullTile(item.head, OWNED_BEGIN, VISITED_TILE) : (condition))
 #define BEHIND_FULL_TILES(end) (HAS_TILE_MAP ? next_begin : (end))
-// A kernel that stores ds also visits empty tiles that others may read, and stores zeros for them.
-#define NOTE_EMPTY_TILE                                                                                                \
-    present_is_empty = STORES_DS && HAS_TILE_MAP && UNIFORM_BY_VOTE(!isSeenTile(item.head, OWNED_BEGIN, VISITED_TILE));
-#define STORE_EMPTY_TILE(step)                                                                                         \
-    if (STORES_DS && HAS_TILE_MAP && present_is_empty) {                                                               \
-        UNROLL for (uint i = 0; i < 2 * OWNED_MATRICES * STEP_SLICES; i++) {                                           \
-            operand_matrix[i] = LeftMatrix(Half(0.0));                                                                 \
-        }                                                                                                              \
-        storePairs(step);                                                                                              \
-        return;                                                                                                        \
-    }
+#define STORE_EMPTY_TILES storeEmptyTiles();
 // The steps of backward_coopmat/backward_sums.comp: `walk` is the step that a fetch found, in place of each number.
 #define STEP_NUMBER(number, walk) walk
 #define BEGIN_STEPS uint next_step = 0, even_step = 0, odd_step = 0;
