@@ -11,7 +11,7 @@
 #define VKF_WALK_GLSL
 
 #include "backward/bands.glsl"
-#include "backward/mapped_tiles.glsl"
+#include "backward/tile_lists.glsl"
 
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
@@ -22,6 +22,8 @@ uint stored_keys;  // keys of the sequence in the tensors; key lengths do not sh
 uint own_batch;    // batch of the owned elements of the bias
 uint own_head;
 bool turned; // the walk has turned to another head or sequence
+
+#include "backward/listed_walk.glsl"
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
 
@@ -80,6 +82,7 @@ void rewindWalk() {
         next_begin = uint(mask.any.x) / TILE_KEYS * TILE_KEYS;
     }
     turned = true;
+    OPEN_OTHER_TILES
 }
 
 // Sets the item, and the walk before its first tile. Returns whether there is anything to write.
@@ -123,7 +126,6 @@ bool nextKeyTile() {
     if (HAS_BLOCK_MASK) {
         key_begin = openTile(key_begin / TILE_KEYS, (uint(max(mask.any.y, 0)) + TILE_KEYS - 1) / TILE_KEYS) * TILE_KEYS;
     }
-    SKIP_EMPTY_KEYS
     next_begin = key_begin + TILE_KEYS;
     return mask.any.x < mask.any.y && int(key_begin) < mask.any.y;
 }
@@ -133,7 +135,7 @@ bool nextRowTile() {
         if (next_begin < seeing_rows.y) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if ((isSeen() AND_MAPPED_AS_SEEN) || (STORES_DS AND_NO_TILE_MAP)) { // ds in between is stored too
+            if (isSeen() || STORES_DS) { // ds of every tile in between is stored
                 return true;
             }
         } else {
@@ -180,12 +182,12 @@ bool nextSharer() {
 
 // Turns to the next tile. Returns false behind the last one. All invocations of the workgroup get the same result.
 bool nextTile() {
-    return OWNS_KEYS ? nextRowTile() : OWNS_BIAS ? nextSharer() : nextKeyTile();
+    return NEXT_LISTED_OR(OWNS_KEYS ? nextRowTile() : OWNS_BIAS ? nextSharer() : nextKeyTile());
 }
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NOT_MAPPED_AS_FULL) ||
+    return ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NOT_LISTED_AS_FULL) ||
            isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 

@@ -147,12 +147,13 @@ void selectTile(const uint number) {
 // calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_SEEK(found, full)                                                                                          \
     found = false;                                                                                                     \
+    UNLESS_LISTED(found, full)                                                                                         \
     if (full) {                                                                                                        \
         found = UNIFORM_BY_VOTE(nextFullTile());                                                                       \
     } else {                                                                                                           \
         KEEP_LOOP while (!found && UNIFORM_BY_VOTE(OWNS_KEYS ? nextRowTile() : nextKeyTile())) {                       \
             found = !wasFull();                                                                                        \
-            next_begin = found ? next_begin : BEHIND_FULL_TILES(endOfFullTiles());                                     \
+            next_begin = found ? next_begin : endOfFullTiles();                                                        \
         }                                                                                                              \
     }                                                                                                                  \
     if (turned) {                                                                                                      \
@@ -290,6 +291,7 @@ void main() {
         if (again) {
             clearSums();
             full_range = uvec2(0);
+            LEAVE_ALL_LISTED_TILES
         }
     }
     STORE_EMPTY_TILES

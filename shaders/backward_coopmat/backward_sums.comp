@@ -126,7 +126,8 @@ uint subgroupColumn() {
 }
 
 #define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
-#include "backward/mapped_tiles.glsl"
+#include "backward/tile_lists.glsl"
+#include "backward_coopmat/listed_steps.glsl"
 #include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and

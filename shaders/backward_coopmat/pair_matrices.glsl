@@ -20,22 +20,7 @@ uvec2 full_range;
 // The tile of rows at which the walk over full tiles stopped: its head and first row.
 uint stop_head, stop_begin;
 
-// The last tile may have rows past the last one, which do not count.
-uvec2 fullRows() {
-    int rows = int(SEQUENCE_ROWS(item));
-    ivec2 full = ivec2(0, VKF_END_OF_KEYS <= item.keys ? rows : 0);
-    if (HAS_WINDOW) {
-        full.x = firstRowFrom(VKF_SEEING_BEGIN(keyPosition(VKF_END_OF_KEYS - 1), item.offset, WINDOW_RIGHT));
-        full.y = min(firstRowFrom(VKF_SEEING_END(keyPosition(key_begin) + 1, item.offset, WINDOW_LEFT)), full.y);
-    }
-    bool to_the_end = full.y == rows;
-    uvec2 tiles = (uvec2(max(full, ivec2(0))) + uvec2(TILE_ROWS - 1, to_the_end ? TILE_ROWS - 1 : 0)) / TILE_ROWS;
-    return tiles * TILE_ROWS;
-}
-
-uvec2 fullKeys() {
-    return (uvec2(max(mask.all, ivec2(0))) + uvec2(TILE_KEYS - 1, 0)) / TILE_KEYS * TILE_KEYS;
-}
+#include "backward/full_tiles.glsl"
 
 // Sets the walk before its first full tile.
 void beginFullTiles() {
@@ -43,6 +28,7 @@ void beginFullTiles() {
     next_begin = full_range.x;
     stop_head = 0xffffffffu;
     stop_begin = 0;
+    OPEN_FULL_TILES
 }
 
 // Leaves the walk's tile and all later ones to the walk over partial tiles.
@@ -51,6 +37,7 @@ void stopFullTiles() {
         stop_head = item.head;
         stop_begin = item.row_begin;
     }
+    STOP_LISTED_TILES
 }
 
 // One past the last row or key of the walk's head that the walk over full tiles took.
@@ -59,7 +46,7 @@ uint endOfFullTiles() {
 }
 
 bool wasFull() {
-    return VKF_VISITED_BEGIN >= full_range.x && VKF_VISITED_BEGIN < endOfFullTiles() AND_MAPPED_AS_FULL;
+    return VKF_VISITED_BEGIN >= full_range.x && VKF_VISITED_BEGIN < endOfFullTiles();
 }
 
 // Moves the walk to its next full tile, open or closed.
@@ -83,12 +70,11 @@ bool stepToFullTile() {
 // same result.
 bool nextFullTile() {
     bool found = false;
-    if (!HAS_BLOCK_MASK AND_NO_TILE_MAP) {
+    if (!HAS_BLOCK_MASK) {
         found = stepToFullTile();
     }
-    KEEP_LOOP while ((HAS_BLOCK_MASK OR_TILE_MAP) && !found && stepToFullTile()) {
-        found = MAPPED_AS_FULL_OR(
-            OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin);
+    KEEP_LOOP while (HAS_BLOCK_MASK && !found && stepToFullTile()) {
+        found = OWNS_KEYS ? isSeen() : openTile(key_begin / VISITED, key_begin / VISITED + 1) * VISITED == key_begin;
     }
     return found;
 }

@@ -74,32 +74,47 @@ Position scoredPair(Position at, const uint key) {
 #define ROW_POSITION_ARGUMENT(item, head, row) , rowPosition(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row) terms.at = rowPosition(item, head, row);
 
-// The map of tiles of the backward pass (backward/mapped_tiles.glsl).
+// The map of tiles of the backward pass (backward/map_cells.glsl), and the lists of tiles that are made from it
+// (backward/tile_lists.glsl). Owners of the bias look at the map, because they visit all sequences.
 #define AND_NO_TILE_MAP &&!HAS_TILE_MAP
-#define OR_TILE_MAP || HAS_TILE_MAP
-// In a walk over tiles (backward/walk.glsl).
-#define OWNED_BEGIN (OWNS_KEYS ? key_begin : item.row_begin)
-#define VISITED_TILE (OWNS_KEYS ? item.row_begin / TILE_ROWS : key_begin / TILE_KEYS)
-#define SKIP_EMPTY_KEYS                                                                                                \
+#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item, item.head, item.row_begin, key_begin).x)
+#define AND_NOT_LISTED_AS_FULL                                                                                         \
+    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end))
+// The walk of backward/walk.glsl, for which backward/listed_walk.glsl has another one.
+#define OPEN_OTHER_TILES                                                                                               \
     if (HAS_TILE_MAP) {                                                                                                \
-        uint end = (uint(max(mask.any.y, 0)) + TILE_KEYS - 1) / TILE_KEYS;                                             \
-        key_begin = nextSeenTile(item.head, item.row_begin, key_begin / TILE_KEYS, end) * TILE_KEYS;                   \
+        openPart(OTHER_TILES);                                                                                         \
     }
-#define AND_MAPPED_AS_SEEN &&(!HAS_TILE_MAP || isSeenTile(item.head, OWNED_BEGIN, VISITED_TILE))
-#define AND_MAPPED_AS_FULL &&(!HAS_TILE_MAP || isFullTile(item.head, OWNED_BEGIN, VISITED_TILE))
-#define AND_NOT_MAPPED_AS_FULL                                                                                         \
-    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item.head, item.row_begin, key_begin).y                                  \
-                                   : isFullTile(item.head, OWNED_BEGIN, VISITED_TILE)))
-// An owner of the bias visits other sequences too, whose tiles are not cached.
-#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item.head, item.row_begin, key_begin).x)
-#define MAPPED_AS_FULL_OR(condition) (HAS_TILE_MAP ? isFullTile(item.head, OWNED_BEGIN, VISITED_TILE) : (condition))
-#define BEHIND_FULL_TILES(end) (HAS_TILE_MAP ? next_begin : (end))
+#define NEXT_LISTED_OR(next) (HAS_TILE_MAP && !OWNS_BIAS ? nextListedTile(OTHER_TILES) : (next))
+// The walks of backward_coopmat/backward_coopmat.comp.
+#define OPEN_FULL_TILES                                                                                                \
+    if (HAS_TILE_MAP) {                                                                                                \
+        stopped_head = ALL_PARTIAL ? 0 : 0xffffffffu;                                                                  \
+        openPart(FULL_TILES);                                                                                          \
+    }
+#define STOP_LISTED_TILES                                                                                              \
+    if (HAS_TILE_MAP && OWNS_KEYS) {                                                                                   \
+        stopped_head = item.head;                                                                                      \
+        stopped_at = walk_at;                                                                                          \
+    }
+#define LEAVE_ALL_LISTED_TILES                                                                                         \
+    stopped_head = 0;                                                                                                  \
+    stopped_at = 0;
+#define UNLESS_LISTED(found, full)                                                                                     \
+    if (HAS_TILE_MAP) {                                                                                                \
+        found = UNIFORM_BY_VOTE(nextListedTile(full ? FULL_TILES : OTHER_TILES));                                      \
+    } else
 #define STORE_EMPTY_TILES storeEmptyTiles();
 // The steps of backward_coopmat/backward_sums.comp: `walk` is the step that a fetch found, in place of each number.
 #define STEP_NUMBER(number, walk) walk
-#define BEGIN_STEPS uint next_step = 0, even_step = 0, odd_step = 0;
+#define BEGIN_STEPS                                                                                                    \
+    uint next_step = 0, even_step = 0, odd_step = 0;                                                                   \
+    step_head = 0;                                                                                                     \
+    if (HAS_TILE_MAP) {                                                                                                \
+        openSteps();                                                                                                   \
+    }
 #define SEEK_STEP(walk)                                                                                                \
-    walk = HAS_TILE_MAP ? nextSeenStep(next_step, count, steps, owned_begin, begin / STEP) : next_step;                \
+    walk = HAS_TILE_MAP ? nextListedStep(count, heads, steps, begin / STEP) : next_step;                               \
     next_step = walk + 1;
 
 #endif

@@ -147,7 +147,9 @@
 #define VKF_ID_WRITES_DV 90   /* bool: it writes dv */
 #define VKF_ID_CELL_ROWS 121  /* rows of a tile of the map of tiles, which divides the tiles of all kernels */
 #define VKF_ID_CELL_KEYS 122  /* its keys */
-#define VKF_ID_READ_ROWS 123  /* rows of the tiles that read stored ds or p; 0: they may read any stored tile */
+#define VKF_ID_READ_ROWS 123  /* list_tiles.comp: rows of the tiles that read stored ds or p; 0 = no tile reads */
+#define VKF_ID_TILE_LISTS 124 /* where the lists of tiles of the kernel are (backward/tile_list.glsl) */
+#define VKF_ID_LISTED_TILES 125 /* most tiles of such a list */
 
 /* backward: the tile in plain arithmetic. */
 #define VKF_ID_OWNED_LANES 91    /* invocations that share an owned row or key, a power of two */
@@ -171,7 +173,7 @@
 #define VKF_ID_PAIRS_BY_LANE 104    /* bool: stored pairs lie as operands hold them (stored_matrices.glsl) */
 #define VKF_ID_FALLBACK 105         /* bool: the kernel does nothing unless the table asks for a fallback */
 
-#define VKF_ID_COUNT 124
+#define VKF_ID_COUNT 126
 
 /* The contents of the extra slot of the push constants. */
 #define VKF_EXTRA_SLOT_HAS_WINDOW 0

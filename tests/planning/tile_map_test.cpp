@@ -281,11 +281,22 @@ TEST_CASE("a backward pass with a keep function makes a map of tiles that divide
         CHECK(map.variant.kernel == Kernel::mapTiles);
         CHECK(map.barrierBefore); // it reads the table
         CHECK_FALSE(mapped.phases[2].barrierBefore);
-        CHECK(mapped.phases[3].barrierBefore);
+        for (size_t i = 0; i < mapped.lists.size(); i++) { // all at once, after the map
+            CHECK(mapped.phases[3 + i].variant.kernel == Kernel::listTiles);
+            CHECK(mapped.phases[3 + i].barrierBefore == (i == 0));
+        }
+        CHECK(mapped.phases[3 + mapped.lists.size()].barrierBefore);
         const uint32_t rowTiles = (1000 + mapped.map->rows - 1) / mapped.map->rows;
         const uint32_t words = (640 + 32 * mapped.map->keys - 1) / (32 * mapped.map->keys);
         CHECK(map.items == 2 * 4 * rowTiles * words);
-        CHECK(mapped.tileMapBytes == map.items * 16);
+        uint64_t bytes = map.items * 16;
+        for (const vkf::TileLists& lists : mapped.lists) {
+            CHECK(lists.begin == bytes); // they follow one another
+            CHECK(lists.rows % mapped.map->rows == 0);
+            CHECK(lists.keys % mapped.map->keys == 0);
+            bytes += lists.bytes();
+        }
+        CHECK(mapped.tileMapBytes == bytes);
         CHECK(mapped.scratch.offset(vkf::ScratchRange::tileMap) + mapped.tileMapBytes <= mapped.scratch.bytes());
         for (const vkf::Phase& phase : mapped.phases) {
             CHECK((phase.variant.kernel == Kernel::writeTable ||

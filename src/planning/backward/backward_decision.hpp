@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planning/backward/band_choice.hpp"
+#include "planning/backward/tile_lists.hpp"
 #include "planning/decision.hpp"
 #include "problem/backward.hpp"
 #include "problem/strides.hpp"
@@ -51,6 +52,7 @@ struct BackwardDecision {
     std::optional<BandChoice> bands;
     std::optional<BackwardTile> bias; // writes dbias
     std::optional<TileMapChoice> map; // of functions of the caller's own
+    std::vector<TileLists> lists;     // with a map
     bool sinks = false;               // dsinks is wanted and has elements
 
     uint32_t bandKeys() const { return bands ? bands->bands.tiles * bands->store.keys() : 0; }

@@ -7,6 +7,7 @@
 #include "planning/backward/backward_phases.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "planning/tile_map_sizes.hpp"
+#include "shared/tile_lists.h"
 
 namespace vkf {
 namespace {
@@ -54,19 +55,46 @@ Cells cellsOf(const BackwardDecision& decision) {
     return cells;
 }
 
+// Bytes of the map and its lists.
+uint64_t bytesOf(const CheckedProblem& forward, const BackwardDecision& decision) {
+    return decision.lists.empty() ? tileMapSizes(forward, *decision.map, 1).words * mapWordBytes
+                                  : decision.lists.back().begin + decision.lists.back().bytes();
+}
+
+// Makes the phase that makes lists.
+VkfResult makeLists(const BackwardPhaseBuilder& builder, const TileLists& lists, Phase* phase, VkfMessage* message) {
+    constexpr uint32_t workgroupSize = 128; // Vulkan guarantees this many invocations
+    const TileMapChoice& map = *builder.decision().map;
+    Constants constants{};
+    constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
+    constants[VKF_ID_OWNER] = static_cast<uint32_t>(lists.owner);
+    constants[VKF_ID_MAP_TILE_ROWS] = lists.rows;
+    constants[VKF_ID_MAP_TILE_KEYS] = lists.keys;
+    constants[VKF_ID_READ_ROWS] = lists.readRows;
+    setTileLists({lists}, lists.owner, lists.rows, lists.keys, lists.tiles, &constants);
+    const double cells = static_cast<double>(lists.rows / map.rows) * (lists.keys / map.keys);
+    return builder.make(Kernel::listTiles, constants, {}, lists.lists, mapPairOperations * cells * lists.tiles, phase,
+                        message);
+}
+
 } // namespace
 
-std::optional<TileMapChoice> chooseBackwardMap(const CheckedBackward& backward, const BackwardDecision& decision) {
+void chooseBackwardMap(const CheckedBackward& backward, BackwardDecision* decision) {
     const CheckedProblem& forward = backward.forward;
     const VkfProblem& p = forward.fields;
-    const Cells cells = cellsOf(decision);
+    const Cells cells = cellsOf(*decision);
     if (!hasFunction(p, VKF_FUNCTION_KEEP) || has(p, VKF_USE_CU_SEQLENS) || cells.rows() == 0 || p.keys == 0 ||
         uint64_t{p.batch} * p.queryHeads * p.queryRows == 0) {
-        return {};
+        return;
     }
-    const TileMapChoice map = mapOfMasks(p, cells.rows(), cells.keys());
-    const uint64_t words = tileMapSizes(forward, map, 1).words;
-    return words <= VKF_DEFAULT_BACKWARD_SCRATCH_BYTES / mapWordBytes ? std::optional(map) : std::nullopt;
+    decision->map = mapOfMasks(p, cells.rows(), cells.keys());
+    decision->lists = chooseTileLists(forward, *decision);
+    const bool fit = std::all_of(decision->lists.begin(), decision->lists.end(),
+                                 [](const TileLists& lists) { return lists.tiles <= VKF_MAX_LIST_TILES; });
+    if (!fit || bytesOf(forward, *decision) > VKF_DEFAULT_BACKWARD_SCRATCH_BYTES) {
+        decision->map = {};
+        decision->lists.clear();
+    }
 }
 
 VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
@@ -76,17 +104,22 @@ VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, Back
     }
     const TileMapChoice& map = *builder.decision().map;
     const TileMapSizes sizes = tileMapSizes(builder.forward(), map, 1);
-    plan->tileMapBytes = sizes.words * mapWordBytes;
+    plan->tileMapBytes = bytesOf(builder.forward(), *plan);
     plan->scratch.reserve(ScratchRange::tileMap, plan->tileMapBytes);
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = std::min(mapWorkgroupSize, builder.caps().maxInvocations);
     constants[VKF_ID_MAP_TILE_ROWS] = map.rows;
     constants[VKF_ID_MAP_TILE_KEYS] = map.keys;
     Phase& phase = phases->tileMap.emplace();
-    const VkfResult result =
+    VkfResult result =
         builder.make(Kernel::mapTiles, constants, {}, sizes.words,
                      static_cast<double>(mapPairOperations * map.rows * sizes.wordKeys), &phase, message);
     phase.variant.constants[VKF_ID_BIAS] = 0; // the map looks at masks alone
+    for (const TileLists& lists : builder.decision().lists) {
+        if (result == VKF_SUCCESS) {
+            result = makeLists(builder, lists, &phases->tileLists.emplace_back(), message);
+        }
+    }
     return result;
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass (shaders/backward/mapped_tiles.glsl).
+// The map of tiles of a backward pass (shaders/backward/map_cells.glsl), and the lists that are made from it.
 #pragma once
-
-#include <optional>
 
 #include "planning/backward/backward_decision.hpp"
 
 namespace vkf {
 
-// The map of a backward pass whose tiles are decided. Its tiles divide the tiles of all kernels. None in these cases:
+// Sets the map of a backward pass whose tiles are decided, and its lists. The tiles of the map divide those of all
+// kernels. There is none in these cases:
 // - No function of the caller's own drops pairs.
 // - There is no row or no key.
 // - Sequences are packed.
-// - The map would take more than VKF_DEFAULT_BACKWARD_SCRATCH_BYTES.
-std::optional<TileMapChoice> chooseBackwardMap(const CheckedBackward& backward, const BackwardDecision& decision);
+// - The map and the lists would take more than VKF_DEFAULT_BACKWARD_SCRATCH_BYTES.
+// - A list would have more than VKF_MAX_LIST_TILES tiles.
+void chooseBackwardMap(const CheckedBackward& backward, BackwardDecision* decision);
 
 } // namespace vkf

@@ -27,25 +27,9 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
     }
 }
 
-// Rows of the tiles that sum over stored ds and p, all of which divide them. 0 if such a tile and the stored ones do
-// not nest as isReadTile of backward/mapped_tiles.glsl needs.
-uint32_t readRows(const BandChoice& bands) {
-    constexpr uint32_t cachedTiles = 32;
-    const std::array readers = {&bands.dq, &bands.dk, &bands.dv};
-    uint32_t rows = bands.store.rows();
-    for (const BackwardSumTile* reader : readers) {
-        rows = reader->workgroupSize() != 0 ? std::max(rows, reader->rows()) : rows;
-    }
-    const bool nest = std::all_of(readers.begin(), readers.end(), [&](const BackwardSumTile* reader) {
-        return reader->workgroupSize() == 0 || (bands.store.keys() % reader->keys() == 0 && rows % reader->rows() == 0);
-    });
-    return nest && rows % bands.store.rows() == 0 && cachedTiles % (rows / bands.store.rows()) == 0 ? rows : 0;
-}
-
 // Only kernels with functions have these constants. They divide by the cells, also without a map.
 void setMap(const BackwardDecision& decision, Constants* constants) {
     const std::optional<TileMapChoice>& map = decision.map;
-    (*constants)[VKF_ID_READ_ROWS] = map && decision.bands ? readRows(*decision.bands) : 0;
     (*constants)[VKF_ID_TILE_MAP] = map ? kindOf(*map) : VKF_MAP_NONE;
     (*constants)[VKF_ID_CELL_ROWS] = map ? map->rows : 1;
     (*constants)[VKF_ID_CELL_KEYS] = map ? map->keys : 1;
@@ -65,6 +49,7 @@ std::vector<Phase> inOrder(BackwardPhases&& phases) {
     addWithoutBarrier(phases.keySequences, &all);
     addWithoutBarrier(phases.rowSequences, &all);
     addWithoutBarrier(phases.rowState, &all);
+    addConcurrent(std::move(phases.tileLists), true, &all);
     const bool hasBands = !phases.bands.empty();
     all.insert(all.end(), phases.bands.begin(), phases.bands.end());
     const bool hasPairs = !phases.pairs.empty();
@@ -101,6 +86,10 @@ VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Const
                                           double operations, Phase* phase, VkfMessage* message) const {
     constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.makesDqOrDk() ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.makesDv() ? 1 : 0;
+    if (tile.owner != BackwardOwner::bias) {
+        setTileLists(decision_.lists, tile.owner, tile.rows(), tile.keys(),
+                     visitedTiles(forward(), tile.owner, tile.rows(), tile.keys()), &constants);
+    }
     return make(kernel, constants, pairTensors(), items, operations, phase, message);
 }
 
@@ -127,6 +116,10 @@ VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool write
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
+    const uint32_t tiles = tile.owner == BackwardOwner::rows
+                               ? decision_.bandKeys() / tile.keys()
+                               : visitedTiles(forward(), tile.owner, tile.rows(), tile.keys());
+    setTileLists(decision_.lists, tile.owner, tile.rows(), tile.keys(), tiles, &constants);
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 

@@ -17,6 +17,7 @@ namespace vkf {
 struct BackwardPhases {
     std::optional<Phase> table;        // writes the table of the call
     std::optional<Phase> tileMap;      // makes the map of tiles
+    std::vector<Phase> tileLists;      // make lists from it
     std::optional<Phase> keySequences; // lists the sequence of each tile of keys
     std::optional<Phase> rowSequences; // and of rows
     std::optional<Phase> rowState;     // writes lse and delta of each row
@@ -80,7 +81,7 @@ template <KernelTile Tile>
 VkfResult buildKeys(const BackwardPhaseBuilder& builder, const Tile& tile, TileSequences* tileSequences, Phase* phase,
                     VkfMessage* message);
 
-// Adds the phase that makes the map of tiles, and reserves its memory.
+// Adds the phases that make the map of tiles and its lists, and reserves their memory.
 VkfResult buildMap(const BackwardPhaseBuilder& builder, BackwardPlan* plan, BackwardPhases* phases,
                    VkfMessage* message);
 

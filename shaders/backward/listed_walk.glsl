@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// The walk of backward/walk.glsl by lists (backward/tile_lists.glsl).
+//
+// The include guard keeps this file out of kernels without functions (functions/hooks.glsl).
+#ifndef VKF_LISTED_WALK_GLSL
+#define VKF_LISTED_WALK_GLSL
+
+// The part of lists that a walk takes.
+const uint FULL_TILES = 0;
+const uint OTHER_TILES = 1; // partial ones, and full ones that a walk over full tiles left
+const uint EMPTY_TILES = 2; // empty ones that others may read
+
+// Where the walk over full tiles stopped: a head, and a position in its list. All tiles of later heads are left too.
+uint stopped_head = 0;
+uint stopped_at = 0;
+
+// Opens the list of the walk's head.
+void openPart(const uint part) {
+    uint owned_tile = OWNS_KEYS ? key_begin / TILE_KEYS : item.row_begin / TILE_ROWS;
+    uint owned_tiles = OWNS_KEYS ? VKF_TILES(params.keys, TILE_KEYS) : VKF_TILES(params.query_rows, TILE_ROWS);
+    openList(item.head, 0, 1, owned_tile, owned_tiles);
+    uint left = item.head < stopped_head ? full_end : item.head == stopped_head ? stopped_at : 0;
+    walkList(part == FULL_TILES    ? 0
+             : part == OTHER_TILES ? left
+                                   : seen_end,
+             part == FULL_TILES    ? full_end
+             : part == OTHER_TILES ? seen_end
+                                   : read_end);
+}
+
+bool isBehindHead() {
+    return OWNS_KEYS && walk_next >= walk_end && item.head + 1 < end_head;
+}
+
+void openNextHead(const uint part) {
+    item.head++;
+    turned = true;
+    openPart(part);
+}
+
+// Moves the walk to its next tile of a part. Returns false behind the last one. All invocations of the workgroup get
+// the same result. Heads that share a map have equal lists, so the walk over full tiles turns at most once, and needs
+// no loop.
+bool nextListedTile(const uint part) {
+    const bool equal_lists = part == FULL_TILES && TILE_MAP != VKF_MAP_BY_HEAD;
+    if (equal_lists && isBehindHead()) {
+        openNextHead(part);
+    }
+    KEEP_LOOP while (!equal_lists && isBehindHead()) {
+        openNextHead(part);
+    }
+    bool found = walk_next < walk_end;
+    uint tile = takeTile();
+    if (OWNS_KEYS) {
+        item.row_begin = found ? tile * TILE_ROWS : item.row_begin;
+    } else {
+        key_begin = found ? tile * TILE_KEYS : key_begin;
+    }
+    if (OWNS_KEYS && part == OTHER_TILES) {
+        beginBlocks(item);
+        mask = tileMask(item);
+    }
+    return found;
+}
+
+#endif
