@@ -6,8 +6,7 @@
 //     full tiles, partial tiles, empty tiles whose stored ds others may read
 //
 // So a step to the next tile is one load, which is in flight during the tile before. Loops over tiles must have nothing
-// else: with a loop that looks at the map inside, NVIDIA's compiler moves all sums in each tile (lab/log-0.4.md,
-// "Lists of tiles").
+// else: with a loop that looks at the map inside, NVIDIA's compiler moves all sums in each tile (lab/log-0.4.md).
 //
 // The include guard keeps this file out of kernels without functions (functions/hooks.glsl).
 #ifndef VKF_TILE_LISTS_GLSL

@@ -140,15 +140,15 @@
 #define VKF_ID_TYPE_DK 83
 #define VKF_ID_TYPE_DV 84
 #define VKF_ID_TYPE_DBIAS 85
-#define VKF_ID_DLSE 86        /* bool: lse has a gradient */
-#define VKF_ID_STATE_LANES 87 /* backward_rows.comp: invocations that share a query row, a power of two */
-#define VKF_ID_OWNER 88       /* what a workgroup owns: VKF_OWNS_* */
-#define VKF_ID_WRITES_DK 89   /* bool: a workgroup that owns keys writes dk */
-#define VKF_ID_WRITES_DV 90   /* bool: it writes dv */
-#define VKF_ID_CELL_ROWS 121  /* rows of a tile of the map of tiles, which divides the tiles of all kernels */
-#define VKF_ID_CELL_KEYS 122  /* its keys */
-#define VKF_ID_READ_ROWS 123  /* list_tiles.comp: rows of the tiles that read stored ds or p; 0 = no tile reads */
-#define VKF_ID_TILE_LISTS 124 /* where the lists of tiles of the kernel are (backward/tile_list.glsl) */
+#define VKF_ID_DLSE 86          /* bool: lse has a gradient */
+#define VKF_ID_STATE_LANES 87   /* backward_rows.comp: invocations that share a query row, a power of two */
+#define VKF_ID_OWNER 88         /* what a workgroup owns: VKF_OWNS_* */
+#define VKF_ID_WRITES_DK 89     /* bool: a workgroup that owns keys writes dk */
+#define VKF_ID_WRITES_DV 90     /* bool: it writes dv */
+#define VKF_ID_CELL_ROWS 121    /* rows of a tile of the map of tiles, which divides the tiles of all kernels */
+#define VKF_ID_CELL_KEYS 122    /* its keys */
+#define VKF_ID_READ_ROWS 123    /* list_tiles.comp: rows of the tiles that read stored ds or p; 0 = no tile reads */
+#define VKF_ID_TILE_LISTS 124   /* where the lists of tiles of the kernel are (backward/tile_list.glsl) */
 #define VKF_ID_LISTED_TILES 125 /* most tiles of such a list */
 
 /* backward: the tile in plain arithmetic. */

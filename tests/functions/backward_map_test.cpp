@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass with masks of the caller's own (shaders/backward/mapped_tiles.glsl).
+// The map of tiles of a backward pass with masks of the caller's own (shaders/backward/map_cells.glsl).
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -239,5 +240,42 @@ TEST_CASE("gradients with a map of tiles agree with the reference, whatever else
                 check(i / 2 % 2 == 0 ? ofHeads : ofAll, situations[i], ways[way]);
             }
         }
+    }
+}
+
+// A row whose scores are all -infinity contributes nothing, and gets no gradient. The map does not know that. So a
+// kernel that owns keys finds such rows in tiles that are full by the map, and leaves these tiles and all later ones to
+// the walk over partial tiles.
+TEST_CASE("rows without a finite score in full tiles of the map get no gradient", "[backward_map]") {
+    constexpr char text[] =
+        "bool keep(Position at) { return at.row / 64 != 3 || at.key < 128; }\n"
+        "float score(float s, Position at) { return at.row % 96 == 70 ? uintBitsToFloat(0xff800000u) : s; }\n"
+        "float scoreDerivative(float s, Position at) { return at.row % 96 == 70 ? 0.0 : 1.0; }\n";
+    VkfReferenceFunctions formulas{};
+    formulas.keep = [](const VkfPosition* at, void*) -> int32_t { return at->row / 64 != 3 || at->key < 128 ? 1 : 0; };
+    formulas.score = [](double s, const VkfPosition* at, void*) {
+        return at->row % 96 == 70 ? -std::numeric_limits<double>::infinity() : s;
+    };
+    formulas.scoreDerivative = [](double, const VkfPosition* at, void*) { return at->row % 96 == 70 ? 0.0 : 1.0; };
+    const CompiledExample compiled(text, formulas);
+    for (const Way& way : ways) {
+        const Variation& variation = vkf::test::variations[way.variation];
+        const bool stores = way.scratchBytes == plenty;
+        if (vkf::test::leavesOut(deviceOf(variation), variation.path) || !(stores || vkf::test::wholeSweeps())) {
+            continue;
+        }
+        VkfProblem forward = problemOf({1, 4, 2, 256, 384, 16, 0, typeOn(variation)});
+        Data data;
+        compiled.use(forward, data);
+        forward = vkf::test::fittedBackward(deviceOf(variation), forward);
+        apply(variation, forward);
+        const VkfBackwardProblem problem = backwardOf(forward, way);
+        const Inputs inputs = vkf::test::makeInputs(forward, data);
+        INFO(way.name << ": " << vkf::test::describe(forward));
+        const BackwardOutcome outcome =
+            runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem));
+        INFO(outcome.text());
+        CHECK(outcome.info.tileMapBytes != 0);
+        CHECK(outcome.passed());
     }
 }
