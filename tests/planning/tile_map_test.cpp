@@ -314,4 +314,6 @@ TEST_CASE("a backward pass with a keep function makes a map of tiles that divide
     CHECK_FALSE(planOf(forward, 0, vkf::test::matrixCaps()).map);
     forward = problemOf({2, 4, 2, 0, 640, 128});
     CHECK_FALSE(planOf(forward, 0, vkf::test::capsOf(32, 49152, 1024)).map);
+    forward = problemOf({1, 1, 1, 64, 2'000'000, 64, 0, VKF_TYPE_F16}); // lists would be too long
+    CHECK_FALSE(planOf(forward, 0, vkf::test::matrixCaps()).map);
 }

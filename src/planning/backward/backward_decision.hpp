@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ struct BandChoice {
     BackwardBands bands;
     BackwardMatrixTile store;
     BackwardSumTile dq, dk, dv;
+
+    std::array<const BackwardSumTile*, 3> sums() const { return {&dq, &dk, &dv}; }
 };
 
 struct BackwardDecision {

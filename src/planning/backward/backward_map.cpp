@@ -45,7 +45,7 @@ Cells cellsOf(const BackwardDecision& decision) {
     cells.add(decision.coopmat);
     if (decision.bands) {
         cells.add(decision.bands->store);
-        for (const BackwardSumTile* tile : {&decision.bands->dq, &decision.bands->dk, &decision.bands->dv}) {
+        for (const BackwardSumTile* tile : decision.bands->sums()) {
             cells.add(*tile);
         }
     }

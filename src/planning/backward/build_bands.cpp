@@ -69,7 +69,7 @@ VkfResult buildBands(const BackwardPhaseBuilder& builder, BackwardPhases* phases
         return result;
     }
     setBands(chosen, store);
-    for (const BackwardSumTile* tile : {&chosen.dq, &chosen.dk, &chosen.dv}) {
+    for (const BackwardSumTile* tile : chosen.sums()) {
         if (tile->workgroupSize() == 0) {
             continue;
         }

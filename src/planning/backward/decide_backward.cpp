@@ -288,7 +288,7 @@ template <typename Tile> void showTexts(const PairTiles<Tile>& tiles, BackwardDe
 void showBands(const CheckedBackward& backward, BackwardDecision* decision) {
     const BandChoice& bands = *decision->bands;
     showTileOfPairs(backward, bands.store, decision);
-    for (const BackwardSumTile* tile : {&bands.dq, &bands.dk, &bands.dv}) {
+    for (const BackwardSumTile* tile : bands.sums()) {
         if (tile->workgroupSize() != 0) {
             showMatrixTile(backward, *tile, decision);
         }

@@ -2,7 +2,7 @@
 #include "planning/backward/tile_lists.hpp"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "planning/backward/backward_decision.hpp"
 #include "planning/tile_map_sizes.hpp"
@@ -20,7 +20,7 @@ constexpr uint64_t listWordBytes = 16;
 // for all.
 uint32_t readRows(const BandChoice& bands) {
     constexpr uint32_t wordTiles = 32;
-    const std::array readers = {&bands.dq, &bands.dk, &bands.dv};
+    const auto readers = bands.sums();
     uint32_t rows = bands.store.rows();
     for (const BackwardSumTile* reader : readers) {
         rows = reader->workgroupSize() != 0 ? std::max(rows, reader->rows()) : rows;
