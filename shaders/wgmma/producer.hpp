@@ -46,25 +46,23 @@ VKF_DEVICE Source sourceOf(const Call call, const Item& item, const Share<K> sha
     return {head + share.word * 16, call.params.row_stride[tensor], share.word * 8 < dim ? 16u : 0u};
 }
 
-template <typename K> struct Producer {
+template <typename K, bool PAGED> struct Producer {
     const Call call;
     const Walk walk;
     const uint32_t keys; // of the sequence
     const uint32_t shared_memory;
     const Share<K> share;
     const Source k, v;
-    // Pages. The place of the key that this thread looks up in the next tile is loaded while a tile is copied. A tile
-    // of v lies where that of k before it lies.
-    const Address table;
-    KeyPlace next = {};
-    uint32_t words_to_v = 0;
+    const Address table; // pages: the entries of the sequence
+    KeyPlace place = {}; // pages: of the key that this thread looks up for the next copy
     bool saw_special_values = false;
 
     // Fills are numbered: 2 i is the tile of k at position i of the walk, 2 i + 1 is the tile of v.
     VKF_DEVICE const Source source(const uint32_t fill) const { return fill % 2 == 0 ? k : v; }
 
-    VKF_DEVICE uint32_t tileKey(const uint32_t fill) const { return tileAt(walk, walk.step + fill / 2) * K::KEYS; }
-    VKF_DEVICE uint32_t firstKey(const uint32_t fill) const { return tileKey(fill) + share.key; }
+    VKF_DEVICE uint32_t firstKey(const uint32_t fill) const {
+        return tileAt(walk, walk.step + fill / 2) * K::KEYS + share.key;
+    }
 
     VKF_DEVICE bool mayHideValues(const uint32_t fill) const {
         return fill % 2 == 1 && walk.step + fill / 2 >= fullTiles(walk);
@@ -79,24 +77,21 @@ template <typename K> struct Producer {
         }
     }
 
-    // Pages: starts to look up the keys of the tile at fill number `fill`.
-    VKF_DEVICE void lookUp(const uint32_t fill) {
-        const uint32_t key = tileKey(fill) + LookUps<K>::keyOf(threadNumber());
-        next = placeOf(call, table, min(key, keys - 1));
+    // Pages: starts to look up the keys of a tile.
+    VKF_DEVICE void lookUp(const uint32_t position) {
+        const uint32_t key = tileAt(walk, position) * K::KEYS + LookUps<K>::keyOf(threadNumber());
+        place = placeOf(call, table, min(key, keys - 1));
     }
 
-    // Pages: the words from row 0 of page 0 to the key that this thread has looked up, and the look-ups for the tile
-    // after.
+    // Pages: the words from row 0 of page 0 to the key that this thread has looked up. After v come the keys of the
+    // next tile.
     VKF_DEVICE uint32_t wordsToKey(const uint32_t fill) {
-        if (fill % 2 != 0) {
-            return words_to_v;
+        const uint32_t words = wordsTo(call, fill % 2 == 0 ? VKF_K : VKF_V, place);
+        const uint32_t position = walk.step + fill / 2 + 1;
+        if (fill % 2 == 1 && position < walk.step_end) {
+            lookUp(position);
         }
-        const uint32_t words_to_k = wordsTo(call, VKF_K, next);
-        words_to_v = wordsTo(call, VKF_V, next);
-        if (walk.step + fill / 2 + 1 < walk.step_end) {
-            lookUp(fill + 2);
-        }
-        return words_to_k;
+        return words;
     }
 
     // Calls take(i, address, bytes) for each word of a tile. Fills come in their order.
@@ -104,18 +99,18 @@ template <typename K> struct Producer {
         const Source from = source(fill);
         const uint32_t key = firstKey(fill);
         const auto bytes = [&](const uint32_t i) { return key + i * Share<K>::KEY_STEP < keys ? from.bytes : 0; };
-        if (hasPages(call)) {
+        if constexpr (PAGED) {
             const uint32_t words = wordsToKey(fill);
             VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
                 const uint32_t to_key = shuffleFrom(words, LookUps<K>::laneOf(threadNumber(), i));
                 take(i, from.first + Address{to_key} * 16, bytes(i));
             }
-            return;
-        }
-        Address address = from.first + Address{key} * from.row_stride;
-        VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
-            take(i, address, bytes(i));
-            address += Address{from.row_stride} * Share<K>::KEY_STEP;
+        } else {
+            Address address = from.first + Address{key} * from.row_stride;
+            VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
+                take(i, address, bytes(i));
+                address += Address{from.row_stride} * Share<K>::KEY_STEP;
+            }
         }
     }
 
@@ -238,23 +233,20 @@ template <typename K> struct Producer {
 // Whether the producer tells the consumers about special values at the end.
 VKF_DEVICE bool hasPartialTiles(const Walk& walk) { return walk.step_end > max(walk.step, fullTiles(walk)); }
 
-template <typename K>
-VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
+template <typename K, bool PAGED>
+VKF_DEVICE void produceTiles(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
     const Share<K> share = shareOf<K>(threadNumber());
-    Producer<K> producer{call,
-                         walk,
-                         item.keys,
-                         shared_memory,
-                         share,
-                         sourceOf<K>(call, item, share, VKF_K),
-                         sourceOf<K>(call, item, share, VKF_V),
-                         hasPages(call) ? tableOf(call, item) : 0};
+    Producer<K, PAGED> producer{call,
+                                walk,
+                                item.keys,
+                                shared_memory,
+                                share,
+                                sourceOf<K>(call, item, share, VKF_K),
+                                sourceOf<K>(call, item, share, VKF_V),
+                                PAGED ? tableOf(call, item) : 0};
     const uint32_t fills = 2 * (walk.step_end - walk.step);
-    if (fills == 0) {
-        return;
-    }
-    if (hasPages(call)) {
-        producer.lookUp(0);
+    if constexpr (PAGED) {
+        producer.lookUp(walk.step);
     }
     if constexpr (K::FETCHES_AHEAD) {
         producer.copyAllThroughRegisters(fills);
@@ -264,6 +256,18 @@ VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, con
     producer.drain(fills);
     if (hasPartialTiles(walk)) {
         producer.tellConsumers();
+    }
+}
+
+template <typename K>
+VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
+    if (walk.step == walk.step_end) {
+        return;
+    }
+    if (hasPages(call)) {
+        produceTiles<K, true>(call, item, walk, shared_memory);
+    } else {
+        produceTiles<K, false>(call, item, walk, shared_memory);
     }
 }
 
