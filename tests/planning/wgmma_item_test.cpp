@@ -200,12 +200,18 @@ private:
         }
     }
 
-    // As the threads of a workgroup find it together.
-    bool findsAbsentKey(const wgmma::Call call, const wgmma::Item& item) {
+    // As `threads` threads find it together.
+    bool findsAbsentKey(const wgmma::Call call, const wgmma::Item& item, uint32_t threads) const {
         bool found = false;
-        for (uint32_t thread = 0; thread < plan_.tile.workgroupSize; thread++) {
-            found = found || wgmma::findsAbsentKey(call, item, plan_.tile.rows, thread, plan_.tile.workgroupSize);
+        for (uint32_t thread = 0; thread < threads; thread++) {
+            found = found || wgmma::findsAbsentKey(call, item, plan_.tile.rows, thread, threads);
         }
+        return found;
+    }
+
+    bool findsAbsentKey(const wgmma::Call call, const wgmma::Item& item) {
+        const bool found = findsAbsentKey(call, item, plan_.tile.workgroupSize);
+        expect(found == findsAbsentKey(call, item, 3), "few threads, of many entries each, find something else");
         const reference::Mask mask = case_.mask(item.batch);
         const reference::Pages pages = case_.pages(item.batch);
         const uint32_t end = std::min(item.row_begin + plan_.tile.rows, packedRows(call, item));
@@ -317,7 +323,7 @@ Case* setPages(Case* one, uint32_t pageKeys, uint32_t absentOf) {
     VkfProblem& p = one->problem;
     p.longestKeys = 0; // keys are not packed
     vkf::test::setPages(p, pageKeys, 3);
-    constexpr std::array<uint32_t, 3> noPages = {0xffffffffU, 1U << 30, 0x80000000U};
+    const std::array<uint32_t, 3> noPages = {0xffffffffU, p.paging.pages, 0x80000000U};
     Dice dice(pageKeys);
     for (uint32_t i = 0; i < p.batch * p.paging.maxPages; i++) {
         const bool absent = absentOf != 0 && dice.oneIn(absentOf);
@@ -364,6 +370,7 @@ const Change changes[] = {
     {3, [](Case* c) { setCausal(setPages(setLengths(c, lengths), 20, 0)); }},
     {2, [](Case* c) { setWindow(setPages(c, 1, 40), 33, 20, 9); }},
     {1, [](Case* c) { setPages(c, 1000, 2); }},
+    {1, [](Case* c) { setPages(c, 1, 0)->blockTable[25] = -1; }},
     {1, [](Case* c) { setCausal(setPages(c, 7, 9)); }},
     {2, [](Case* c) { setCausal(setPages(setPacked(setLengths(c, packedLengths)), 16, 5)); }},
 };
