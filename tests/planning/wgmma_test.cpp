@@ -168,8 +168,7 @@ const Refused refused[] = {
          setFp8(p);
          vkf::test::setPages(p, 20, 0);
      }},
-    {"pages of k or v span over 64 GiB",
-     [](VkfProblem& p) { setFarPages(p, uint64_t{1} << 27); }},
+    {"pages of k or v span over 64 GiB", [](VkfProblem& p) { setFarPages(p, uint64_t{1} << 27); }},
     {"probabilities as an output are not in this version",
      [](VkfProblem& p) { vkf::enable(p, VKF_USE_PROBABILITIES); }},
     {"dropout is not in this version", [](VkfProblem& p) { p.dropout.probability = 0.1F; }},
