@@ -347,10 +347,10 @@ typedef enum VkfPath VKF_INT32_ENUM {
     /* "wgmma": fused, kernels of PTX for NVIDIA's Hopper chips, for many query rows. q, k and v are all fp16 or all
      * bf16; or k and v are of fp8 types without scales, and are converted to the type of q before attention, as on path
      * coopmat (maxScratchBytes). headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples
-     * of 16 bytes. AUTO takes it where it is faster than coopmat. UNSUPPORTED with a bias, boolean masks, documents,
-     * block masks, pages, probabilities, dropout and VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT
-     * (device). Also UNSUPPORTED in a context whose driver has refused a kernel of this path (device). The backward
-     * pass takes fewer problems here. */
+     * of 16 bytes. k and v in pages have the type of q, and neither spans over 64 GiB. AUTO takes it where it is faster
+     * than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, probabilities, dropout and
+     * VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED in a context whose driver
+     * has refused a kernel of this path (device). The backward pass takes fewer problems here. */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;

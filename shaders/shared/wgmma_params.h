@@ -46,6 +46,9 @@ struct WgmmaConstants {
     Uint packed_heads;      /* VKF_ID_PACKED_HEADS */
     Uint interleaved_heads; /* VKF_ID_INTERLEAVED_HEADS */
     Uint key_splits;        /* VKF_ID_KEY_SPLITS */
+    Uint page_rows;         /* VKF_ID_PAGE_ROWS */
+    Uint max_pages;         /* VKF_ID_MAX_PAGES */
+    Uint pages;             /* VKF_ID_PAGES */
     Uint type_dq;           /* VKF_ID_TYPE_DQ: in the backward pass, as the following ones */
     Uint type_dk;           /* VKF_ID_TYPE_DK */
     Uint type_dv;           /* VKF_ID_TYPE_DV */

@@ -32,7 +32,7 @@
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code. Empty tiles are
 //          left out.
-//      7   No tensor map exists in Vulkan, so threads compute addresses.
+//      7   No tensor map exists in Vulkan, so threads compute addresses. With pages they look them up.
 //      8   A consumer skips partial tiles of which its rows see no key.
 //      9   Exponentials are powers of two. m_i moves by whole numbers, and rarely (softmax.hpp).
 //     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results.
@@ -69,9 +69,13 @@ VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, c
     const uint32_t shared_memory =
         static_cast<uint32_t>(reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);
-    const Item item = itemOf(call, K::ROWS, params.first_item + workgroupNumber()); // 3
+    Item item = itemOf(call, K::ROWS, params.first_item + workgroupNumber()); // 3
     if (isIdle(call, item)) {
         return;
+    }
+    if (hasPages(call)) {
+        const bool found = findsAbsentKey(call, item, K::ROWS, threadNumber(), K::THREADS);
+        item.some_absent = uniform(anyAt(K::PRODUCER, K::THREADS, found)) != 0;
     }
     const Walk walk = walkOf(call, item, K::ROWS, K::KEYS);
     if (warpgroup == 0) {

@@ -108,6 +108,9 @@ template <typename K> struct Consumer {
         }
         if (partial) {
             dropInvisible(s, K::TERMS ? laneRows() : rows, first_key);
+            if (item.some_absent) {
+                dropAbsent(s, call, item, rows.lane, tileAt(walk, step) * K::KEYS);
+            }
         }
         raiseMaximum(s, deferredScale(), states, o);
     }

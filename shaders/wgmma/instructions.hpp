@@ -59,6 +59,15 @@ VKF_DEVICE uint32_t shuffleXor(const uint32_t x, const int mask) {
     return static_cast<uint32_t>(__nvvm_shfl_sync_bfly_i32(~0u, static_cast<int>(x), mask, 31));
 }
 
+VKF_DEVICE uint32_t shuffleFrom(const uint32_t x, const uint32_t lane) {
+    return static_cast<uint32_t>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<int>(x), static_cast<int>(lane), 31));
+}
+
+// Bit i is the condition of lane i.
+VKF_DEVICE uint32_t lanesWhere(const bool condition) {
+    return static_cast<uint32_t>(__nvvm_vote_ballot_sync(~0u, condition));
+}
+
 VKF_DEVICE bool anyLane(const bool condition) { return __nvvm_vote_any_sync(~0u, condition); }
 
 VKF_DEVICE bool allLanes(const bool condition) { return __nvvm_vote_all_sync(~0u, condition); }

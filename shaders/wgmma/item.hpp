@@ -34,6 +34,7 @@ struct Range {
 };
 
 // The tile of rows, head, sequence and key split of a workgroup. `Item` of common/params.glsl explains the members.
+// `some_absent`: some key that the workgroup may visit is absent (pages.hpp).
 struct Item {
     Uint batch;
     Uint head;
@@ -46,7 +47,10 @@ struct Item {
     Int offset;
     Uint first_row;
     Uint first_key;
+    bool some_absent = false;
 };
+
+VKF_DEVICE bool hasPages(const Call call) { return call.constants.page_rows != 0; }
 
 VKF_DEVICE Uint queryHeads(const Call call) { return call.params.heads & 0xffffu; }
 
@@ -102,18 +106,21 @@ VKF_DEVICE Range boundsOf(const Address starts, const Uint sequence, const Uint 
     return {begin, end};
 }
 
-// Packed sequences: sets rows, keys, first_row and first_key.
+// Packed sequences: sets rows, keys, first_row and first_key. With pages, only rows are packed.
 VKF_DEVICE void setSequence(const Call call, Item& item) {
     const Range rows =
         boundsOf(tableMember<Address>(call, offsetof(CallTable, row_starts)), item.batch, call.params.query_rows);
-    const Range keys =
-        boundsOf(tableMember<Address>(call, offsetof(CallTable, key_starts)), item.batch, call.params.keys);
     item.first_row = static_cast<Uint>(rows.begin);
     item.rows =
         min(static_cast<Uint>(rows.end - rows.begin), tableMember<Uint>(call, offsetof(CallTable, longest_rows)));
-    item.first_key = static_cast<Uint>(keys.begin);
-    item.keys = min(min(keysOf(call, item.batch), tableMember<Uint>(call, offsetof(CallTable, longest_keys))),
-                    static_cast<Uint>(keys.end - keys.begin));
+    item.first_key = 0;
+    item.keys = min(keysOf(call, item.batch), tableMember<Uint>(call, offsetof(CallTable, longest_keys)));
+    if (!hasPages(call)) {
+        const Range keys =
+            boundsOf(tableMember<Address>(call, offsetof(CallTable, key_starts)), item.batch, call.params.keys);
+        item.first_key = static_cast<Uint>(keys.begin);
+        item.keys = min(item.keys, static_cast<Uint>(keys.end - keys.begin));
+    }
 }
 
 // The item of a number. `tile_rows` are the packed rows of a workgroup.
@@ -197,6 +204,17 @@ VKF_DEVICE bool isVisible(const VisibleKeys& visible, const Int key) {
     return key < visible.first || (key >= visible.window.begin && key < visible.window.end);
 }
 
+// What the first and the last row of the item's tile see.
+struct EndRows {
+    VisibleKeys first;
+    VisibleKeys last;
+};
+
+VKF_DEVICE EndRows endRows(const Call call, const Item& item, const Uint tile_rows) {
+    const Uint last_row = VKF_LAST_ROW(item.row_begin, tile_rows, packedRows(call, item));
+    return {visibleKeys(call, item, queryRow(call, item.row_begin)), visibleKeys(call, item, queryRow(call, last_row))};
+}
+
 // Keys that some row of a tile of rows may see. `first` and `last` belong to the first and the last row.
 VKF_DEVICE VisibleKeys keysOfAny(const VisibleKeys& first, const VisibleKeys& last) {
     return {last.first, {first.window.begin, last.window.end}};
@@ -242,12 +260,11 @@ VKF_DEVICE Uint tileAt(const Walk& walk, const Uint position) {
     return tile < walk.begin || tile < walk.full_begin ? tile : tile + (walk.full_end - walk.full_begin);
 }
 
+// With absent keys no tile counts as full.
 VKF_DEVICE Walk walkOf(const Call call, const Item& item, const Uint tile_rows, const Uint tile_keys) {
-    const Uint last_row = VKF_LAST_ROW(item.row_begin, tile_rows, packedRows(call, item));
-    const VisibleKeys first = visibleKeys(call, item, queryRow(call, item.row_begin));
-    const VisibleKeys last = visibleKeys(call, item, queryRow(call, last_row));
-    const VisibleKeys any = keysOfAny(first, last);
-    const VisibleKeys all = keysOfAll(first, last);
+    const EndRows ends = endRows(call, item, tile_rows);
+    const VisibleKeys any = keysOfAny(ends.first, ends.last);
+    const VisibleKeys all = item.some_absent ? VisibleKeys{} : keysOfAll(ends.first, ends.last);
     Walk walk;
     walk.first_full = static_cast<Uint>(all.first) / tile_keys;
     walk.first_end = VKF_TILES(static_cast<Uint>(any.first), tile_keys);

@@ -132,7 +132,8 @@ template <typename K>
 VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint first_row, const uint32_t lane) {
     constexpr uint32_t special = K::BF16 ? 0x7f80u : 0x7c00u;
     syncWarp();
-    const Address v = headAddress(call, call.params.v, VKF_V, item.batch, item.kv_head, item.first_key);
+    const Address v = keyHeadAddress(call, call.params.v, VKF_V, item);
+    const Address table = hasPages(call) ? tableOf(call, item) : 0;
     const Uint type_o = call.constants.type_o;
     const Uint end = min(first_row + 16, packedRows(call, item));
     VKF_KEEP_LOOP for (Uint packed_row = first_row; packed_row < end; packed_row++) {
@@ -142,9 +143,17 @@ VKF_DEVICE void addSpecialValues(const Call call, const Item& item, const Uint f
         VKF_KEEP_LOOP for (Uint column = lane; column < call.constants.value_dim; column += 32) {
             float sum = 0.0f;
             VKF_KEEP_LOOP for (Int key = begin; key < keys_end; key++) {
-                const Address row = v + Address{static_cast<Uint>(key)} * call.params.row_stride[VKF_V];
+                Address row = v;
+                bool present = true;
+                if (hasPages(call)) {
+                    const KeyPlace place = placeOf(call, table, static_cast<Uint>(key));
+                    row += Address{wordsTo(call, VKF_V, place)} * 16;
+                    present = isPage(call, place.entry);
+                } else {
+                    row += Address{static_cast<Uint>(key)} * call.params.row_stride[VKF_V];
+                }
                 const uint32_t bits = loadGlobal<uint16_t>(row + column * 2);
-                if (isVisible(visible, key) && (bits & special) == special) {
+                if (present && isVisible(visible, key) && (bits & special) == special) {
                     sum += unpackHalf<K::BF16>(bits);
                 }
             }

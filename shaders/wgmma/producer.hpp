@@ -11,6 +11,8 @@
 
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
+#include "wgmma/pages.hpp"
+#include "wgmma/share.hpp"
 #include "wgmma/tile.hpp"
 
 namespace vkf::wgmma {
@@ -29,28 +31,9 @@ template <bool BF16> VKF_DEVICE bool dropSpecialHalves(Word& word) {
     return seen != 0;
 }
 
-// Which words of a tile a thread copies: the same columns of every KEY_STEP-th key.
-template <typename K> struct Share {
-    static constexpr uint32_t ROW_WORDS = K::DIM / 8;
-    static constexpr uint32_t KEY_STEP = WARPGROUP / ROW_WORDS;
-    static constexpr uint32_t WORDS = K::KEYS / KEY_STEP;
-    uint32_t key;  // the first key
-    uint32_t word; // which word of its row
-
-    // Place of word number `i` in a slot.
-    VKF_DEVICE uint32_t offset(const uint32_t i) const {
-        const uint32_t line = key + i * KEY_STEP;
-        return word / 8 * K::PANEL_BYTES + line * 128 + (word % 8 ^ line % 8) * 16;
-    }
-};
-
-template <typename K> VKF_DEVICE Share<K> shareOf(const uint32_t thread) {
-    return {thread / Share<K>::ROW_WORDS, thread % Share<K>::ROW_WORDS};
-}
-
 // The thread's words of k or v of the item's KV head.
 struct Source {
-    Address first;       // the word of key 0
+    Address first;       // the word of key 0, or of row 0 of page 0 with pages
     uint32_t row_stride; // bytes
     uint32_t bytes;      // 16, or 0 if the columns of the words do not exist
 };
@@ -59,16 +42,19 @@ template <typename K>
 VKF_DEVICE Source sourceOf(const Call call, const Item& item, const Share<K> share, const Uint tensor) {
     const Address base = tensor == VKF_K ? call.params.k : call.params.v;
     const Uint dim = tensor == VKF_K ? call.constants.head_dim : call.constants.value_dim;
-    const Address head = headAddress(call, base, tensor, item.batch, item.kv_head, item.first_key);
+    const Address head = keyHeadAddress(call, base, tensor, item);
     return {head + share.word * 16, call.params.row_stride[tensor], share.word * 8 < dim ? 16u : 0u};
 }
 
-template <typename K> struct Producer {
+template <typename K, bool PAGED> struct Producer {
+    const Call call;
     const Walk walk;
     const uint32_t keys; // of the sequence
     const uint32_t shared_memory;
     const Share<K> share;
     const Source k, v;
+    const Address table; // pages: the entries of the sequence
+    KeyPlace place = {}; // pages: of the key that this thread looks up for the next copy
     bool saw_special_values = false;
 
     // Fills are numbered: 2 i is the tile of k at position i of the walk, 2 i + 1 is the tile of v.
@@ -91,17 +77,49 @@ template <typename K> struct Producer {
         }
     }
 
-    // Starts to copy a tile.
-    VKF_DEVICE void copy(const uint32_t fill, const uint32_t slot) const {
-        const Source from = source(fill);
-        const uint32_t to = slotAddress(slot);
-        const uint32_t key = firstKey(fill);
-        Address address = from.first + Address{key} * from.row_stride;
-        VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
-            const uint32_t bytes = key + i * Share<K>::KEY_STEP < keys ? from.bytes : 0;
-            copyWord(to + share.offset(i), address, bytes);
-            address += Address{from.row_stride} * Share<K>::KEY_STEP;
+    // Pages: starts to look up the keys of a tile.
+    VKF_DEVICE void lookUp(const uint32_t position) {
+        const uint32_t key = tileAt(walk, position) * K::KEYS + LookUps<K>::keyOf(threadNumber());
+        place = placeOf(call, table, min(key, keys - 1));
+    }
+
+    // Pages: the words from row 0 of page 0 to the key that this thread has looked up. After v come the keys of the
+    // next tile.
+    VKF_DEVICE uint32_t wordsToKey(const uint32_t fill) {
+        const uint32_t words = wordsTo(call, fill % 2 == 0 ? VKF_K : VKF_V, place);
+        const uint32_t position = walk.step + fill / 2 + 1;
+        if (fill % 2 == 1 && position < walk.step_end) {
+            lookUp(position);
         }
+        return words;
+    }
+
+    // Calls take(i, address, bytes) for each word of a tile. Fills come in their order.
+    template <typename Take> VKF_DEVICE void forEachWord(const uint32_t fill, const Take take) {
+        const Source from = source(fill);
+        const uint32_t key = firstKey(fill);
+        const auto bytes = [&](const uint32_t i) { return key + i * Share<K>::KEY_STEP < keys ? from.bytes : 0; };
+        if constexpr (PAGED) {
+            const uint32_t words = wordsToKey(fill);
+            VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
+                const uint32_t to_key = shuffleFrom(words, LookUps<K>::laneOf(threadNumber(), i));
+                take(i, from.first + Address{to_key} * 16, bytes(i));
+            }
+        } else {
+            Address address = from.first + Address{key} * from.row_stride;
+            VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
+                take(i, address, bytes(i));
+                address += Address{from.row_stride} * Share<K>::KEY_STEP;
+            }
+        }
+    }
+
+    // Starts to copy a tile.
+    VKF_DEVICE void copy(const uint32_t fill, const uint32_t slot) {
+        const uint32_t to = slotAddress(slot);
+        forEachWord(fill, [&](const uint32_t i, const Address address, const uint32_t bytes) {
+            copyWord(to + share.offset(i), address, bytes);
+        });
         endCopyGroup();
     }
 
@@ -196,14 +214,10 @@ template <typename K> struct Producer {
         }
     }
 
-    VKF_DEVICE void fetch(Word (&words)[Share<K>::WORDS], const uint32_t fill) const {
-        const Source from = source(fill);
-        const uint32_t key = firstKey(fill);
-        Address address = from.first + Address{key} * from.row_stride;
-        VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
-            words[i] = loadWordIf(key + i * Share<K>::KEY_STEP < keys && from.bytes != 0, address);
-            address += Address{from.row_stride} * Share<K>::KEY_STEP;
-        }
+    VKF_DEVICE void fetch(Word (&words)[Share<K>::WORDS], const uint32_t fill) {
+        forEachWord(fill, [&](const uint32_t i, const Address address, const uint32_t bytes) {
+            words[i] = loadWordIf(bytes != 0, address);
+        });
     }
 
     // Tells each consumer whether special values became zeros.
@@ -219,18 +233,20 @@ template <typename K> struct Producer {
 // Whether the producer tells the consumers about special values at the end.
 VKF_DEVICE bool hasPartialTiles(const Walk& walk) { return walk.step_end > max(walk.step, fullTiles(walk)); }
 
-template <typename K>
-VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
+template <typename K, bool PAGED>
+VKF_DEVICE void produceTiles(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
     const Share<K> share = shareOf<K>(threadNumber());
-    Producer<K> producer{walk,
-                         item.keys,
-                         shared_memory,
-                         share,
-                         sourceOf<K>(call, item, share, VKF_K),
-                         sourceOf<K>(call, item, share, VKF_V)};
+    Producer<K, PAGED> producer{call,
+                                walk,
+                                item.keys,
+                                shared_memory,
+                                share,
+                                sourceOf<K>(call, item, share, VKF_K),
+                                sourceOf<K>(call, item, share, VKF_V),
+                                PAGED ? tableOf(call, item) : 0};
     const uint32_t fills = 2 * (walk.step_end - walk.step);
-    if (fills == 0) {
-        return;
+    if constexpr (PAGED) {
+        producer.lookUp(walk.step);
     }
     if constexpr (K::FETCHES_AHEAD) {
         producer.copyAllThroughRegisters(fills);
@@ -240,6 +256,18 @@ VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, con
     producer.drain(fills);
     if (hasPartialTiles(walk)) {
         producer.tellConsumers();
+    }
+}
+
+template <typename K>
+VKF_DEVICE void produce(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
+    if (walk.step == walk.step_end) {
+        return;
+    }
+    if (hasPages(call)) {
+        produceTiles<K, true>(call, item, walk, shared_memory);
+    } else {
+        produceTiles<K, false>(call, item, walk, shared_memory);
     }
 }
 

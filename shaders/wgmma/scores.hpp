@@ -7,6 +7,7 @@
 
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
+#include "wgmma/pages.hpp"
 
 namespace vkf::wgmma {
 
@@ -130,6 +131,23 @@ template <uint32_t COUNT> VKF_DEVICE void dropInvisible(float (&s)[COUNT], const
                 if (column >= first && static_cast<Uint>(column - begin) >= length) {
                     s[i] = MINUS_INFINITY;
                 }
+            }
+        }
+    }
+}
+
+// Sets the scores of absent keys to -infinity. `tile_key` is the first key of the tile. Each lane looks up every 32nd
+// key of it.
+template <uint32_t COUNT>
+VKF_DEVICE void dropAbsent(float (&s)[COUNT], const Call call, const Item& item, const uint32_t lane,
+                           const Uint tile_key) {
+    const Address table = tableOf(call, item);
+    VKF_UNROLL for (uint32_t first = 0; first < COUNT * 2; first += 32) {
+        const Uint key = min(tile_key + first + lane, item.keys - 1);
+        const uint32_t present = lanesWhere(isPage(call, placeOf(call, table, key).entry)) >> 2 * (lane % 4);
+        VKF_UNROLL for (uint32_t i = 0; i < COUNT; i++) {
+            if (columnOf(i) / 32 == first / 32 && (present >> columnOf(i) % 32 & 1) == 0) {
+                s[i] = MINUS_INFINITY;
             }
         }
     }

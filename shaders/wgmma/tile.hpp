@@ -52,7 +52,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
     //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
     //                         barrier, so that one may be ahead of another.
     //   empty(slot)           all consumers have read the slot: they arrive, the producer waits
-    //   PRODUCER              all threads of the producer
+    //   PRODUCER              all threads of the producer; before the first tile, all threads of the workgroup
     //   flag(consumer)        one warp of the producer tells the consumer about special values
     static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
     static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }

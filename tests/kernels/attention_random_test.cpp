@@ -110,6 +110,10 @@ void runSeeds(const vkf::test::Variation& variation, uint32_t firstSeed, uint32_
         if (variation.path == VKF_PATH_WGMMA) {
             constexpr std::array<uint32_t, 5> splits = {0, 1, 2, 7, 60};
             problem.kvSplits = dice.of(splits);
+            if (!packed && dice.oneIn(3)) {
+                problem.k = problem.v = vkf::dense(problem.k.type);
+                vkf::test::setPages(problem, 1 + dice.below(100), dice.below(4));
+            }
             vkf::test::fitToWgmma(problem);
         }
         apply(variation, problem);

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "support/call.hpp"
 #include "support/dice.hpp"
+#include "support/lists/block_tables.hpp"
 #include "support/masks.hpp"
 #include "support/variations.hpp"
 
@@ -186,35 +186,6 @@ void setScale(const VkfProblem& problem, vkf::test::Inputs& inputs, uint64_t bat
     vkfStoreElement(VKF_TYPE_F16, &inputs.v[vkfStoredBytes(v.type, element)], 0, scale);
 }
 
-// The pages of `from` one after the other, as for the same call without pages.
-vkf::test::Inputs withoutPages(const VkfProblem& problem, const vkf::test::Inputs& from, VkfProblem& plain) {
-    plain = problem;
-    plain.paging = {};
-    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
-    vkf::enable(plain, VKF_USE_BLOCK_TABLE, false);
-    vkf::test::Inputs to = from;
-    to.blockTable.clear();
-    for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
-        const VkfTensorLayout paged = vkf::layoutOf(problem, role);
-        const VkfTensorLayout dense = vkf::layoutOf(plain, role);
-        const std::vector<std::byte>& source = role == VKF_TENSOR_K ? from.k : from.v;
-        std::vector<std::byte>& target = role == VKF_TENSOR_K ? to.k : to.v;
-        target.resize(vkfStoredBytes(dense.type, dense.elements));
-        for (uint64_t b = 0; b < problem.batch; b++) {
-            for (uint64_t h = 0; h < dense.heads; h++) {
-                for (uint64_t j = 0; j < problem.keys; j++) {
-                    const auto [page, row] = from.placeOf(problem, b, j);
-                    const uint64_t first = page * paged.batchStride + h * paged.headStride + row * paged.rowStride;
-                    const uint64_t place = b * dense.batchStride + h * dense.headStride + j * dense.rowStride;
-                    std::memcpy(&target[vkfStoredBytes(dense.type, place)], &source[vkfStoredBytes(dense.type, first)],
-                                vkfStoredBytes(dense.type, dense.dim));
-                }
-            }
-        }
-    }
-    return to;
-}
-
 } // namespace
 
 TEST_CASE("random caches agree with the reference on the scalar path", "[cache]") {
@@ -312,7 +283,7 @@ TEST_CASE("pages give the bits of the same keys without pages", "[cache]") {
             problem.use |= VKF_USE_CAUSAL;
             const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
             VkfProblem plain{};
-            const vkf::test::Inputs plainInputs = withoutPages(problem, inputs, plain);
+            const vkf::test::Inputs plainInputs = vkf::test::withoutPages(problem, inputs, &plain);
             vkf::host::Device& device = vkf::test::deviceOf(vkf::test::variations[variation]);
             INFO(vkf::test::variations[variation].name);
             const vkf::test::Outcome paged = vkf::test::runCall(device, problem, inputs);

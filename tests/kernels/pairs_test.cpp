@@ -155,7 +155,6 @@ constexpr Refusal refusals[] = {
     {"key_outer", "sequences", nullptr},
     {"key_outer", "key splits", nullptr},
     {"wgmma", "k and v", nullptr},
-    {"wgmma", "pages", nullptr},
     {"wgmma", "documents", nullptr},
     {"wgmma", "mask", nullptr},
     {"wgmma", "block mask", nullptr},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The index arithmetic of the kernels of path wgmma (shaders/wgmma/item.hpp), compiled for the host: work items,
-// visible keys, the walk over tiles, key splits and addresses. The launches are those of plans for a described H100. No
-// device is needed.
+// visible keys, the walk over tiles, key splits, addresses and pages. The launches are those of plans for a described
+// H100. No device is needed.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -21,6 +21,8 @@
 #include "support/dice.hpp"
 #include "support/plans.hpp"
 #include "wgmma/item.hpp"
+#include "wgmma/pages.hpp"
+#include "wgmma/share.hpp"
 
 namespace {
 
@@ -32,17 +34,26 @@ using vkf::test::Dice;
 
 constexpr std::array tensorBases = {Address{1} << 40, Address{2} << 40, Address{3} << 40, Address{4} << 40};
 
-// A problem with the contents of keyLengths, cuSeqlensQ and cuSeqlensK.
+// A problem with the contents of keyLengths, cuSeqlensQ, cuSeqlensK and blockTable.
 struct Case {
     VkfProblem problem;
     Data data;
+    std::vector<int32_t> blockTable{};
 
     bool packed() const { return vkf::has(problem, VKF_USE_CU_SEQLENS); }
+    bool paged() const { return vkf::has(problem, VKF_USE_BLOCK_TABLE); }
+    bool packedKeys() const { return packed() && !paged(); }
     int32_t firstRow(uint32_t sequence) const { return packed() ? data.cuSeqlensQ[sequence] : 0; }
-    int32_t firstKey(uint32_t sequence) const { return packed() ? data.cuSeqlensK[sequence] : 0; }
+    int32_t firstKey(uint32_t sequence) const { return packedKeys() ? data.cuSeqlensK[sequence] : 0; }
+    reference::Pages pages(uint32_t sequence) const {
+        const VkfPaging& paging = problem.paging;
+        return paged()
+                   ? reference::Pages{&blockTable[size_t{sequence} * paging.maxPages], paging.pageSize, paging.pages}
+                   : reference::Pages{};
+    }
     reference::Mask mask(uint32_t sequence) const {
         const int64_t rows = packed() ? data.cuSeqlensQ[sequence + 1] - firstRow(sequence) : int64_t{problem.queryRows};
-        const int64_t keys = packed() ? data.cuSeqlensK[sequence + 1] - firstKey(sequence) : int64_t{problem.keys};
+        const int64_t keys = packedKeys() ? data.cuSeqlensK[sequence + 1] - firstKey(sequence) : int64_t{problem.keys};
         const bool lengths = vkf::has(problem, VKF_USE_KEY_LENGTHS);
         return reference::maskOf(problem, rows, lengths ? std::min<int64_t>(data.keyLengths[sequence], keys) : keys, 0);
     }
@@ -67,6 +78,7 @@ public:
         constants_ = vkf::wgmmaConstants(phase->variant.constants);
         listSequences();
         addresses_.keyLengths = reinterpret_cast<Address>(one.data.keyLengths.data());
+        addresses_.table.block_table = reinterpret_cast<Address>(one.blockTable.data());
         addresses_.table.row_starts = reinterpret_cast<Address>(one.data.cuSeqlensQ.data());
         addresses_.table.key_starts = reinterpret_cast<Address>(one.data.cuSeqlensK.data());
         addresses_.table.tile_sequences = reinterpret_cast<Address>(tileSequences_.data());
@@ -83,6 +95,7 @@ public:
 
     const vkf::shared::WgmmaConstants& constants() const { return constants_; }
     uint32_t steps() const { return phase_->steps(); }
+    bool foundAbsentKeys() const { return foundAbsentKeys_; }
 
     std::string check() {
         const VkfProblem& p = case_.problem;
@@ -129,16 +142,18 @@ private:
         visited = true;
     }
 
-    Address elementAddress(VkfTensorRole role, uint32_t sequence, uint64_t head, uint64_t row) const {
+    // In a sequence or in a page.
+    Address elementAddress(VkfTensorRole role, uint32_t number, uint64_t head, uint64_t row,
+                           bool inPage = false) const {
         const VkfTensorLayout layout = vkf::layoutOf(case_.problem, role);
-        const uint64_t batch = case_.packed() ? 0 : sequence;
+        const uint64_t batch = case_.packed() && !inPage ? 0 : number;
         const uint64_t element = batch * layout.batchStride + head * layout.headStride + row * layout.rowStride;
         return tensorBases[static_cast<size_t>(role)] + element * vkfTypeBytes(layout.type);
     }
 
     void checkItem(uint32_t number) {
         const wgmma::Call call{params_, constants_};
-        const wgmma::Item item = itemOf(call, plan_.tile.rows, number);
+        wgmma::Item item = itemOf(call, plan_.tile.rows, number);
         if (isIdle(call, item)) {
             return;
         }
@@ -147,9 +162,15 @@ private:
         const uint32_t end = std::min(item.row_begin + plan_.tile.rows, packedRows(call, item));
         expect(item.row_begin < end, "an item has no rows");
         const auto firstKey = static_cast<uint64_t>(case_.firstKey(item.batch));
-        expect(headAddress(call, params_.k, VKF_K, item.batch, item.kv_head, item.first_key) ==
-                   elementAddress(VKF_TENSOR_K, item.batch, item.kv_head, firstKey),
-               "wrong address of k");
+        if (case_.paged()) {
+            checkPages(call, item);
+            item.some_absent = findsAbsentKey(call, item);
+            foundAbsentKeys_ = foundAbsentKeys_ || item.some_absent;
+        } else {
+            expect(keyHeadAddress(call, params_.k, VKF_K, item) ==
+                       elementAddress(VKF_TENSOR_K, item.batch, item.kv_head, firstKey),
+                   "wrong address of k");
+        }
         for (uint32_t packedRow = item.row_begin; packedRow < end && wrong_.empty(); packedRow++) {
             checkRow(call, item, mask, packedRow);
         }
@@ -158,6 +179,53 @@ private:
         for (uint32_t position = walk.step; position < walk.step_end && wrong_.empty(); position++) {
             checkTile(call, item, mask, tileAt(walk, position) * plan_.tile.keys, position < fullTiles(walk));
         }
+    }
+
+    // The keys of a sequence lie where the block table says. Absent ones count as row of the last page.
+    void checkPages(const wgmma::Call call, const wgmma::Item& item) {
+        const VkfPaging& paging = case_.problem.paging;
+        const reference::Pages pages = case_.pages(item.batch);
+        const Address table = tableOf(call, item);
+        for (uint32_t key = 0; key < item.keys && wrong_.empty(); key++) {
+            const wgmma::KeyPlace place = placeOf(call, table, key);
+            expect(isPage(call, place.entry) == pages.keeps(key), "a key is absent, or the other way round");
+            const uint32_t page = std::min(place.entry, paging.pages - 1);
+            for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
+                const auto tensor = static_cast<uint32_t>(role);
+                expect(keyHeadAddress(call, tensorBases.at(tensor), tensor, item) +
+                               Address{wordsTo(call, tensor, place)} * 16 ==
+                           elementAddress(role, page, item.kv_head, key % paging.pageSize, true),
+                       "wrong address of a key in pages");
+            }
+        }
+    }
+
+    // As `threads` threads find it together.
+    bool findsAbsentKey(const wgmma::Call call, const wgmma::Item& item, uint32_t threads) const {
+        bool found = false;
+        for (uint32_t thread = 0; thread < threads; thread++) {
+            found = found || wgmma::findsAbsentKey(call, item, plan_.tile.rows, thread, threads);
+        }
+        return found;
+    }
+
+    bool findsAbsentKey(const wgmma::Call call, const wgmma::Item& item) {
+        const bool found = findsAbsentKey(call, item, plan_.tile.workgroupSize);
+        expect(found == findsAbsentKey(call, item, 3), "few threads, of many entries each, find something else");
+        const reference::Mask mask = case_.mask(item.batch);
+        const reference::Pages pages = case_.pages(item.batch);
+        const uint32_t end = std::min(item.row_begin + plan_.tile.rows, packedRows(call, item));
+        bool sees = false;
+        bool any = false;
+        for (uint32_t key = 0; key < item.keys; key++) {
+            any = any || !pages.keeps(key);
+            for (uint32_t row = item.row_begin; row < end && !sees; row++) {
+                sees = !pages.keeps(key) && ::isVisible(mask, queryRow(call, row), key);
+            }
+        }
+        expect(found || !sees, "a workgroup does not find the absent key that its rows would see");
+        expect(!found || any, "a workgroup finds an absent key where there is none");
+        return found;
     }
 
     void checkRow(const wgmma::Call call, const wgmma::Item& item, const reference::Mask& mask, uint32_t packedRow) {
@@ -205,8 +273,10 @@ private:
         const bool allVisible = pairs == (end - item.row_begin) * plan_.tile.keys;
         expect(pairs != 0, "the walk has an empty tile");
         expect(!full || allVisible, "a full tile has an invisible pair");
+        expect(!full || !item.some_absent, "a tile counts as full although keys are absent");
         // First keys and a window may fill a tile together. The walk takes it as partial.
-        expect(full || !allVisible || constants_.first_keys != 0, "a full tile is taken as partial");
+        expect(full || !allVisible || item.some_absent || constants_.first_keys != 0,
+               "a full tile is taken as partial");
     }
 
     const Case& case_;
@@ -219,6 +289,7 @@ private:
     std::vector<uint8_t> owners_; // items of each row of each partial result
     std::vector<bool> visited_;   // pairs of a row and a visible key that lie in a tile of a walk
     ptrdiff_t visiblePairs_ = 0;
+    bool foundAbsentKeys_ = false;
     std::string wrong_;
 };
 
@@ -245,6 +316,19 @@ Case* setLengths(Case* one, const std::vector<int32_t>& lengths) {
 Case* setCausal(Case* one, VkfAlignment alignment = VKF_ALIGNMENT_BOTTOM_RIGHT) {
     vkf::enable(one->problem, VKF_USE_CAUSAL);
     one->problem.alignment = alignment;
+    return one;
+}
+// Pages of each size in any order. One entry of `absentOf` is no page; 0 = all are pages.
+Case* setPages(Case* one, uint32_t pageKeys, uint32_t absentOf) {
+    VkfProblem& p = one->problem;
+    p.longestKeys = 0; // keys are not packed
+    vkf::test::setPages(p, pageKeys, 3);
+    const std::array<uint32_t, 3> noPages = {0xffffffffU, p.paging.pages, 0x80000000U};
+    Dice dice(pageKeys);
+    for (uint32_t i = 0; i < p.batch * p.paging.maxPages; i++) {
+        const bool absent = absentOf != 0 && dice.oneIn(absentOf);
+        one->blockTable.push_back(static_cast<int32_t>(absent ? dice.of(noPages) : dice.below(p.paging.pages)));
+    }
     return one;
 }
 Case* setPacked(Case* one) {
@@ -282,6 +366,13 @@ const Change changes[] = {
     {1, [](Case* c) { setPacked(c); }},
     {1, [](Case* c) { setCausal(setPacked(c)); }},
     {2, [](Case* c) { setWindow(setLengths(setPacked(c), packedLengths), 30, 0, 5); }},
+    {1, [](Case* c) { setPages(c, 16, 0); }},
+    {3, [](Case* c) { setCausal(setPages(setLengths(c, lengths), 20, 0)); }},
+    {2, [](Case* c) { setWindow(setPages(c, 1, 40), 33, 20, 9); }},
+    {1, [](Case* c) { setPages(c, 1000, 2); }},
+    {1, [](Case* c) { setPages(c, 1, 0)->blockTable[25] = -1; }},
+    {1, [](Case* c) { setCausal(setPages(c, 7, 9)); }},
+    {2, [](Case* c) { setCausal(setPages(setPacked(setLengths(c, packedLengths)), 16, 5)); }},
 };
 
 Case randomCase(Dice& dice) {
@@ -313,6 +404,9 @@ Case randomCase(Dice& dice) {
         }
         setLengths(&one, drawn);
     }
+    if (dice.oneIn(3)) {
+        setPages(&one, 1 + dice.below(70), dice.of<3>({0, 6, 50}));
+    }
     one.problem.alignment = dice.oneIn(2) ? VKF_ALIGNMENT_TOP_LEFT : VKF_ALIGNMENT_BOTTOM_RIGHT;
     one.problem.kvSplits = dice.of<4>({1, 1, 2, 5});
     one.problem.maxStepOperations = dice.oneIn(3) ? 1 + dice.below(100000000) : 0;
@@ -325,6 +419,7 @@ TEST_CASE("work items and walks of path wgmma visit each visible pair once", "[p
     std::set<uint32_t> interleaved;
     std::set<uint32_t> packedHeads;
     std::set<uint32_t> slots;
+    uint32_t absent = 0;
     for (const Change& one : changes) {
         for (const vkf::test::Shape& shape : {vkf::test::Shape{4, 4, 2, 130, 270, 64, 0, VKF_TYPE_F16},
                                               vkf::test::Shape{3, 8, 8, 200, 150, 128, 0, VKF_TYPE_BF16},
@@ -341,8 +436,10 @@ TEST_CASE("work items and walks of path wgmma visit each visible pair once", "[p
             interleaved.insert(launched.constants().interleaved_heads);
             packedHeads.insert(launched.constants().packed_heads);
             slots.insert(launched.constants().extra_slot);
+            absent += launched.foundAbsentKeys() ? 1 : 0;
         }
     }
+    CHECK(absent >= 10);
     // All 8 groups of heads take turns, or 12 of 24.
     CHECK((interleaved.count(1) == 1 && interleaved.count(8) == 1 && interleaved.count(12) == 1));
     CHECK(packedHeads == std::set<uint32_t>{1, 2, 3});
@@ -358,4 +455,31 @@ TEST_CASE("work items and walks of random problems on path wgmma visit each visi
         INFO(mistake);
         CHECK(mistake.empty());
     }
+}
+
+namespace {
+
+template <typename K> void checkLookUps() {
+    INFO(K::DIM << " columns");
+    using Share = wgmma::Share<K>;
+    std::set<uint32_t> keys;
+    for (uint32_t thread = 0; thread < wgmma::WARPGROUP; thread++) {
+        keys.insert(wgmma::LookUps<K>::keyOf(thread));
+        for (uint32_t i = 0; i < Share::WORDS; i++) {
+            const uint32_t lane = wgmma::LookUps<K>::laneOf(thread, i);
+            CHECK(lane < 32);
+            CHECK(wgmma::LookUps<K>::keyOf(thread / 32 * 32 + lane) ==
+                  wgmma::shareOf<K>(thread).key + i * Share::KEY_STEP);
+        }
+    }
+    CHECK(keys.size() == K::KEYS);
+    CHECK(*keys.rbegin() == K::KEYS - 1);
+}
+
+} // namespace
+
+TEST_CASE("each word of a tile in pages has its key looked up in its own warp", "[planning]") {
+    checkLookUps<wgmma::Kernel<64, false, false>>();
+    checkLookUps<wgmma::Kernel<128, false, false>>();
+    checkLookUps<wgmma::Kernel<256, false, false>>();
 }

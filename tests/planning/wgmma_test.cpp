@@ -60,6 +60,14 @@ void setFp8(VkfProblem& p) {
     p.v.type = VKF_TYPE_F8_E5M2;
 }
 
+// 257 pages of v. With a stride of 2^27 elements the last one begins at 64 GiB.
+void setFarPages(VkfProblem& p, uint64_t stride) {
+    vkf::test::setPages(p, 16, 0);
+    p.v.batchStride = stride;
+    p.v.headStride = uint64_t{128} * 16;
+    p.v.rowStride = 128;
+}
+
 // All that the path takes.
 const Change taken[] = {
     {"nothing", [](VkfProblem&) {}},
@@ -113,6 +121,20 @@ const Change taken[] = {
          p.k.headStride = uint64_t{136} * p.keys;
      }},
     {"key splits", [](VkfProblem& p) { p.kvSplits = 3; }},
+    {"pages", [](VkfProblem& p) { vkf::test::setPages(p, 16, 0); }},
+    {"pages of another layout",
+     [](VkfProblem& p) {
+         vkf::test::setPages(p, 20, 3);
+         p.k.headStride = p.v.headStride = 128;
+         p.k.rowStride = p.v.rowStride = uint64_t{128} * p.kvHeads;
+         p.k.batchStride = p.v.batchStride = uint64_t{2} * p.k.rowStride * 20;
+     }},
+    {"pages that span nearly 64 GiB", [](VkfProblem& p) { setFarPages(p, (uint64_t{1} << 27) - 128); }},
+    {"pages and all that goes with them",
+     [](VkfProblem& p) {
+         vkf::test::setPages(p, 100, 7);
+         vkf::enable(p, VKF_USE_CU_SEQLENS | VKF_USE_KEY_LENGTHS | VKF_USE_CAUSAL | VKF_USE_SINKS);
+     }},
     {"fp8 types", [](VkfProblem& p) { setFp8(p); }},
 };
 
@@ -141,12 +163,12 @@ const Refused refused[] = {
          vkf::enable(p, VKF_USE_BLOCK_MASK);
          p.blockMask.blockSize = 64;
      }},
-    {"pages are not in this version", [](VkfProblem& p) { vkf::test::setPages(p, 16, 0); }},
-    {"pages are not in this version",
-     [](VkfProblem& p) { // although fp8 types are converted
+    {"q, k and v must all be f16 or all be bf16",
+     [](VkfProblem& p) { // although fp8 types are converted without pages
          setFp8(p);
          vkf::test::setPages(p, 20, 0);
      }},
+    {"pages of k or v span over 64 GiB", [](VkfProblem& p) { setFarPages(p, uint64_t{1} << 27); }},
     {"probabilities as an output are not in this version",
      [](VkfProblem& p) { vkf::enable(p, VKF_USE_PROBABILITIES); }},
     {"dropout is not in this version", [](VkfProblem& p) { p.dropout.probability = 0.1F; }},
@@ -312,6 +334,9 @@ TEST_CASE("each member of WgmmaConstants has the specialization constant that th
     CHECK(c.packed_heads == 1000 + VKF_ID_PACKED_HEADS);
     CHECK(c.interleaved_heads == 1000 + VKF_ID_INTERLEAVED_HEADS);
     CHECK(c.key_splits == 1000 + VKF_ID_KEY_SPLITS);
+    CHECK(c.page_rows == 1000 + VKF_ID_PAGE_ROWS);
+    CHECK(c.max_pages == 1000 + VKF_ID_MAX_PAGES);
+    CHECK(c.pages == 1000 + VKF_ID_PAGES);
 }
 
 TEST_CASE("path wgmma refuses with a reason what it does not compute, and AUTO takes another path", "[planning]") {

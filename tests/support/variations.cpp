@@ -74,8 +74,9 @@ void makeWholeWords(VkfProblem& p) {
     p.headDim = static_cast<uint32_t>(wholeWords(p.headDim));
     p.valueDim = static_cast<uint32_t>(wholeWords(valueDim));
     makeWholeWords(p.q, p.queryRows, p.queryHeads, p.headDim);
-    makeWholeWords(p.k, p.keys, p.kvHeads, p.headDim);
-    makeWholeWords(p.v, p.keys, p.kvHeads, p.valueDim);
+    const uint32_t rows = has(p, VKF_USE_BLOCK_TABLE) ? p.paging.pageSize : p.keys;
+    makeWholeWords(p.k, rows, p.kvHeads, p.headDim);
+    makeWholeWords(p.v, rows, p.kvHeads, p.valueDim);
     if (std::min(p.o.rowStride, p.o.headStride) < p.valueDim) { // rows would overlap
         p.o.rowStride = p.o.headStride = p.o.batchStride = 0;
     }
@@ -84,13 +85,12 @@ void makeWholeWords(VkfProblem& p) {
 void fitToWgmma(VkfProblem& p) {
     p.q.type = p.k.type = p.v.type = p.q.type == VKF_TYPE_BF16 ? VKF_TYPE_BF16 : VKF_TYPE_F16;
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
-                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
-                               VKF_USE_PROBABILITIES | VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED |
-                               VKF_USE_DROPOUT_MASK | VKF_USE_CHOSEN_KEYS;
+                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_PROBABILITIES |
+                               VKF_USE_PROBABILITY_ROWS | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK |
+                               VKF_USE_CHOSEN_KEYS;
     p.use &= ~lacking;
     p.bias = p.mask = p.dropoutMask = {};
     p.blockMask = {};
-    p.paging = {};
     p.dropout = {};
     p.positions = {};
     p.chosenKeys = {};

@@ -309,13 +309,11 @@ void RandomCase::takeWgmma() {
     problem.q = problem.k = problem.v = dense(type);
     problem.o = dense(problem.o.type);
     constexpr VkfUse lacking = VKF_USE_BIAS | VKF_USE_BIAS_FACTORS | VKF_USE_MASK | VKF_USE_DOCUMENT_IDS |
-                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_BLOCK_TABLE |
-                               VKF_USE_PROBABILITIES | VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK |
-                               VKF_USE_CHOSEN_KEYS;
+                               VKF_USE_POSITIONS | VKF_USE_ROW_OFFSETS | VKF_USE_BLOCK_MASK | VKF_USE_PROBABILITIES |
+                               VKF_USE_DROPOUT_SEED | VKF_USE_DROPOUT_MASK | VKF_USE_CHOSEN_KEYS;
     enable(problem, lacking, false);
     problem.bias = problem.mask = problem.dropoutMask = {};
     problem.blockMask = {};
-    problem.paging = {};
     problem.chosenKeys = {};
     problem.dropout = {};
     problem.positions = {};

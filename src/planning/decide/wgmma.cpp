@@ -21,6 +21,16 @@ const char* whyNotDevice(const TunedDevice& device) {
     return device.noLaunches;
 }
 
+// The kernel holds the distance of a key from page 0 in 32 bits, as a number of words.
+bool pagesReachFar(const CheckedProblem& problem) {
+    constexpr uint64_t reach = (max32 + 1) * loadedWordBytes;
+    const auto reachesFar = [&](VkfTensorRole role) {
+        const VkfTensorLayout& layout = problem.layout(role);
+        return vkfStoredBytes(layout.type, layout.elements) > reach;
+    };
+    return has(problem.fields, VKF_USE_BLOCK_TABLE) && (reachesFar(VKF_TENSOR_K) || reachesFar(VKF_TENSOR_V));
+}
+
 const char* whyNotTensors(const CheckedProblem& problem) {
     constexpr uint32_t columns = 8; // of a word of 16 bytes
     const VkfProblem& p = problem.fields;
@@ -32,6 +42,7 @@ const char* whyNotTensors(const CheckedProblem& problem) {
         Refusal{p.headDim % columns != 0 || p.valueDim % columns != 0, "headDim and valueDim must be multiples of 8"},
         Refusal{!inWords(VKF_TENSOR_Q) || !inWords(VKF_TENSOR_K) || !inWords(VKF_TENSOR_V),
                 "strides of q, k and v must be multiples of 16 bytes"},
+        Refusal{pagesReachFar(problem), "pages of k or v span over 64 GiB"},
     });
 }
 
@@ -47,14 +58,13 @@ const char* whyNotFeatures(const VkfProblem& p) {
         Refusal{has(p, VKF_USE_MASK), "a boolean mask is not in this version"},
         Refusal{has(p, VKF_USE_DOCUMENT_IDS), "documents are not in this version"},
         Refusal{has(p, VKF_USE_BLOCK_MASK), "a block mask is not in this version"},
-        Refusal{has(p, VKF_USE_BLOCK_TABLE), "pages are not in this version"},
         Refusal{has(p, VKF_USE_PROBABILITIES), "probabilities as an output are not in this version"},
         Refusal{hasDropout(p), "dropout is not in this version"},
     });
 }
 
-// Other block types are converted for path coopmat alone, where they were measured. Keys in pages may be absent, and
-// the kernel has no mask for such keys.
+// Other block types are converted for path coopmat alone, where they were measured. Keys in pages may be absent. The
+// kernel learns that from their pages, and the converted keys have none.
 bool convertsFp8(const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     return isFp8(p.k.type) && isFp8(p.v.type) && p.q.type != VKF_TYPE_F32 && !has(p, VKF_USE_BLOCK_TABLE) &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -30,6 +31,33 @@ std::vector<int32_t> randomBlockTable(const VkfProblem& problem, const std::func
         }
     }
     return table;
+}
+
+Inputs withoutPages(const VkfProblem& problem, const Inputs& from, VkfProblem* plain) {
+    *plain = problem;
+    plain->paging = {};
+    enable(*plain, VKF_USE_BLOCK_TABLE, false);
+    Inputs to = from;
+    to.blockTable.clear();
+    for (const VkfTensorRole role : {VKF_TENSOR_K, VKF_TENSOR_V}) {
+        const VkfTensorLayout paged = layoutOf(problem, role);
+        const VkfTensorLayout dense = layoutOf(*plain, role);
+        const std::vector<std::byte>& source = role == VKF_TENSOR_K ? from.k : from.v;
+        std::vector<std::byte>& target = role == VKF_TENSOR_K ? to.k : to.v;
+        target.resize(vkfStoredBytes(dense.type, dense.elements));
+        for (uint64_t b = 0; b < problem.batch; b++) {
+            for (uint64_t h = 0; h < dense.heads; h++) {
+                for (uint64_t j = 0; j < problem.keys; j++) {
+                    const auto [page, row] = from.placeOf(problem, b, j);
+                    const uint64_t first = page * paged.batchStride + h * paged.headStride + row * paged.rowStride;
+                    const uint64_t place = b * dense.batchStride + h * dense.headStride + j * dense.rowStride;
+                    std::memcpy(&target[vkfStoredBytes(dense.type, place)], &source[vkfStoredBytes(dense.type, first)],
+                                vkfStoredBytes(dense.type, dense.dim));
+                }
+            }
+        }
+    }
+    return to;
 }
 
 } // namespace vkf::test
