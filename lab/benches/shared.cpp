@@ -34,6 +34,7 @@ struct SharedOptions {
     uint32_t shared = 32768;
     uint32_t own = 512;
     uint32_t pageSize = 16;
+    uint32_t splits = 0;
     std::string type = "f16";
     size_t runs = 1000;
     double seconds = 0.5;
@@ -75,6 +76,7 @@ VkfProblem prefixProblem(const SharedOptions& options) {
     problem.batch = 1;
     problem.longestRows = 0;
     problem.keys = options.shared;
+    problem.kvSplits = options.splits;
     enable(problem, VKF_USE_CU_SEQLENS, false);
     enable(problem, VKF_USE_KEY_LENGTHS, false);
     return problem;
@@ -261,6 +263,7 @@ void benchShared(const SharedOptions& options) {
                  {"headDim", options.dim},
                  {"type", options.type},
                  {"pageSize", options.pageSize},
+                 {"splits", options.splits},
                  {"wholeSeconds", times[0].median},
                  {"sharedSeconds", times[1].median},
                  {"timeRatio", ratio},
@@ -283,6 +286,7 @@ void addSharedCommand(CLI::App& program, Action& action, const std::string& comm
     addValue(*command, "--shared", options->shared, "keys that all sequences share");
     addValue(*command, "--own", options->own, "keys that each sequence has alone");
     addValue(*command, "--page-size", options->pageSize, "keys of a page");
+    addValue(*command, "--splits", options->splits, "key splits of the shared keys; 0 = the library's choice");
     addValue(*command, "--type", options->type, "type of q, k and v: f32, f16 or bf16");
     addValue(*command, "--runs", options->runs, "maximum number of runs");
     addValue(*command, "--seconds", options->seconds, secondsHelp);
