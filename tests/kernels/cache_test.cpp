@@ -131,7 +131,7 @@ void makeRowsFillMatrices(Dice& dice, VkfProblem& p) {
 void runSeeds(const Variation& variation, uint32_t firstSeed, uint32_t count, bool fillMatrices = false) {
     const bool decode = variation.path == VKF_PATH_DECODE;
     const bool coopmat = variation.path == VKF_PATH_COOPMAT;
-    const uint32_t step = vkf::test::wholeSweeps() ? 1 : 4;
+    const uint32_t step = vkf::test::wholeSweeps() ? 1 : 8;
     for (uint32_t seed = firstSeed; seed < firstSeed + count; seed += step) {
         Dice dice(seed);
         Data data;
