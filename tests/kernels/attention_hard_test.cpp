@@ -333,17 +333,17 @@ TEST_CASE("a row that sees one key gives that key's value, however the score loo
 }
 
 TEST_CASE("rows that see no key are exactly zero with an lse of minus infinity", "[attention_hard]") {
-    VkfProblem problem = problemOf({1, 1, 1, 100, 60, 64});
+    VkfProblem problem = problemOf({1, 1, 1, 5, 2, 8});
     problem.use |= VKF_USE_CAUSAL;
     forEachOutcome(problem, {}, [](const vkf::test::Outcome& outcome) {
         CHECK(outcome.passed());
-        for (size_t row = 0; row < 40; row++) {
+        for (size_t row = 0; row < 3; row++) {
             CHECK(lseAt(outcome, row) == -std::numeric_limits<float>::infinity());
-            for (size_t d = 0; d < 64; d++) {
-                CHECK(vkfLoadElement(VKF_TYPE_F32, outcome.o.data(), row * 64 + d) == 0.0);
+            for (size_t d = 0; d < 8; d++) {
+                CHECK(vkfLoadElement(VKF_TYPE_F32, outcome.o.data(), row * 8 + d) == 0.0);
             }
         }
-        CHECK(std::isfinite(lseAt(outcome, 40)));
+        CHECK(std::isfinite(lseAt(outcome, 3)));
     });
 }
 
