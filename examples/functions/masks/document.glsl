@@ -4,6 +4,7 @@
 // Arrays: document i32 [keys], the number of each key's document.
 
 bool keep(Position at) {
-    bool isInside = at.row >= 0 && at.row < at.keys;
-    return isInside && at.key <= at.row && document(at.row) == document(at.key);
+    // Read before any condition: loads behind one wait for each other, pair by pair.
+    bool isSame = document(clamp(at.row, 0, at.keys - 1)) == document(at.key);
+    return at.row >= 0 && at.row < at.keys && at.key <= at.row && isSame;
 }

@@ -7,6 +7,8 @@
 const int WINDOW = 64;
 
 bool keep(Position at) {
-    bool isGlobalRow = at.row >= 0 && at.row < at.keys && isGlobal(at.row) != 0;
-    return abs(at.row - at.key) <= WINDOW || isGlobal(at.key) != 0 || isGlobalRow;
+    bool isInside = at.row >= 0 && at.row < at.keys;
+    bool isGlobalRow = isGlobal(clamp(at.row, 0, at.keys - 1)) != 0;
+    bool isGlobalKey = isGlobal(at.key) != 0;
+    return abs(at.row - at.key) <= WINDOW || isGlobalKey || isInside && isGlobalRow;
 }

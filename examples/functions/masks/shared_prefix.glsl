@@ -8,6 +8,7 @@ const int PREFIX = 0; // number of the document that all see
 
 bool keep(Position at) {
     bool isInside = at.row >= 0 && at.row < at.keys;
-    bool isShared = document(at.key) == PREFIX;
-    return at.key <= at.row && (isShared || isInside && document(at.row) == document(at.key));
+    int ofKey = document(at.key);
+    int ofRow = document(clamp(at.row, 0, at.keys - 1));
+    return at.key <= at.row && (ofKey == PREFIX || isInside && ofRow == ofKey);
 }

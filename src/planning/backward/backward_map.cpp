@@ -72,9 +72,9 @@ VkfResult makeLists(const BackwardPhaseBuilder& builder, const TileLists& lists,
     constants[VKF_ID_MAP_TILE_KEYS] = lists.keys;
     constants[VKF_ID_READ_ROWS] = lists.readRows;
     setTileLists({lists}, lists.owner, lists.rows, lists.keys, lists.tiles, &constants);
-    const double cells = static_cast<double>(lists.rows / map.rows) * (lists.keys / map.keys);
-    return builder.make(Kernel::listTiles, constants, {}, lists.lists, mapPairOperations * cells * lists.tiles, phase,
-                        message);
+    const uint64_t cells = uint64_t{lists.rows / map.rows} * (lists.keys / map.keys);
+    return builder.make(Kernel::listTiles, constants, {}, lists.lists,
+                        static_cast<double>(mapPairOperations * cells * lists.tiles), phase, message);
 }
 
 } // namespace
