@@ -35,6 +35,7 @@ VkfProblem biased(uint32_t rows, uint32_t keys, VkfType type = VKF_TYPE_F16, boo
 
 std::vector<Kernel> kernelsOf(const std::vector<vkf::Phase>& phases) {
     std::vector<Kernel> kernels;
+    kernels.reserve(phases.size());
     for (const vkf::Phase& phase : phases) {
         kernels.push_back(phase.variant.kernel);
     }
