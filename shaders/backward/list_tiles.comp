@@ -106,7 +106,9 @@ void main() {
     TileList list = TileList(listAddress(beginList()));
     for (uint word = thread; word < PARTS * WORDS; word += WORKGROUP_SIZE) {
         bits[word] = 0;
-        seen_bits[word % WORDS] = 0;
+        if (word < WORDS) {
+            seen_bits[word] = 0;
+        }
     }
     barrier();
     findSeenTiles();

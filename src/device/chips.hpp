@@ -98,7 +98,7 @@ struct Chip {
 
     // Path wgmma beside path coopmat, on an H100 and an H200 (bench/results/h100-wgmma-short.txt). Microseconds of
     // wgmma and coopmat, 32 heads, 64 rows and 512 keys: D = 64 13.9 and 25.2, D = 128 16.4 and 26.3, D = 256 27.7
-    // and 50.0. Calls with pages have the same limits, which were measured without pages.
+    // and 50.0. Calls with pages have the same limits (bench/results/h200-serving.txt).
     struct Wgmma {
         // AUTO prefers path coopmat for fewer packed rows: 32 rows and keys of D = 128 take 9.5 and 8.8. Under a mask,
         // where they take 9.7 and 12.7, and with heads of over unmaskedColumns, the lower limit holds.

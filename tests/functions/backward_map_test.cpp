@@ -44,6 +44,26 @@ VkfBackwardProblem backwardOf(const VkfProblem& forward, const Way& way) {
     return problem;
 }
 
+// Calls judge(device, problem, inputs) with a call as it is on the way.
+template <typename Judge>
+void onWay(const Way& way, const CompiledExample& compiled, VkfProblem forward, Data data, const Judge& judge) {
+    const Variation& variation = vkf::test::variations[way.variation];
+    compiled.use(forward, data);
+    forward = vkf::test::fittedBackward(deviceOf(variation), forward);
+    apply(variation, forward);
+    const VkfBackwardProblem problem = backwardOf(forward, way);
+    const Inputs inputs = vkf::test::makeInputs(forward, data);
+    INFO(way.name << ": " << vkf::test::describe(forward));
+    judge(deviceOf(variation), problem, inputs);
+}
+
+bool isLeftOut(const Way& way) {
+    const Variation& variation = vkf::test::variations[way.variation];
+    return vkf::test::leavesOut(deviceOf(variation), variation.path);
+}
+
+VkfType typeOn(const Way& way) { return typeOn(vkf::test::variations[way.variation]); }
+
 // ---- What the map says decides -----------------------------------------------------------------------------------
 //
 // A promise that keep is monotone makes the map look at the corners of tiles alone. These promises are wrong. So the
@@ -66,20 +86,12 @@ template <typename Judge> void checkPromise(const std::string& keep, const Judge
     const CompiledExample compiled("const bool keepIsMonotone = true;\n" + keep, formulas);
     size_t turn = 0;
     for (const Way& way : ways) {
-        const Variation& variation = vkf::test::variations[way.variation];
-        if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+        if (isLeftOut(way)) {
             continue;
         }
-        VkfProblem forward = problemOf({1, 4, 2, 256, 256, 16, 0, typeOn(variation)});
+        VkfProblem forward = problemOf({1, 4, 2, 256, 256, 16, 0, typeOn(way)});
         changes[turn++ % std::size(changes)](forward);
-        Data data;
-        compiled.use(forward, data);
-        forward = vkf::test::fittedBackward(deviceOf(variation), forward);
-        apply(variation, forward);
-        const VkfBackwardProblem problem = backwardOf(forward, way);
-        const Inputs inputs = vkf::test::makeInputs(forward, data);
-        INFO(way.name << ": " << vkf::test::describe(forward));
-        judge(deviceOf(variation), problem, inputs);
+        onWay(way, compiled, forward, {}, judge);
     }
 }
 
@@ -201,28 +213,26 @@ bool ignoresScratch(vkf::host::Device& device, const VkfBackwardProblem& problem
 }
 
 void check(const CompiledExample& compiled, const Situation& situation, const Way& way) {
-    const Variation& variation = vkf::test::variations[way.variation];
-    if (vkf::test::leavesOut(deviceOf(variation), variation.path)) {
+    if (isLeftOut(way)) {
         return;
     }
-    VkfProblem forward = problemOf({2, 4, 2, 200, 290, 16, 0, typeOn(variation)});
+    INFO(situation.name);
+    VkfProblem problem = problemOf({2, 4, 2, 200, 290, 16, 0, typeOn(way)});
     Data data;
-    situation.change(forward, data);
-    compiled.use(forward, data);
-    forward = vkf::test::fittedBackward(deviceOf(variation), forward);
-    apply(variation, forward);
-    const VkfBackwardProblem problem = backwardOf(forward, way);
-    const Inputs inputs = vkf::test::makeInputs(forward, data);
-    INFO(situation.name << ", " << way.name << ": " << vkf::test::describe(forward));
-    const BackwardOutcome outcome =
-        runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem), 3);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-    CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
-    const bool hasHoles =
-        vkf::has(forward, VKF_USE_CU_SEQLENS) || vkf::has(forward, VKF_USE_BLOCK_MASK) || forward.window.firstKeys != 0;
-    CHECK((outcome.info.bandKeys == 0 || ignoresScratch(deviceOf(variation), problem, inputs)));
-    CHECK((outcome.info.bandKeys != 0) == (way.scratchBytes == plenty && !hasHoles));
+    situation.change(problem, data);
+    const auto judge = [&](vkf::host::Device& device, const VkfBackwardProblem& backward, const Inputs& inputs) {
+        const BackwardOutcome outcome =
+            runBackward(device, backward, inputs, vkf::test::makeBackwardInputs(backward), 3);
+        INFO(outcome.text());
+        CHECK(outcome.passed());
+        CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
+        const VkfProblem& forward = *backward.forward;
+        const bool hasHoles = vkf::has(forward, VKF_USE_CU_SEQLENS) || vkf::has(forward, VKF_USE_BLOCK_MASK) ||
+                              forward.window.firstKeys != 0;
+        CHECK((outcome.info.bandKeys == 0 || ignoresScratch(device, backward, inputs)));
+        CHECK((outcome.info.bandKeys != 0) == (way.scratchBytes == plenty && !hasHoles));
+    };
+    onWay(way, compiled, problem, data, judge);
 }
 
 } // namespace
@@ -259,23 +269,17 @@ TEST_CASE("rows without a finite score in full tiles of the map get no gradient"
     formulas.scoreDerivative = [](double, const VkfPosition* at, void*) { return at->row % 96 == 70 ? 0.0 : 1.0; };
     const CompiledExample compiled(text, formulas);
     for (const Way& way : ways) {
-        const Variation& variation = vkf::test::variations[way.variation];
         const bool stores = way.scratchBytes == plenty;
-        if (vkf::test::leavesOut(deviceOf(variation), variation.path) || !(stores || vkf::test::wholeSweeps())) {
+        if (isLeftOut(way) || !(stores || vkf::test::wholeSweeps())) {
             continue;
         }
-        VkfProblem forward = problemOf({1, 4, 2, 256, 384, 16, 0, typeOn(variation)});
-        Data data;
-        compiled.use(forward, data);
-        forward = vkf::test::fittedBackward(deviceOf(variation), forward);
-        apply(variation, forward);
-        const VkfBackwardProblem problem = backwardOf(forward, way);
-        const Inputs inputs = vkf::test::makeInputs(forward, data);
-        INFO(way.name << ": " << vkf::test::describe(forward));
-        const BackwardOutcome outcome =
-            runBackward(deviceOf(variation), problem, inputs, vkf::test::makeBackwardInputs(problem));
-        INFO(outcome.text());
-        CHECK(outcome.info.tileMapBytes != 0);
-        CHECK(outcome.passed());
+        const auto judge = [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
+            const BackwardOutcome outcome =
+                runBackward(device, problem, inputs, vkf::test::makeBackwardInputs(problem));
+            INFO(outcome.text());
+            CHECK(outcome.info.tileMapBytes != 0);
+            CHECK(outcome.passed());
+        };
+        onWay(way, compiled, problemOf({1, 4, 2, 256, 384, 16, 0, typeOn(way)}), {}, judge);
     }
 }

@@ -293,8 +293,8 @@ TEST_CASE("a backward pass with a keep function makes a map of tiles that divide
         uint64_t bytes = map.items * 16;
         for (const vkf::TileLists& lists : mapped.lists) {
             CHECK(lists.begin == bytes); // they follow one another
-            CHECK(lists.rows % mapped.map->rows == 0);
-            CHECK(lists.keys % mapped.map->keys == 0);
+            CHECK(lists.tiles.rows % mapped.map->rows == 0);
+            CHECK(lists.tiles.keys % mapped.map->keys == 0);
             bytes += lists.bytes();
         }
         CHECK(mapped.tileMapBytes == bytes);

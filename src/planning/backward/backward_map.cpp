@@ -67,14 +67,14 @@ VkfResult makeLists(const BackwardPhaseBuilder& builder, const TileLists& lists,
     const TileMapChoice& map = *builder.decision().map;
     Constants constants{};
     constants[VKF_ID_WORKGROUP_SIZE] = workgroupSize;
-    constants[VKF_ID_OWNER] = static_cast<uint32_t>(lists.owner);
-    constants[VKF_ID_MAP_TILE_ROWS] = lists.rows;
-    constants[VKF_ID_MAP_TILE_KEYS] = lists.keys;
+    constants[VKF_ID_OWNER] = static_cast<uint32_t>(lists.tiles.owner);
+    constants[VKF_ID_MAP_TILE_ROWS] = lists.tiles.rows;
+    constants[VKF_ID_MAP_TILE_KEYS] = lists.tiles.keys;
     constants[VKF_ID_READ_ROWS] = lists.readRows;
-    setTileLists({lists}, lists.owner, lists.rows, lists.keys, lists.tiles, &constants);
-    const uint64_t cells = uint64_t{lists.rows / map.rows} * (lists.keys / map.keys);
+    lists.set(&constants);
+    const uint64_t cells = uint64_t{lists.tiles.rows / map.rows} * (lists.tiles.keys / map.keys);
     return builder.make(Kernel::listTiles, constants, {}, lists.lists,
-                        static_cast<double>(mapPairOperations * cells * lists.tiles), phase, message);
+                        static_cast<double>(mapPairOperations * cells * lists.tiles.most), phase, message);
 }
 
 } // namespace
@@ -90,7 +90,7 @@ void chooseBackwardMap(const CheckedBackward& backward, BackwardDecision* decisi
     decision->map = mapOfMasks(p, cells.rows(), cells.keys());
     decision->lists = chooseTileLists(forward, *decision);
     const bool fit = std::all_of(decision->lists.begin(), decision->lists.end(),
-                                 [](const TileLists& lists) { return lists.tiles <= VKF_MAX_LIST_TILES; });
+                                 [](const TileLists& lists) { return lists.tiles.most <= VKF_MAX_LIST_TILES; });
     if (!fit || bytesOf(forward, *decision) > VKF_DEFAULT_BACKWARD_SCRATCH_BYTES) {
         decision->map = {};
         decision->lists.clear();

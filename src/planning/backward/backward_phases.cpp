@@ -87,8 +87,7 @@ VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Const
     constants[VKF_ID_WRITES_DK] = tile.owner == BackwardOwner::keys && tile.makesDqOrDk() ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = tile.owner == BackwardOwner::keys && tile.makesDv() ? 1 : 0;
     if (tile.owner != BackwardOwner::bias) {
-        setTileLists(decision_.lists, tile.owner, tile.rows(), tile.keys(),
-                     visitedTiles(forward(), tile.owner, tile.rows(), tile.keys()), &constants);
+        setTileLists(decision_.lists, listedTiles(forward(), tile), &constants);
     }
     return make(kernel, constants, pairTensors(), items, operations, phase, message);
 }
@@ -116,10 +115,7 @@ VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool write
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
-    const uint32_t tiles = tile.owner == BackwardOwner::rows
-                               ? decision_.bandKeys() / tile.keys()
-                               : visitedTiles(forward(), tile.owner, tile.rows(), tile.keys());
-    setTileLists(decision_.lists, tile.owner, tile.rows(), tile.keys(), tiles, &constants);
+    setTileLists(decision_.lists, listedSteps(forward(), decision_, tile), &constants);
     return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
 }
 

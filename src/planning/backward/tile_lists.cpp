@@ -7,7 +7,6 @@
 #include "planning/backward/backward_decision.hpp"
 #include "planning/tile_map_sizes.hpp"
 #include "shared/tile_lists.h"
-#include "tiles/kernel_tile.hpp"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {
@@ -32,40 +31,36 @@ uint32_t readRows(const BandChoice& bands) {
                                                                                                   : VKF_READS_ALL;
 }
 
+auto findLists(const std::vector<TileLists>& lists, const ListedTiles& tiles) {
+    return std::find_if(lists.begin(), lists.end(), [&](const TileLists& one) { return one.tiles == tiles; });
+}
+
 class ListBuilder {
 public:
     ListBuilder(const CheckedProblem& forward, const TileMapChoice& map)
         : forward_(forward), maps_(tileMapSizes(forward, map, 1).maps),
           end_(tileMapSizes(forward, map, 1).words * mapWordBytes) {}
 
-    template <KernelTile Tile> void add(const Tile& tile, uint32_t tiles = 0, uint32_t read = 0) {
-        const BackwardOwner owner = tile.owner;
-        if (tile.workgroupSize() == 0) {
-            return;
-        }
-        const uint32_t all = visitedTiles(forward_, owner, tile.rows(), tile.keys());
-        TileLists made{owner, tile.rows(), tile.keys(), tiles != 0 ? tiles : all, read};
-        const bool known = std::any_of(lists_.begin(), lists_.end(), [&](const TileLists& other) {
-            return other.owner == owner && other.rows == made.rows && other.keys == made.keys &&
-                   other.tiles == made.tiles;
-        });
-        if (known) {
+    void add(const ListedTiles& tiles, uint32_t read = 0) {
+        if (findLists(lists_, tiles) != lists_.end()) {
             return;
         }
         const VkfProblem& p = forward_.fields;
-        const uint64_t owned =
-            owner == BackwardOwner::keys ? tilesOf(p.keys, made.keys) : tilesOf(p.queryRows, made.rows);
-        made.lists = maps_ * tilesOf(all, made.tiles) * owned;
-        made.begin = end_;
+        const bool keys = tiles.owner == BackwardOwner::keys;
+        const uint64_t owned = keys ? tilesOf(p.keys, tiles.keys) : tilesOf(p.queryRows, tiles.rows);
+        const uint64_t visited = keys ? tilesOf(p.queryRows, tiles.rows) : tilesOf(p.keys, tiles.keys);
+        TileLists made{tiles, read, maps_ * tilesOf(visited, tiles.most) * owned, end_};
         end_ += made.bytes();
         lists_.push_back(made);
     }
     template <KernelTile Tile> void add(const PairTiles<Tile>& tiles) {
-        if (tiles.rows) {
-            add(*tiles.rows);
+        if (tiles.rows && tiles.rows->workgroupSize() != 0) {
+            add(listedTiles(forward_, *tiles.rows));
         }
         for (const Tile& tile : tiles.keys) {
-            add(tile);
+            if (tile.workgroupSize() != 0) {
+                add(listedTiles(forward_, tile));
+            }
         }
     }
 
@@ -80,35 +75,41 @@ private:
 
 } // namespace
 
-uint64_t TileLists::bytes() const { return lists * VKF_LIST_WORDS(uint64_t{tiles}) * listWordBytes; }
+uint64_t TileLists::bytes() const { return lists * VKF_LIST_WORDS(uint64_t{tiles.most}) * listWordBytes; }
 
-uint32_t visitedTiles(const CheckedProblem& forward, BackwardOwner owner, uint32_t rows, uint32_t keys) {
-    const VkfProblem& p = forward.fields;
-    return static_cast<uint32_t>(owner == BackwardOwner::keys ? tilesOf(p.queryRows, rows) : tilesOf(p.keys, keys));
+void TileLists::set(Constants* constants) const {
+    (*constants)[VKF_ID_TILE_LISTS] = static_cast<uint32_t>(begin / listWordBytes);
+    (*constants)[VKF_ID_LISTED_TILES] = tiles.most;
+}
+
+ListedTiles listedSteps(const CheckedProblem& forward, const BackwardDecision& decision, const BackwardSumTile& tile) {
+    ListedTiles tiles = listedTiles(forward, tile);
+    if (tile.owner == BackwardOwner::rows) {
+        tiles.most = decision.bandKeys() / tile.keys();
+    }
+    return tiles;
 }
 
 std::vector<TileLists> chooseTileLists(const CheckedProblem& forward, const BackwardDecision& decision) {
     ListBuilder builder(forward, *decision.map);
     if (decision.bands) {
         const BandChoice& bands = *decision.bands;
-        builder.add(bands.store, 0, readRows(bands)); // before others with this tile, which read no empty tiles
-        builder.add(bands.dq, bands.dq.workgroupSize() != 0 ? decision.bandKeys() / bands.dq.keys() : 0);
-        builder.add(bands.dk);
-        builder.add(bands.dv);
+        // Before others with this tile, which read no empty tiles.
+        builder.add(listedTiles(forward, bands.store), readRows(bands));
+        for (const BackwardSumTile* tile : bands.sums()) {
+            if (tile->workgroupSize() != 0) {
+                builder.add(listedSteps(forward, decision, *tile));
+            }
+        }
     }
     builder.add(decision.scalar);
     builder.add(decision.coopmat);
     return builder.take();
 }
 
-void setTileLists(const std::vector<TileLists>& lists, BackwardOwner owner, uint32_t rows, uint32_t keys,
-                  uint32_t tiles, Constants* constants) {
-    const auto found = std::find_if(lists.begin(), lists.end(), [&](const TileLists& l) {
-        return l.owner == owner && l.rows == rows && l.keys == keys && l.tiles == tiles;
-    });
-    if (found != lists.end()) {
-        (*constants)[VKF_ID_TILE_LISTS] = static_cast<uint32_t>(found->begin / listWordBytes);
-        (*constants)[VKF_ID_LISTED_TILES] = found->tiles;
+void setTileLists(const std::vector<TileLists>& lists, const ListedTiles& tiles, Constants* constants) {
+    if (const auto found = findLists(lists, tiles); found != lists.end()) {
+        found->set(constants);
     }
 }
 

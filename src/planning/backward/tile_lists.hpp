@@ -5,38 +5,54 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "planning/decision.hpp"
 #include "problem/problem.hpp"
+#include "tiles/backward/backward_sum_tile.hpp"
 #include "tiles/backward/backward_tile.hpp"
+#include "tiles/kernel_tile.hpp"
 
 namespace vkf {
 
 struct BackwardDecision;
 
-// The lists of a kernel: one for each owned tile of each band and map. Kernels whose tiles are equal share them.
-struct TileLists {
+// What decides the lists of a kernel. Kernels for which all of it is equal share their lists.
+struct ListedTiles {
     BackwardOwner owner{}; // rows or keys
     uint32_t rows = 0;     // of a tile
     uint32_t keys = 0;
-    uint32_t tiles = 0;    // most tiles of a list
+    uint32_t most = 0; // tiles that an owned tile visits, in a band if it has a list for each
+
+    bool operator==(const ListedTiles&) const = default;
+};
+
+// For a kernel that visits all tiles of rows or keys.
+template <KernelTile Tile> ListedTiles listedTiles(const CheckedProblem& forward, const Tile& tile) {
+    const VkfProblem& p = forward.fields;
+    const uint64_t most =
+        tile.owner == BackwardOwner::keys ? tilesOf(p.queryRows, tile.rows()) : tilesOf(p.keys, tile.keys());
+    return {tile.owner, tile.rows(), tile.keys(), static_cast<uint32_t>(most)};
+}
+// For a kernel that sums over stored ds and p. An owner of rows visits the keys of a band.
+ListedTiles listedSteps(const CheckedProblem& forward, const BackwardDecision& decision, const BackwardSumTile& tile);
+
+// The lists of a kernel: one for each owned tile of each band and map.
+struct TileLists {
+    ListedTiles tiles;
     uint32_t readRows = 0; // VKF_ID_READ_ROWS
     uint64_t lists = 0;
     uint64_t begin = 0; // bytes from the begin of the map to the first list
 
     uint64_t bytes() const;
+    // Sets the constants that say where the lists are.
+    void set(Constants* constants) const;
 };
 
 // The lists of all kernels of a backward pass whose tiles and map are decided, one after another behind the map.
 std::vector<TileLists> chooseTileLists(const CheckedProblem& forward, const BackwardDecision& decision);
 
-// Sets the constants of a kernel that visits tiles by lists: where they are. Nothing to set without a map.
-void setTileLists(const std::vector<TileLists>& lists, BackwardOwner owner, uint32_t rows, uint32_t keys,
-                  uint32_t tiles, Constants* constants);
-
-// Most tiles that an owned tile of a kernel visits.
-uint32_t visitedTiles(const CheckedProblem& forward, BackwardOwner owner, uint32_t rows, uint32_t keys);
+// Sets the constants of a kernel that visits tiles by lists. Nothing to set without a map.
+void setTileLists(const std::vector<TileLists>& lists, const ListedTiles& tiles, Constants* constants);
 
 } // namespace vkf

@@ -12,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/wgmma/checked_call.hpp"
 #include "support/call.hpp"
 #include "support/lists/block_tables.hpp"
 #include "support/masks.hpp"
@@ -27,17 +28,6 @@ constexpr std::array types = {VKF_TYPE_F16, VKF_TYPE_BF16};
 constexpr std::array dims = {64U, 128U, 256U};
 // Powers of two and others, smaller and larger than the tiles.
 constexpr std::array pageSizes = {1U, 7U, 16U, 20U, 64U, 100U, 256U, 1000U};
-
-vkf::test::Outcome check(VkfProblem problem, const Inputs& inputs) {
-    const vkf::test::Variation& wgmma = vkf::test::variations[vkf::test::wgmmaVariation];
-    apply(wgmma, problem);
-    INFO(vkf::test::describe(problem));
-    vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(wgmma), problem, inputs);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-    CHECK(outcome.plan.path == VKF_PATH_WGMMA);
-    return outcome;
-}
 
 VkfProblem pagedProblem(const vkf::test::Shape& shape, uint32_t pageSize) {
     VkfProblem problem = problemOf(shape);
@@ -120,7 +110,7 @@ TEST_CASE("path wgmma agrees with the reference for pages with each feature, als
                     if (absent) {
                         removePages(inputs);
                     }
-                    check(problem, inputs);
+                    vkf::test::checkOnWgmma(problem, inputs);
                 }
             }
         }
@@ -137,8 +127,8 @@ TEST_CASE("on path wgmma pages give the bits of the same keys without pages", "[
                 const Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
                 VkfProblem plain{};
                 const Inputs plainInputs = vkf::test::withoutPages(problem, inputs, &plain);
-                const vkf::test::Outcome paged = check(problem, inputs);
-                const vkf::test::Outcome contiguous = check(plain, plainInputs);
+                const vkf::test::Outcome paged = vkf::test::checkOnWgmma(problem, inputs);
+                const vkf::test::Outcome contiguous = vkf::test::checkOnWgmma(plain, plainInputs);
                 CHECK(paged.o == contiguous.o);
                 CHECK(paged.lse == contiguous.lse);
             }
@@ -159,7 +149,7 @@ TEST_CASE("on path wgmma keys of entries that are not pages are absent, whatever
                 std::replace(inputs.blockTable.begin(), inputs.blockTable.end(), last, last + 1);
                 inputs.blockTable[0] = -1;
                 fillPage(problem, inputs, problem.paging.pages - 1, std::numeric_limits<double>::quiet_NaN());
-                check(problem, inputs);
+                vkf::test::checkOnWgmma(problem, inputs);
             }
         }
     }
@@ -182,7 +172,7 @@ TEST_CASE("on path wgmma infinity and NaN in pages of v reach the rows that see 
             if (absent) {
                 inputs.blockTable[47 / 20] = -5; // the infinity of key 47 is gone
             }
-            check(problem, inputs);
+            vkf::test::checkOnWgmma(problem, inputs);
         }
     }
 }
@@ -195,7 +185,7 @@ TEST_CASE("on path wgmma rows without any page have o = 0 and lse = -infinity", 
             problem.kvSplits = splits;
             Inputs inputs = vkf::test::makeInputs(problem, {});
             std::fill(inputs.blockTable.begin(), inputs.blockTable.end(), std::numeric_limits<int32_t>::min());
-            const vkf::test::Outcome outcome = check(problem, inputs);
+            const vkf::test::Outcome outcome = vkf::test::checkOnWgmma(problem, inputs);
             CHECK(std::all_of(outcome.o.begin(), outcome.o.end(), [](std::byte x) { return x == std::byte{0}; }));
             CHECK(
                 std::all_of(outcome.lse.begin(), outcome.lse.end(), [](float x) { return std::isinf(x) && x < 0.0F; }));
@@ -210,7 +200,7 @@ TEST_CASE("on path wgmma one absent key among many entries is found", "[attentio
             VkfProblem problem = pagedProblem({1, 1, 1, 64, 9000, dim, 0, VKF_TYPE_F16}, 1);
             Inputs inputs = vkf::test::makeInputs(problem, {.magnitude = 3.0, .absentPages = false});
             inputs.blockTable.at(entry) = -1;
-            check(problem, inputs);
+            vkf::test::checkOnWgmma(problem, inputs);
         }
     }
 }
@@ -224,6 +214,6 @@ TEST_CASE("on path wgmma sequences may share pages", "[attention_wgmma]") {
             const auto first = inputs.blockTable.begin();
             std::copy_n(first, 15, first + static_cast<std::ptrdiff_t>(sequence) * problem.paging.maxPages);
         }
-        check(problem, inputs);
+        vkf::test::checkOnWgmma(problem, inputs);
     }
 }

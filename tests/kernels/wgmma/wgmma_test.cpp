@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/wgmma/checked_call.hpp"
 #include "pipelines/wgmma_kernels.hpp"
 #include "support/call.hpp"
 #include "support/masks.hpp"
@@ -23,15 +24,8 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::array types = {VKF_TYPE_F16, VKF_TYPE_BF16};
 
-vkf::test::Outcome check(VkfProblem problem, const Data& data = {}) {
-    const vkf::test::Variation& wgmma = vkf::test::variations[vkf::test::wgmmaVariation];
-    apply(wgmma, problem);
-    INFO(vkf::test::describe(problem));
-    vkf::test::Outcome outcome = vkf::test::runCall(vkf::test::deviceOf(wgmma), problem, data);
-    INFO(outcome.text());
-    CHECK(outcome.passed());
-    CHECK(outcome.plan.path == VKF_PATH_WGMMA);
-    return outcome;
+vkf::test::Outcome check(const VkfProblem& problem, const Data& data = {}) {
+    return vkf::test::checkOnWgmma(problem, data);
 }
 
 // Numbers around multiples of a tile's side.
