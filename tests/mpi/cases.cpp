@@ -85,6 +85,13 @@ Case keyLengths(Case one) {
     return one;
 }
 
+// One group of heads after the other.
+Case inGroups(Case one, uint32_t groups) {
+    one.name += ", " + std::to_string(groups) + " groups";
+    one.split.headGroups = groups;
+    return one;
+}
+
 // A feature of calls: what it does to the base, which has two query heads for each KV head, and odd lengths.
 struct Feature {
     const char* name;
@@ -156,23 +163,24 @@ std::vector<Case> selectedCases(uint32_t ranks) {
     const VkfProblem f16 = base(VKF_TYPE_F16);
     switch (ranks) {
     case 1:
-        return {named("causal", causal(f32), zigzagRing, true)};
+        return {inGroups(named("causal", causal(f32), zigzagRing, true), 2)};
     case 2:
         return {named("full", f32, contiguousRing, true),
-                named("causal", causal(f16), zigzagMessages, true),
-                named("causal", causal(f16), zigzagRing, true),
+                inGroups(named("causal", causal(f16), zigzagMessages, true), 2),
+                inGroups(named("causal", causal(f16), zigzagRing, true), 2),
                 named("causal", causal(f16), exchange, true),
                 named("causal alibi", alibi(causal(f32)), exchange, false),
                 packed(named("packed causal", causal(f32), zigzagRing, true)),
                 packed(named("packed window", windowed(f32), exchange, false))};
     case 3:
-        return {named("causal", causal(f32), contiguousRing, true), named("causal", causal(f32), zigzagMessages, true),
-                named("more keys, causal", causal(moreKeys(f32)), zigzagRing, true),
+        return {named("causal", causal(f32), contiguousRing, true),
+                inGroups(named("causal", causal(f32), zigzagMessages, true), 2),
+                inGroups(named("more keys, causal", causal(moreKeys(f32)), zigzagRing, true), 2),
                 named("more keys, top-left causal", topLeft(causal(moreKeys(f32))), contiguousRing, false),
                 named("window", windowed(f32), contiguousRing, false)};
     case 4:
         return {named("causal", causal(f32), zigzagRing, true),
-                named("causal", causal(f32), zigzagMessages, true),
+                inGroups(named("causal", causal(f32), zigzagMessages, true), 2),
                 named("3 rows, causal", causal(fewRows(f32, 4)), zigzagRing, true),
                 named("window", windowed(f16), zigzagRing, false),
                 keyLengths(named("causal, key lengths", causal(f32), contiguousRing, false)),

@@ -193,6 +193,15 @@ void testRefusals(mpi::Ranks& ranks) {
     VkfProblem problem = good;
     enable(problem, VKF_USE_SINKS);
     expectError("sinks", "rank 0: VKF_USE_SINKS does not work over ranks", [&] { create(problem); });
+    problem = good;
+    mpi::Split split;
+    split.headGroups = 3;
+    expectError("groups", "rank 0: split.headGroups is 3, which does not divide the 2 KV heads",
+                [&] { mpi::Attention(ranks, problem, split, {}); });
+    split.headGroups = 2;
+    enable(problem, VKF_USE_ALIBI);
+    expectError("groups with ALiBi", "rank 0: split.headGroups: ALiBi with its standard slopes",
+                [&] { mpi::Attention(ranks, problem, split, {}); });
     if (ranks.size() > 1) {
         problem = good;
         problem.headDim = ranks.rank() == 1 ? 24 : 16;
@@ -213,6 +222,7 @@ void testRefusals(mpi::Ranks& ranks) {
 void testMemory(mpi::Ranks& ranks) {
     Case one = selectedCases(1).front();
     one.name = "memory";
+    one.split.headGroups = 1;
     one.problem.queryRows = one.problem.keys = 4096;
     const auto count = static_cast<uint64_t>(ranks.size());
     const uint64_t rows = uint64_t{one.problem.batch} * one.problem.queryHeads * one.problem.queryRows / count;

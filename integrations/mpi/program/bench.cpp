@@ -60,7 +60,9 @@ std::vector<BenchCall> callsOf(const BenchOptions& options) {
         tools::failInput("--only {}: is part of no name of a call", options.only);
     }
     for (BenchCall& call : calls) {
-        call.split.transport = splitOf(options.split, call.problem).transport;
+        const Split split = splitOf(options.split, call.problem);
+        call.split.transport = split.transport;
+        call.split.headGroups = split.headGroups;
     }
     return calls;
 }

@@ -39,6 +39,10 @@ void addSplitOptions(CLI::App& command, SplitOptions& options) {
         .add_option("--transport", options.transport,
                     "how blocks of the ring travel: messages (default: shared memory where all ranks are on one node)")
         ->type_name("NAME");
+    command
+        .add_option("--head-groups", options.headGroups,
+                    "groups of KV heads that the ring takes one after the other (default: chosen)")
+        ->type_name("N");
     command.add_flag("--share-device", options.shareDevice, "let several ranks use one GPU, to try things out");
 }
 
@@ -61,6 +65,7 @@ Split splitOf(const SplitOptions& options, const VkfProblem& problem) {
     } else if (options.transport != "auto") {
         tools::failInput("--transport {}: takes one of auto, messages", options.transport);
     }
+    split.headGroups = options.headGroups;
     return split;
 }
 

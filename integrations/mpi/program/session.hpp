@@ -20,6 +20,7 @@ struct SplitOptions {
     std::string distribution = "auto";
     std::string method = "auto";
     std::string transport = "auto";
+    uint32_t headGroups = 0;  // 0 = chosen
     bool shareDevice = false; // ranks may share a GPU
 };
 

@@ -53,7 +53,7 @@ public:
             part = partOf(problem, split.distribution, lengths, count, static_cast<uint32_t>(ranks.rank()));
             method = chooseMethod(problem, split, count);
             if (method.method == Method::ring) {
-                engine = makeRing(*state_, problem, split.distribution, lengths);
+                engine = makeRing(*state_, problem, split, lengths);
             } else {
                 engine = makeExchange(*state_, problem, split.distribution, lengths);
             }

@@ -55,7 +55,7 @@ public:
             part = partOf(*problem.forward, split.distribution, lengths, count, static_cast<uint32_t>(ranks.rank()));
             method = chooseMethod(*problem.forward, split, count);
             if (method.method == Method::ring) {
-                engine = makeRingBackward(*state_, problem, split.distribution, lengths);
+                engine = makeRingBackward(*state_, problem, split, lengths);
             } else {
                 engine = makeExchangeBackward(*state_, problem, split.distribution, lengths);
             }

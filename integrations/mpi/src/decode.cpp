@@ -83,7 +83,6 @@ private:
     void place();
     void runSteps(RunReport& report);
     void compute();
-    void gather(Traffic& traffic);
     void merge();
 
     std::shared_ptr<State> state_;
@@ -99,7 +98,9 @@ private:
     Merge merge_;
     Range o_, lse_; // of one partial result, in fp32
     uint64_t partialBytes_ = 0;
-    Memory q_, k_, v_, lengths_, offsets_, slopes_, partial_, partialOnHost_, all_, allOnHost_, resultO_, resultLse_;
+    Memory q_, k_, v_, lengths_, offsets_, slopes_, partial_, resultO_, resultLse_;
+    // Mapped: the partial result of this rank, and those of all ranks. The merge reads them there.
+    Memory partialOnHost_, allOnHost_;
 };
 
 Decode::Impl::Impl(std::shared_ptr<State> state, const VkfProblem& whole, Deal deal)
@@ -139,7 +140,6 @@ void Decode::Impl::place() {
     }
     partial_ = Memory(gpu_, partialBytes_, Place::device);
     partialOnHost_ = Memory(gpu_, partialBytes_, Place::host);
-    all_ = Memory(gpu_, ranks_ * partialBytes_, Place::device);
     allOnHost_ = Memory(gpu_, ranks_ * partialBytes_, Place::host);
     resultO_ = Memory(gpu_, rows * valueDim * vkfTypeBytes(whole_.o.type), Place::device);
     resultLse_ = Memory(gpu_, rows * sizeof(float), Place::device);
@@ -198,42 +198,39 @@ void Decode::Impl::compute() {
         bindings.rowOffsets = offsets_.binding(0, offsets_.bytes());
     }
     bindings.alibiSlopes = slopes_.binding(0, slopes_.bytes());
+    const uint32_t steps = calls_.info(plan_).stepCount;
     VkfMessage message{};
-    for (uint32_t i = 0; i < calls_.info(plan_).stepCount; ++i) {
+    for (uint32_t i = 0; i < steps; ++i) {
         gpu_.kernels().submit(
             [&](VkCommandBuffer commands) {
                 check(vkfCmdAttentionSteps(commands, calls_.plan(plan_), &bindings, i, 1, &message), message);
+                if (i + 1 == steps) {
+                    // By this queue: to wait for another one takes longer than a copy of few rows.
+                    gpu_.barrier(commands);
+                    gpu_.copy(commands, partial_, 0, partialOnHost_, 0, partialBytes_);
+                }
             },
             {gpu_.toDevice().last()});
     }
 }
 
-void Decode::Impl::gather(Traffic& traffic) {
-    traffic.await(gpu_.toHost().submit(
-        [&](VkCommandBuffer commands) { gpu_.copy(commands, partial_, 0, partialOnHost_, 0, partialBytes_); },
-        {gpu_.kernels().last()}));
-    traffic.gather(partialOnHost_.mapped(), allOnHost_.mapped(), partialBytes_);
-    gpu_.toDevice().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, allOnHost_, 0, all_, 0, all_.bytes()); },
-                           {gpu_.kernels().last()});
-}
-
 void Decode::Impl::merge() {
     auto bindings = make<VkfMergeBindings>();
     const uint64_t others = (ranks_ - 1) * partialBytes_;
-    bindings.partials = all_.binding(o_.at, others + o_.bytes);
-    bindings.partialLse = all_.binding(lse_.at, others + lse_.bytes);
+    bindings.partials = allOnHost_.binding(o_.at, others + o_.bytes);
+    bindings.partialLse = allOnHost_.binding(lse_.at, others + lse_.bytes);
     bindings.o = resultO_.binding(0, resultO_.bytes());
     bindings.lse = resultLse_.binding(0, resultLse_.bytes());
     VkfMessage message{};
     gpu_.kernels().submit(
-        [&](VkCommandBuffer commands) { check(vkfCmdMerge(commands, merge_.get(), &bindings, &message), message); },
-        {gpu_.toDevice().last()});
+        [&](VkCommandBuffer commands) { check(vkfCmdMerge(commands, merge_.get(), &bindings, &message), message); });
 }
 
 void Decode::Impl::runSteps(RunReport& report) {
     Traffic traffic(state_->ranks);
     compute();
-    gather(traffic);
+    traffic.await(gpu_.kernels().last());
+    traffic.gather(partialOnHost_.mapped(), allOnHost_.mapped(), partialBytes_);
     merge();
     traffic.await(gpu_.kernels().last());
     report.sentBytes = partialBytes_ * (ranks_ - 1);

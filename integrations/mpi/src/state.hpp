@@ -65,12 +65,11 @@ public:
     virtual void download(const PartGradients& outputs) = 0;
 };
 
-std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, Distribution distribution,
-                                 const Lengths& lengths);
+std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, const Split& split, const Lengths& lengths);
 std::unique_ptr<Engine> makeExchange(State& state, const VkfProblem& whole, Distribution distribution,
                                      const Lengths& lengths);
-std::unique_ptr<BackwardEngine> makeRingBackward(State& state, const VkfBackwardProblem& whole,
-                                                 Distribution distribution, const Lengths& lengths);
+std::unique_ptr<BackwardEngine> makeRingBackward(State& state, const VkfBackwardProblem& whole, const Split& split,
+                                                 const Lengths& lengths);
 std::unique_ptr<BackwardEngine> makeExchangeBackward(State& state, const VkfBackwardProblem& whole,
                                                      Distribution distribution, const Lengths& lengths);
 

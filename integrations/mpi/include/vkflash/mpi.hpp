@@ -64,6 +64,11 @@ struct Split {
     Distribution distribution = Distribution::contiguous;
     Method method = Method::automatic;
     Transport transport = Transport::automatic;
+    // In how many groups the ring takes the KV heads, one group after the other: a divisor of kvHeads. More groups need
+    // less memory for blocks and partial results, and their copies begin to hide earlier; kernels get smaller. 0 = as
+    // many as leave kernels large enough, at most 8 forward and 16 backward. The exchange has no groups. With the
+    // standard slopes of ALiBi there is one.
+    uint32_t headGroups = 0;
 };
 
 // Lengths of the sequences, in host memory, the same on all ranks. Read while an object is constructed.

@@ -69,6 +69,7 @@ Agreement agreementOf(const VkfProblem& whole, const Split& split, const Lengths
             {"distribution", distributionName(split.distribution)},
             {"method", methodName(split.method)},
             {"transport", text(static_cast<int>(split.transport))},
+            {"headGroups", text(split.headGroups)},
             {"keyLengths", listed(lengths.keyLengths, has(whole, VKF_USE_KEY_LENGTHS) ? whole.batch : 0)},
             {"cuSeqlensQ", listed(lengths.cuSeqlensQ, sequences)},
             {"cuSeqlensK", listed(lengths.cuSeqlensK, sequences)}};

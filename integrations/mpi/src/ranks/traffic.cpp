@@ -10,10 +10,12 @@ namespace vkf::mpi {
 namespace {
 
 constexpr uint64_t pieceBytes = uint64_t{32} << 20;
-// Looks that a wait takes without a pause. Later ones leave the processor to other ranks of the node.
-constexpr int busyLooks = 2000;
+// How long a wait looks without a pause. Later it leaves the processor to other ranks of the node.
+constexpr std::chrono::milliseconds busyTime{2};
 // Looks between two questions after the failure of another rank.
 constexpr int looksAtOthers = 64;
+
+bool hasPassed(const Moment& moment) { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); }
 
 } // namespace
 
@@ -61,6 +63,11 @@ Traffic::Ticket Traffic::receive(int from, Tag tag, std::byte* to, uint64_t byte
 }
 
 void Traffic::progress() {
+    progressMessages();
+    progressWorks();
+}
+
+void Traffic::progressMessages() {
     if (requests_.empty()) {
         return;
     }
@@ -90,7 +97,25 @@ void Traffic::progress() {
     }
 }
 
+void Traffic::progressWorks() {
+    while (!works_.empty() && works_.front().isReady()) {
+        const std::function<void()> run = std::move(works_.front().run);
+        works_.pop_front();
+        run(); // may add others
+    }
+}
+
+void Traffic::when(std::function<bool()> ready, std::function<void()> work) {
+    works_.push_back({std::move(ready), std::move(work)});
+}
+
+void Traffic::when(const Moment& moment, std::function<void()> work) {
+    when([moment] { return hasPassed(moment); }, std::move(work));
+}
+
 void Traffic::await(const std::function<bool()>& reached) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
     for (int looks = 0;; ++looks) {
         progress();
         if (reached()) {
@@ -102,7 +127,7 @@ void Traffic::await(const std::function<bool()>& reached) {
                 watch_();
             }
         }
-        if (looks > busyLooks) {
+        if (Clock::now() - begin > busyTime) {
             std::this_thread::sleep_for(std::chrono::microseconds(50));
         } else {
             std::this_thread::yield();
@@ -115,15 +140,15 @@ void Traffic::await(Ticket ticket) {
 }
 
 void Traffic::await(const Moment& moment) {
-    await([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); });
+    await([&] { return hasPassed(moment); });
 }
 
-double Traffic::awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy) {
+double Traffic::awaitIdle(const std::function<bool()>& reached, const Moment& busy) {
     using Clock = std::chrono::steady_clock;
     Clock::time_point idleSince = Clock::time_point::max();
     await([&] {
         const bool isReached = reached();
-        if (!isReached && idleSince == Clock::time_point::max() && busy.queue->wait(busy.value, 0)) {
+        if (!isReached && idleSince == Clock::time_point::max() && hasPassed(busy)) {
             idleSince = Clock::now();
         }
         return isReached;
@@ -132,11 +157,11 @@ double Traffic::awaitIdleUntil(const std::function<bool()>& reached, const Momen
 }
 
 double Traffic::awaitIdle(Ticket ticket, const Moment& busy) {
-    return awaitIdleUntil([&] { return isDone(ticket); }, busy);
+    return awaitIdle([&] { return isDone(ticket); }, busy);
 }
 
 double Traffic::awaitIdle(const Moment& moment, const Moment& busy) {
-    return awaitIdleUntil([&] { return moment.queue == nullptr || moment.queue->wait(moment.value, 0); }, busy);
+    return awaitIdle([&] { return hasPassed(moment); }, busy);
 }
 
 void Traffic::awaitCollective() {
@@ -160,7 +185,7 @@ void Traffic::gather(const std::byte* own, std::byte* all, uint64_t bytes) {
 }
 
 void Traffic::finish() {
-    await([&] { return requests_.empty(); });
+    await([&] { return requests_.empty() && works_.empty(); });
 }
 
 } // namespace vkf::mpi

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace vkf::mpi {
 
-enum class Tag : int { block = 1, gradients = 2, home = 3, exchange = 4, taken = 5 };
+// Blocks have tags from theirs on.
+enum class Tag : int { gradients = 1, home = 2, exchange = 3, taken = 4, block = 5 };
 
 class Traffic {
 public:
@@ -35,11 +37,17 @@ public:
     Ticket receive(int from, Tag tag, std::byte* to, uint64_t bytes, Arrived arrived = {});
     bool isDone(Ticket ticket) const { return ticket == 0 || messages_[ticket - 1].open == 0; }
 
+    // Calls `work` once `ready` says so, while this object waits for something. Works are called in the order in which
+    // they came: each waits for those before it.
+    void when(std::function<bool()> ready, std::function<void()> work);
+    void when(const Moment& moment, std::function<void()> work);
+
     // Waits, while messages go on. Throws host::Error if another rank fails meanwhile.
     void await(const std::function<bool()>& reached);
     void await(Ticket ticket);
     void await(const Moment& moment);
-    // Waits for a message. Returns the seconds after `busy` had passed, in which the device had nothing to do.
+    // Waits, and returns the seconds after `busy` had passed, in which the device had nothing to do.
+    double awaitIdle(const std::function<bool()>& reached, const Moment& busy);
     double awaitIdle(Ticket ticket, const Moment& busy);
     double awaitIdle(const Moment& moment, const Moment& busy);
     // Waits until all ranks are here.
@@ -48,7 +56,7 @@ public:
     void gather(const std::byte* own, std::byte* all, uint64_t bytes);
     // Counts bytes that came from another rank without a message.
     void countShared(uint64_t bytes) { sentBytes_ += bytes; }
-    // Waits for all messages.
+    // Waits for all messages and works.
     void finish();
 
     uint64_t sentBytes() const { return sentBytes_; }
@@ -63,17 +71,23 @@ private:
         uint64_t offset;
         uint64_t bytes;
     };
+    struct Work {
+        std::function<bool()> isReady;
+        std::function<void()> run;
+    };
     Ticket begin(Arrived arrived);
     void awaitCollective();
-    double awaitIdleUntil(const std::function<bool()>& reached, const Moment& busy);
     void progress();
+    void progressMessages();
+    void progressWorks();
 
     Communicator& ranks_;
     std::function<void()> watch_;
-    std::vector<Message> messages_;
+    std::deque<Message> messages_; // keep their places while `arrived` begins another one
     std::vector<MPI_Request> requests_;
     std::vector<Piece> pieces_; // of requests_
     std::vector<int> completed_;
+    std::deque<Work> works_;
     uint64_t sentBytes_ = 0;
     MPI_Request collective_ = MPI_REQUEST_NULL;
 };

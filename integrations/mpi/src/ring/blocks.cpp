@@ -6,25 +6,45 @@
 #include "split/pair.hpp"
 
 namespace vkf::mpi {
+namespace {
 
-RingBlocks::RingBlocks(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
+// In shared memory a block travels in pieces: one can be copied from there while the next one is copied to it.
+constexpr uint64_t pieceBytes = uint64_t{4} << 20;
+// Pieces that the queue of copies has at a time, so that it never waits for this process.
+constexpr uint64_t piecesInFlight = 3;
+
+// Messages have a tag for each step, so that own blocks may overtake those that are sent on. Signals have a tag for
+// each group, because those of two groups are awaited at a time.
+Tag tagOf(uint32_t number) { return static_cast<Tag>(static_cast<uint32_t>(Tag::block) + number); }
+
+} // namespace
+
+RingBlocks::RingBlocks(State& state, const VkfProblem& group, uint32_t groups, Distribution distribution,
+                       const Lengths& lengths)
     : state_(state), gpu_(*state.gpu),
-      schedule_(whole, distribution, lengths, static_cast<uint32_t>(state.ranks.size()),
+      schedule_(group, distribution, lengths, static_cast<uint32_t>(state.ranks.size()),
                 static_cast<uint32_t>(state.ranks.rank())),
-      window_(state.ranks, *state.gpu) {
-    placeBlocks(whole);
-    placeArrays(whole, lengths);
+      groups_{groups, tensorBatch(group)}, window_(state.ranks, *state.gpu) {
+    for (uint32_t step = 1; step < schedule_.ranks; ++step) {
+        if (comesHere(step)) {
+            arriving_.push_back(step);
+        }
+    }
+    placeBlocks(group);
+    placeArrays(group, lengths);
 }
 
-void RingBlocks::placeBlocks(const VkfProblem& whole) {
+void RingBlocks::placeBlocks(const VkfProblem& group) {
+    uint64_t most = 0;
     for (const Part& part : schedule_.parts) {
-        layouts_.emplace_back(whole, part);
-        most_ = std::max(most_, layouts_.back().bytes);
+        layouts_.emplace_back(group, part);
+        most = std::max(most, layouts_.back().bytes);
     }
-    block_ = Memory(gpu_, layouts_[schedule_.rank].bytes, Place::device);
+    groups_.bytes = layouts_[schedule_.rank].bytes;
+    block_ = Memory(gpu_, groups_.count * groups_.bytes, Place::device);
     if (schedule_.ranks > 1) {
         for (Slot& slot : slots_) {
-            slot.onDevice = Memory(gpu_, most_, Place::device);
+            slot.onDevice = Memory(gpu_, most, Place::device);
         }
     }
 }
@@ -34,21 +54,27 @@ void RingBlocks::connect(Transport transport) {
         return;
     }
     std::vector<uint64_t> bytes;
+    uint64_t most = 0;
     for (const BlockLayout& layout : layouts_) {
-        bytes.push_back(std::max<uint64_t>(layout.bytes, 1));
+        bytes.push_back(std::max<uint64_t>(groups_.count * layout.bytes, 1));
+        most = std::max(most, layout.bytes);
     }
     isShared_ = transport == Transport::automatic && window_.allocate(bytes);
     state_.ranks.together([&] {
+        if (isShared_) {
+            return;
+        }
         for (Slot& slot : slots_) {
-            if (!isShared_) {
-                slot.onHost = Memory(gpu_, most_, Place::host);
-            }
+            slot.onHost = Memory(gpu_, most, Place::host);
+        }
+        for (Outgoing& own : own_) {
+            own.onHost = Memory(gpu_, groups_.bytes, Place::host);
         }
     });
 }
 
-// The arrays of the calls: they depend on lengths alone.
-void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
+// The arrays of the calls: but for slopes, they depend on lengths alone.
+void RingBlocks::placeArrays(const VkfProblem& group, const Lengths& lengths) {
     Layout layout;
     std::vector<std::pair<Range, std::vector<int32_t>>> contents;
     const auto place = [&](std::vector<int32_t> numbers) {
@@ -56,7 +82,7 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
         contents.emplace_back(range, std::move(numbers));
         return range;
     };
-    const bool packed = has(whole, VKF_USE_CU_SEQLENS);
+    const bool packed = has(group, VKF_USE_CU_SEQLENS);
     for (const Chunk& chunk : ownRows()) {
         rowOffsets_.push_back(packed ? place(offsetsIn(chunk)) : Range{});
     }
@@ -65,7 +91,7 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
         std::vector<Range>& inside = keyLengths_.emplace_back();
         for (const Chunk& chunk : part.keys) {
             offsets.push_back(packed ? place(offsetsIn(chunk)) : Range{});
-            inside.push_back(has(whole, VKF_USE_KEY_LENGTHS) ? place(lengthsIn(chunk, lengths.keyLengths, whole.batch))
+            inside.push_back(has(group, VKF_USE_KEY_LENGTHS) ? place(lengthsIn(chunk, lengths.keyLengths, group.batch))
                                                              : Range{});
         }
     }
@@ -75,7 +101,8 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
             positions.push_back(pair.rowOffsets.empty() ? Range{} : place(pair.rowOffsets));
         }
     }
-    slopes_ = layout.add(has(whole, VKF_USE_ALIBI_SLOPES) ? whole.queryHeads * sizeof(float) : 0);
+    const uint64_t heads = uint64_t{groups_.count} * group.queryHeads;
+    slopes_ = layout.add(has(group, VKF_USE_ALIBI_SLOPES) ? heads * sizeof(float) : 0);
     arrays_ = Memory(gpu_, layout.bytes(), Place::device);
     Staging staging(gpu_);
     for (const auto& [range, numbers] : contents) {
@@ -84,114 +111,190 @@ void RingBlocks::placeArrays(const VkfProblem& whole, const Lengths& lengths) {
 }
 
 std::string RingBlocks::text() const {
-    return "ring of " + std::to_string(schedule_.ranks) + " ranks by " + (isShared_ ? "shared memory" : "messages");
+    return "ring of " + std::to_string(schedule_.ranks) + " ranks by " + (isShared_ ? "shared memory" : "messages") +
+           (groups_.count > 1 ? ", " + std::to_string(groups_.count) + " groups of heads" : "");
 }
 
-void RingBlocks::upload(Staging& staging, const void* k, const void* v) {
-    const auto* nextK = static_cast<const std::byte*>(k);
-    const auto* nextV = static_cast<const std::byte*>(v);
-    for (const KeyRanges& ranges : layouts_[schedule_.rank].chunks) {
-        staging.upload(block_, ranges.k, nextK);
-        staging.upload(block_, ranges.v, nextV);
-        nextK += ranges.k.bytes;
-        nextV += ranges.v.bytes;
+std::vector<Round> RingBlocks::rounds() const {
+    std::vector<Round> rounds;
+    for (uint32_t group = 0; group < groups_.count; ++group) {
+        for (uint32_t step = 0; step < schedule_.ranks; ++step) {
+            rounds.push_back({group, step});
+        }
     }
+    return rounds;
 }
 
-void RingBlocks::uploadSlopes(Staging& staging, const float* slopes) { staging.upload(arrays_, slopes_, slopes); }
+void RingBlocks::upload(Staging& staging, const void* k, const void* v) const {
+    std::vector<Range> ofK;
+    std::vector<Range> ofV;
+    for (const KeyRanges& ranges : layouts_[schedule_.rank].chunks) {
+        ofK.push_back(ranges.k);
+        ofV.push_back(ranges.v);
+    }
+    groups_.upload(staging, block_, ofK, k);
+    groups_.upload(staging, block_, ofV, v);
+}
 
-void RingBlocks::bind(uint32_t step, size_t number, VkfBindings& bindings) const {
-    const Pair& pair = schedule_.steps[step][number];
-    const uint32_t owner = schedule_.ownerOf(step);
+void RingBlocks::uploadSlopes(Staging& staging, const float* slopes) const { staging.upload(arrays_, slopes_, slopes); }
+
+void RingBlocks::bind(const Round& round, size_t number, VkfBindings& bindings) const {
+    const Pair& pair = schedule_.steps[round.step][number];
+    const uint32_t owner = schedule_.ownerOf(round.step);
     const KeyRanges& keys = layouts_[owner].chunks[pair.keys];
-    const Memory& block = step == 0 ? block_ : slotOf(step).onDevice;
-    bindings.k = keys.k.of(block);
-    bindings.v = keys.v.of(block);
+    const bool isOwn = round.step == 0;
+    const Memory& block = isOwn ? block_ : slotOf(round).onDevice;
+    bindings.k = (isOwn ? groups_.of(round.group, keys.k) : keys.k).of(block);
+    bindings.v = (isOwn ? groups_.of(round.group, keys.v) : keys.v).of(block);
     bindings.keyLengths = keyLengths_[owner][pair.keys].of(arrays_);
     bindings.cuSeqlensQ = rowOffsets_[pair.rows].of(arrays_);
     bindings.cuSeqlensK = keyOffsets_[owner][pair.keys].of(arrays_);
-    bindings.rowOffsets = positions_[step][number].of(arrays_);
-    bindings.alibiSlopes = slopes_.of(arrays_);
+    bindings.rowOffsets = positions_[round.step][number].of(arrays_);
+    const uint64_t slopes = slopes_.bytes / groups_.count;
+    bindings.alibiSlopes = Range{slopes_.at + round.group * slopes, slopes}.of(arrays_);
 }
 
-Moment RingBlocks::arrivalOf(uint32_t step) const { return step == 0 ? gpu_.toDevice().last() : slotOf(step).arrived; }
+size_t RingBlocks::numberOf(const Round& round) const {
+    const auto step = std::find(arriving_.begin(), arriving_.end(), round.step);
+    return round.group * arriving_.size() + static_cast<size_t>(step - arriving_.begin());
+}
 
-double RingBlocks::begin(Traffic& traffic) {
+Moment RingBlocks::arrivalOf(const Round& round) const {
+    return comesHere(round.step) ? slotOf(round).arrived : Moment{};
+}
+
+void RingBlocks::begin(Traffic& traffic) {
     for (Slot& slot : slots_) {
         slot.message = 0;
+        slot.arrived = {};
     }
     if (isShared_) {
-        traffic.awaitAll(); // nobody reads the block of the run before
+        traffic.awaitAll(); // nobody reads the blocks of the run before
     }
-    double idle = 0;
-    if (schedule_.sendsBlock(0)) {
-        const Memory& to = isShared_ ? window_.of(static_cast<int>(schedule_.rank)) : slots_[0].onHost;
-        const Moment copied = gpu_.toHost().submit(
-            [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, 0, to, 0, block_.bytes()); },
-            {gpu_.toDevice().last()});
-        idle = traffic.awaitIdle(copied, gpu_.kernels().last());
+    for (size_t i = 0; i < slots_.size(); ++i) {
+        receive(traffic, i);
     }
-    if (isShared_) {
-        traffic.awaitAll(); // all blocks are there
+    if (!schedule_.sendsBlock(0)) {
+        return;
     }
-    return idle;
-}
-
-void RingBlocks::send(Traffic& traffic, uint32_t step) {
-    if (!isShared_ && schedule_.sendsBlock(step)) {
-        slotOf(step).message =
-            traffic.send(next(), Tag::block, slotOf(step).onHost.mapped(), layouts_[schedule_.ownerOf(step)].bytes);
+    for (uint64_t i = 0; isShared_ && i < piecesInFlight; ++i) {
+        publishPiece(traffic, i);
+    }
+    for (uint32_t group = 0; !isShared_ && group < own_.size(); ++group) {
+        own_[group].message = 0;
+        sendOwn(traffic, group);
     }
 }
 
-void RingBlocks::markRead(uint32_t step) { slotOf(step).read = gpu_.kernels().last(); }
-
-void RingBlocks::receiveShared(Traffic& traffic, uint32_t step) {
-    if (schedule_.steps[step].empty()) {
+// Takes a piece of the own blocks to shared memory, and tells the ranks that the blocks reach.
+void RingBlocks::publishPiece(Traffic& traffic, uint64_t piece) {
+    const uint64_t piecesOfGroup = (groups_.bytes + pieceBytes - 1) / pieceBytes;
+    if (piece >= groups_.count * piecesOfGroup) {
         return;
     }
-    Slot& slot = slotOf(step);
-    const uint32_t owner = schedule_.ownerOf(step);
-    const Memory& from = window_.of(static_cast<int>(owner));
-    const uint64_t bytes = layouts_[owner].bytes;
-    slot.arrived = gpu_.toDevice().submit(
-        [&](VkCommandBuffer commands) { gpu_.copy(commands, from, 0, slot.onDevice, 0, bytes); }, {slot.read});
-    traffic.countShared(bytes);
-}
-
-void RingBlocks::receive(Traffic& traffic, uint32_t step) {
-    if (!comesHere(step)) {
-        return;
-    }
-    if (isShared_) {
-        receiveShared(traffic, step);
-        return;
-    }
-    Slot& slot = slotOf(step);
-    // The block of two steps ago was in this slot.
-    traffic.await(slot.message);
-    traffic.await(slot.arrived);
-    const bool isComputed = !schedule_.steps[step].empty();
-    const auto arrived = [this, &slot, isComputed](uint64_t offset, uint64_t bytes) {
-        if (isComputed) {
-            slot.arrived = gpu_.toDevice().submit(
-                [&](VkCommandBuffer commands) {
-                    gpu_.copy(commands, slot.onHost, offset, slot.onDevice, offset, bytes);
-                },
-                {slot.read});
+    const auto group = static_cast<uint32_t>(piece / piecesOfGroup);
+    const uint64_t offset = piece % piecesOfGroup * pieceBytes;
+    const Range range = groups_.of(group, {offset, std::min(pieceBytes, groups_.bytes - offset)});
+    const Moment copied = gpu_.toHost().submit([&](VkCommandBuffer commands) {
+        gpu_.copy(commands, block_, range.at, window_.of(static_cast<int>(schedule_.rank)), range.at, range.bytes);
+    });
+    traffic.when(copied, [this, &traffic, piece, group] {
+        for (uint32_t step = 1; step <= schedule_.reach[schedule_.rank]; ++step) {
+            traffic.send(static_cast<int>((schedule_.rank + step) % schedule_.ranks), tagOf(group), &one_, 1);
         }
-    };
-    slot.message =
-        traffic.receive(previous(), Tag::block, slot.onHost.mapped(), layouts_[schedule_.ownerOf(step)].bytes, arrived);
+        publishPiece(traffic, piece + piecesInFlight);
+    });
 }
 
-double RingBlocks::await(Traffic& traffic, uint32_t step) const {
-    if (!comesHere(step)) {
+// Sends the own block of a group, and then that of the group after the next one, which takes its place.
+void RingBlocks::sendOwn(Traffic& traffic, uint32_t group) {
+    if (group >= groups_.count) {
+        return;
+    }
+    Outgoing& own = own_[group % own_.size()];
+    const uint64_t from = groups_.of(group, {}).at;
+    const Moment copied = gpu_.toHost().submit(
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, from, own.onHost, 0, groups_.bytes); });
+    traffic.when(copied, [this, &traffic, &own, group] {
+        own.message = traffic.send(next(), tagOf(1), own.onHost.mapped(), groups_.bytes);
+        const Traffic::Ticket sent = own.message;
+        traffic.when([&traffic, sent] { return traffic.isDone(sent); },
+                     [this, &traffic, group] { sendOwn(traffic, group + static_cast<uint32_t>(own_.size())); });
+    });
+}
+
+void RingBlocks::copyToDevice(const Round& round, const Memory& from, uint64_t fromOffset, uint64_t offset,
+                              uint64_t bytes) {
+    Slot& slot = slotOf(round);
+    slot.missing -= bytes;
+    if (schedule_.steps[round.step].empty()) {
+        return; // the block only goes on
+    }
+    slot.arrived = gpu_.toDevice().submit(
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, from, fromOffset, slot.onDevice, offset, bytes); },
+        {slot.read});
+}
+
+// Waits for the owner's signal of a piece, copies it, and goes on with the next one.
+void RingBlocks::receivePiece(Traffic& traffic, const Round& round, uint64_t offset) {
+    const uint32_t owner = schedule_.ownerOf(round.step);
+    const uint64_t all = layouts_[owner].bytes;
+    if (offset >= all) {
+        return;
+    }
+    const auto signalled = [this, &traffic, round, owner, offset, all](uint64_t, uint64_t) {
+        const uint64_t bytes = std::min(pieceBytes, all - offset);
+        copyToDevice(round, window_.of(static_cast<int>(owner)), round.group * all + offset, offset, bytes);
+        receivePiece(traffic, round, offset + pieceBytes);
+    };
+    traffic.receive(static_cast<int>(owner), tagOf(round.group), &slotOf(round).signal, 1, signalled);
+}
+
+void RingBlocks::receiveMessage(Traffic& traffic, const Round& round) {
+    Slot& slot = slotOf(round);
+    traffic.await(slot.message); // the block that was in this place has gone on
+    traffic.await(slot.arrived);
+    slot.message = traffic.receive(previous(), tagOf(round.step), slot.onHost.mapped(), bytesOf(round.step),
+                                   [this, round](uint64_t offset, uint64_t bytes) {
+                                       copyToDevice(round, slotOf(round).onHost, offset, offset, bytes);
+                                   });
+}
+
+// Begins to bring the block with this number, if there is one.
+void RingBlocks::receive(Traffic& traffic, size_t number) {
+    if (number >= groups_.count * arriving_.size()) {
+        return;
+    }
+    const Round round = {static_cast<uint32_t>(number / arriving_.size()), arriving_[number % arriving_.size()]};
+    slotOf(round).missing = bytesOf(round.step);
+    if (isShared_) {
+        if (!schedule_.steps[round.step].empty()) {
+            traffic.countShared(bytesOf(round.step));
+        }
+        receivePiece(traffic, round, 0);
+    } else {
+        receiveMessage(traffic, round);
+    }
+}
+
+double RingBlocks::await(Traffic& traffic, const Round& round, const Moment& busy) {
+    if (!comesHere(round.step)) {
         return 0;
     }
-    const Moment busy = gpu_.kernels().last();
-    const double idle = isShared_ ? 0 : traffic.awaitIdle(slotOf(step).message, busy);
-    return idle + (schedule_.steps[step].empty() ? 0 : traffic.awaitIdle(slotOf(step).arrived, busy));
+    const Slot& slot = slotOf(round);
+    return traffic.awaitIdle([&] { return slot.missing == 0; }, busy);
+}
+
+void RingBlocks::release(Traffic& traffic, const Round& round) {
+    if (!comesHere(round.step)) {
+        return;
+    }
+    Slot& slot = slotOf(round);
+    slot.read = gpu_.kernels().last();
+    if (!isShared_ && schedule_.sendsBlock(round.step)) {
+        slot.message = traffic.send(next(), tagOf(round.step + 1), slot.onHost.mapped(), bytesOf(round.step));
+    }
+    receive(traffic, numberOf(round) + slots_.size());
 }
 
 } // namespace vkf::mpi

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Ring attention, forward: a rank computes its rows over one block after the other, and merges the partial results.
+// Ring attention, forward, for one group of heads after the other: a rank computes its rows over one block after the
+// other, and merges the partial results.
 #include "ring/blocks.hpp"
 #include "ring/row_sums.hpp"
+#include "split/head_groups.hpp"
 
 namespace vkf::mpi {
 namespace {
 
 class Ring final : public Engine {
 public:
-    Ring(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
+    Ring(State& state, const VkfProblem& group, uint32_t groups, Distribution distribution, const Lengths& lengths);
     std::string description() const override;
     VkfType productType() const override;
     void connect(Transport transport) override { blocks_.connect(transport); }
@@ -18,32 +20,35 @@ public:
     void download(const PartOutputs& outputs) override;
 
 private:
-    struct RowRanges {
-        Range q, o, lse;
+    // The rows of a chunk, of a group of heads.
+    struct Rows {
+        uint32_t group;
+        uint32_t chunk;
     };
 
     void placeRows();
-    void compute(uint32_t step, RunReport& report);
-    void computePair(uint32_t step, size_t number);
+    void compute(const Round& round, RunReport& report);
+    void computePair(const Round& round, size_t number);
+    void finishRows(VkCommandBuffer commands);
     void finishEmptyRows();
     uint64_t submissions() const;
-    void runSteps(RunReport& report, const Progress& progress);
+    void runRounds(RunReport& report, const Progress& progress);
 
     State& state_;
     Gpu& gpu_;
-    VkfProblem whole_;
+    VkfProblem group_; // the call of each group of heads
     RingBlocks blocks_;
     Calls calls_;
     Staging staging_;
     std::vector<std::vector<size_t>> plans_; // by step and pair
-    std::vector<RowRanges> rows_;            // by chunk
     std::vector<RowSums> sums_;              // by chunk
-    Memory q_, o_, lse_;
+    std::vector<Rows> complete_;             // their last merge waits for the next kernel, beside which it runs
+    ChunkedMemory q_, o_, lse_;
 };
 
-Ring::Ring(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths)
-    : state_(state), gpu_(*state.gpu), whole_(whole), blocks_(state, whole, distribution, lengths), calls_(gpu_),
-      staging_(gpu_) {
+Ring::Ring(State& state, const VkfProblem& group, uint32_t groups, Distribution distribution, const Lengths& lengths)
+    : state_(state), gpu_(*state.gpu), group_(group), blocks_(state, group, groups, distribution, lengths),
+      calls_(gpu_), staging_(gpu_) {
     const std::vector<Chunk>& rows = blocks_.ownRows();
     std::vector<uint32_t> partials(rows.size(), 0);
     for (const std::vector<Pair>& step : blocks_.schedule().steps) {
@@ -58,23 +63,17 @@ Ring::Ring(State& state, const VkfProblem& whole, Distribution distribution, con
     calls_.allocateScratch();
     placeRows();
     for (size_t i = 0; i < partials.size(); ++i) {
-        sums_.emplace_back(state_, calls_, whole_, rows[i], partials[i]);
+        sums_.emplace_back(state_, calls_, group_, rows[i], partials[i]);
     }
 }
 
 void Ring::placeRows() {
-    Layout q;
-    Layout o;
-    Layout lse;
-    for (const Chunk& chunk : blocks_.ownRows()) {
-        const uint64_t elements = chunkElements(whole_, chunk, whole_.queryHeads, 1);
-        rows_.push_back({q.add(elements * whole_.headDim * vkfTypeBytes(whole_.q.type)),
-                         o.add(elements * valueDimOf(whole_) * vkfTypeBytes(whole_.o.type)),
-                         lse.add(elements * sizeof(float))});
-    }
-    q_ = Memory(gpu_, q.bytes(), Place::device);
-    o_ = Memory(gpu_, o.bytes(), Place::device);
-    lse_ = Memory(gpu_, lse.bytes(), Place::device);
+    const auto place = [&](uint32_t dim, VkfType type) {
+        return ChunkedMemory(gpu_, group_, blocks_.groups(), blocks_.ownRows(), group_.queryHeads, dim, type);
+    };
+    q_ = place(group_.headDim, group_.q.type);
+    o_ = place(valueDimOf(group_), group_.o.type);
+    lse_ = place(1, VKF_TYPE_F32);
 }
 
 std::string Ring::description() const {
@@ -88,67 +87,65 @@ VkfType Ring::productType() const {
 }
 
 void Ring::upload(const PartInputs& inputs) {
-    const auto* q = static_cast<const std::byte*>(inputs.q);
-    for (const RowRanges& ranges : rows_) {
-        staging_.upload(q_, ranges.q, q);
-        q += ranges.q.bytes;
-    }
+    q_.upload(staging_, inputs.q);
     blocks_.upload(staging_, inputs.k, inputs.v);
     blocks_.uploadSlopes(staging_, inputs.alibiSlopes);
 }
 
 void Ring::download(const PartOutputs& outputs) {
-    auto* o = static_cast<std::byte*>(outputs.o);
-    auto* lse = reinterpret_cast<std::byte*>(outputs.lse);
-    for (const RowRanges& ranges : rows_) {
-        if (o != nullptr) {
-            staging_.download(o, o_, ranges.o);
-            o += ranges.o.bytes;
-        }
-        if (lse != nullptr) {
-            staging_.download(lse, lse_, ranges.lse);
-            lse += ranges.lse.bytes;
-        }
+    if (outputs.o != nullptr) {
+        o_.download(staging_, outputs.o);
+    }
+    if (outputs.lse != nullptr) {
+        lse_.download(staging_, outputs.lse);
     }
 }
 
-void Ring::computePair(uint32_t step, size_t number) {
-    const Pair& pair = blocks_.schedule().steps[step][number];
-    const size_t plan = plans_[step][number];
+void Ring::computePair(const Round& round, size_t number) {
+    const Pair& pair = blocks_.schedule().steps[round.step][number];
+    const size_t plan = plans_[round.step][number];
+    RowSums& sums = sums_[pair.rows];
     auto bindings = make<VkfBindings>();
-    blocks_.bind(step, number, bindings);
-    bindings.q = rows_[pair.rows].q.of(q_);
-    bindings.o = sums_[pair.rows].nextO();
-    bindings.lse = sums_[pair.rows].nextLse();
+    blocks_.bind(round, number, bindings);
+    bindings.q = q_.of(round.group, pair.rows);
+    bindings.o = sums.nextO();
+    bindings.lse = sums.nextLse();
     bindings.scratch = calls_.scratch();
     const uint32_t planSteps = calls_.info(plan).stepCount;
     VkfMessage message{};
     for (uint32_t i = 0; i < planSteps; ++i) {
         gpu_.kernels().submit(
             [&](VkCommandBuffer commands) {
+                finishRows(commands);
                 check(vkfCmdAttentionSteps(commands, calls_.plan(plan), &bindings, i, 1, &message), message);
-                if (i + 1 == planSteps) {
-                    const RowRanges& to = rows_[pair.rows];
-                    sums_[pair.rows].record(commands, to.o.of(o_), to.lse.of(lse_));
+                if (i + 1 == planSteps && sums.record(commands)) {
+                    complete_.push_back({round.group, pair.rows});
                 }
             },
-            {blocks_.arrivalOf(step)});
+            {blocks_.arrivalOf(round)});
     }
 }
 
-void Ring::compute(uint32_t step, RunReport& report) {
-    for (size_t i = 0; i < plans_[step].size(); ++i) {
-        computePair(step, i);
+void Ring::compute(const Round& round, RunReport& report) {
+    for (size_t i = 0; i < plans_[round.step].size(); ++i) {
+        computePair(round, i);
         report.computed++;
     }
-    blocks_.markRead(step);
+}
+
+// Records the last merges of what is complete.
+void Ring::finishRows(VkCommandBuffer commands) {
+    for (const Rows& rows : complete_) {
+        sums_[rows.chunk].recordLast(commands, o_.of(rows.group, rows.chunk), lse_.of(rows.group, rows.chunk));
+    }
+    complete_.clear();
 }
 
 void Ring::finishEmptyRows() {
-    for (size_t i = 0; i < sums_.size(); ++i) {
-        if (sums_[i].partials() == 0 && rows_[i].o.bytes > 0) {
+    for (uint32_t chunk = 0; chunk < sums_.size(); ++chunk) {
+        for (uint32_t group = 0; sums_[chunk].partials() == 0 && group < blocks_.groups(); ++group) {
             gpu_.kernels().submit([&](VkCommandBuffer commands) {
-                sums_[i].recordEmpty(commands, rows_[i].o.of(o_), rows_[i].lse.of(lse_));
+                sums_[chunk].recordEmpty(commands, o_.of(group, chunk), lse_.of(group, chunk));
             });
         }
     }
@@ -162,28 +159,28 @@ uint64_t Ring::submissions() const {
             count += calls_.info(plan).stepCount;
         }
     }
-    return count;
+    return blocks_.groups() * count;
 }
 
-void Ring::runSteps(RunReport& report, const Progress& progress) {
-    const Schedule& schedule = blocks_.schedule();
+void Ring::runRounds(RunReport& report, const Progress& progress) {
     Traffic traffic(state_.ranks, gpu_.watch(progress, submissions()));
     for (RowSums& sums : sums_) {
         sums.restart();
     }
-    for (uint32_t step = 0; step < schedule.ranks; ++step) {
-        if (schedule.hasBlock(step)) {
-            compute(step, report);
+    complete_.clear();
+    bool hasBegun = false;
+    for (const Round& round : blocks_.rounds()) {
+        const Moment before = gpu_.kernels().last();
+        report.waited += blocks_.await(traffic, round, before);
+        compute(round, report);
+        if (!hasBegun) {
+            blocks_.begin(traffic);
+            hasBegun = true;
         }
-        if (step == 0) {
-            report.waited += blocks_.begin(traffic);
-        }
-        if (schedule.hasBlock(step)) {
-            blocks_.send(traffic, step);
-        }
-        blocks_.receive(traffic, step + 1);
-        report.waited += blocks_.await(traffic, step + 1);
+        blocks_.release(traffic, round);
+        report.waited += traffic.awaitIdle(blocks_.arrivalOf(round), before);
     }
+    gpu_.kernels().submit([this](VkCommandBuffer commands) { finishRows(commands); });
     finishEmptyRows();
     traffic.await(gpu_.kernels().last());
     traffic.finish();
@@ -191,14 +188,15 @@ void Ring::runSteps(RunReport& report, const Progress& progress) {
 }
 
 RunReport Ring::run(const Progress& progress) {
-    return state_.run([&](RunReport& report) { runSteps(report, progress); });
+    return state_.run([&](RunReport& report) { runRounds(report, progress); });
 }
 
 } // namespace
 
-std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, Distribution distribution,
-                                 const Lengths& lengths) {
-    return std::make_unique<Ring>(state, whole, distribution, lengths);
+std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, const Split& split, const Lengths& lengths) {
+    const auto ranks = static_cast<uint32_t>(state.ranks.size());
+    const uint32_t groups = headGroupsOf(whole, split, ranks, mostForwardGroups);
+    return std::make_unique<Ring>(state, groupOf(whole, groups), groups, split.distribution, lengths);
 }
 
 } // namespace vkf::mpi

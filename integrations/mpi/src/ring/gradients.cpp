@@ -38,12 +38,15 @@ void RingGradients::connect() {
     });
 }
 
-void RingGradients::begin(Traffic& traffic) {
-    const Schedule& schedule = blocks_.schedule();
+void RingGradients::begin() {
     for (Slot& slot : slots_) {
         slot.sent = 0;
     }
     home_ = 0;
+}
+
+void RingGradients::expectHome(Traffic& traffic) {
+    const Schedule& schedule = blocks_.schedule();
     if (const uint32_t reach = schedule.reach[schedule.rank]; reach > 0) {
         const auto last = static_cast<int>((schedule.rank + reach) % schedule.ranks);
         home_ = isShared_ ? traffic.receive(last, Tag::home, &homeSignal_, 1)

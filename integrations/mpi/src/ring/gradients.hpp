@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The gradients of k and v that go round in the backward pass. In each step a rank adds what its rows give to the sums
-// that come from the previous rank, and sends them on. From the last rank that sees the block they return to its owner.
+// The gradients of k and v that go round in the backward pass, of one group of heads after the other. In each step a
+// rank adds what its rows give to the sums that come from the previous rank, and sends them on. From the last rank that
+// sees the block they return to its owner.
 //
 // In shared memory, a rank leaves its sums in its own window and sends a signal of one byte. The receiver copies them
 // to its device and answers with another byte, after which the sender may write there again. Sums that return go into
@@ -28,7 +29,10 @@ public:
     Moment freeOf(uint32_t step) const { return slots_[step % slots_.size()].copied; }
     const BlockLayout& layoutOf(uint32_t owner) const { return layouts_[owner]; }
 
-    void begin(Traffic& traffic);
+    // Begins a run.
+    void begin();
+    // Before the first sums of a group come home, and after those of the group before were taken by `complete`.
+    void expectHome(Traffic& traffic);
     // Adds the sums of the previous rank to those of the step, after the kernels of the step were submitted.
     // Returns the seconds in which the device had nothing to do.
     double receive(Traffic& traffic, uint32_t step);

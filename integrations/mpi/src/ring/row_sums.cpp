@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "ring/row_sums.hpp"
 
+#include <algorithm>
+
 namespace vkf::mpi {
 namespace {
 
@@ -11,10 +13,10 @@ uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 } // namespace
 
-RowSums::RowSums(State& state, Calls& calls, const VkfProblem& whole, const Chunk& rows, uint32_t partials)
+RowSums::RowSums(State& state, Calls& calls, const VkfProblem& group, const Chunk& rows, uint32_t partials)
     : state_(state), partials_(partials) {
-    oBytes_ = chunkElements(whole, rows, whole.queryHeads, valueDimOf(whole)) * sizeof(float);
-    lseBytes_ = chunkElements(whole, rows, whole.queryHeads, 1) * sizeof(float);
+    oBytes_ = chunkElements(group, rows, group.queryHeads, valueDimOf(group)) * sizeof(float);
+    lseBytes_ = chunkElements(group, rows, group.queryHeads, 1) * sizeof(float);
     oStride_ = rounded(oBytes_);
     lseStride_ = rounded(lseBytes_);
     if (oBytes_ == 0) {
@@ -22,19 +24,19 @@ RowSums::RowSums(State& state, Calls& calls, const VkfProblem& whole, const Chun
     }
     slots_ = Memory(*state_.gpu, slotCount * (oStride_ + lseStride_), Place::device);
     auto problem = make<VkfMergeProblem>();
-    problem.batch = static_cast<uint32_t>(tensorBatch(whole));
-    problem.heads = whole.queryHeads;
+    problem.batch = static_cast<uint32_t>(tensorBatch(group));
+    problem.heads = group.queryHeads;
     problem.rows = rows.rows;
-    problem.dim = valueDimOf(whole);
+    problem.dim = valueDimOf(group);
     problem.use = VKF_USE_LSE;
     problem.partialStride = oStride_ / sizeof(float);
     problem.lsePartialStride = lseStride_ / sizeof(float);
     problem.partials = 2;
     between_ = calls.makeMerge(problem);
-    problem.o.type = whole.o.type;
-    last_ = calls.makeMerge(problem);
+    problem.o.type = group.o.type;
+    ofLast_ = calls.makeMerge(problem);
     problem.partials = 1;
-    only_ = calls.makeMerge(problem);
+    ofOnly_ = calls.makeMerge(problem);
 }
 
 void RowSums::merge(VkCommandBuffer commands, VkfMerge merge, uint32_t firstSlot, uint32_t count, const VkfBinding& o,
@@ -45,27 +47,34 @@ void RowSums::merge(VkCommandBuffer commands, VkfMerge merge, uint32_t firstSlot
     bindings.o = o;
     bindings.lse = lse;
     VkfMessage message{};
-    state_.gpu->barrier(commands);
     check(vkfCmdMerge(commands, merge, &bindings, &message), message);
 }
 
-void RowSums::record(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) {
+bool RowSums::record(VkCommandBuffer commands) {
     const bool isLast = done_ + 1 == partials_;
-    if (done_ == 0) {
-        if (isLast) {
-            merge(commands, only_.get(), 0, 1, o, lse);
-        }
-    } else {
-        const uint32_t first = sumSlot() == 0 ? 0 : 1;
-        const uint32_t to = sumSlot() == 0 ? 2 : 0;
-        if (isLast) {
-            merge(commands, last_.get(), first, 2, o, lse);
-        } else {
-            merge(commands, between_.get(), first, 2, slots_.binding(oAt(to), oBytes_),
-                  slots_.binding(lseAt(to), lseBytes_));
-        }
+    if (isLast) {
+        last_ = sum_;
+        sum_ = otherSum();
+        done_ = 0;
+        return true;
+    }
+    if (done_ > 0) {
+        const uint32_t to = otherSum();
+        state_.gpu->barrier(commands);
+        merge(commands, between_.get(), std::min(sum_, 1U), 2, slots_.binding(oAt(to), oBytes_),
+              slots_.binding(lseAt(to), lseBytes_));
+        sum_ = to;
     }
     done_++;
+    return false;
+}
+
+void RowSums::recordLast(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) const {
+    if (partials_ == 1) {
+        merge(commands, ofOnly_.get(), last_, 1, o, lse);
+    } else {
+        merge(commands, ofLast_.get(), std::min(last_, 1U), 2, o, lse);
+    }
 }
 
 void RowSums::recordEmpty(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) {
@@ -73,7 +82,8 @@ void RowSums::recordEmpty(VkCommandBuffer commands, const VkfBinding& o, const V
         return;
     }
     state_.gpu->fill(commands, slots_, lseAt(0), lseBytes_, minusInfinity);
-    merge(commands, only_.get(), 0, 1, o, lse);
+    state_.gpu->barrier(commands);
+    merge(commands, ofOnly_.get(), 0, 1, o, lse);
 }
 
 } // namespace vkf::mpi
