@@ -218,7 +218,7 @@ void testRefusals(mpi::Ranks& ranks) {
     create(good); // the ranks go on after an error
 }
 
-// A rank has its part, two blocks of k and v, three times o of its part in fp32 with lse, and little else.
+// A rank has its part, two blocks of k and v, up to four times o of its part in fp32 with lse, and little else.
 void testMemory(mpi::Ranks& ranks) {
     Case one = selectedCases(1).front();
     one.name = "memory";
@@ -233,7 +233,7 @@ void testMemory(mpi::Ranks& ranks) {
     constexpr uint64_t scratch = 64 << 10;
     ranks.resetPeakBytes();
     const mpi::Attention attention(ranks, one.problem, one.split, one.lengths());
-    const uint64_t most = part + 2 * blockBytes + 3 * oBytes + scratch;
+    const uint64_t most = part + 2 * blockBytes + 4 * oBytes + scratch;
     expect(ranks.peakBytes() > part && ranks.peakBytes() <= most, one.name,
            std::to_string(ranks.peakBytes()) + " bytes, allowed " + std::to_string(most));
 }

@@ -268,7 +268,7 @@ void addBenchCommand(CLI::App& program, tools::Action& action, const std::string
     tools::addDeviceOptions(*command, options->device);
     tools::addTuningOption(*command, options->device.tuning);
     tools::addReportOptions(*command, options->report);
-    tools::addValue(*command, "--runs", options->limits.runs, "timed runs of each pass, after one that warms up");
+    tools::addValue(*command, "--runs", options->limits.runs, "timed runs of each pass, after those that warm up");
     tools::addValue(*command, "--seconds", options->limits.seconds, "time after which no further run of a pass starts");
     command->add_flag("--backward", options->backward, "with --rows: time the backward pass");
     command->add_flag("--without-one", options->withoutOne, "leave out the calls on one GPU");

@@ -63,9 +63,13 @@ VkfBackwardProblem backwardOf(const VkfProblem& problem) {
 // Times of runs until a limit is reached. `run` returns the seconds, equal on all ranks.
 tools::Timing timeRuns(const BenchLimits& limits, const std::function<double()>& run, const Tick& tick) {
     constexpr double longRun = 1;
+    constexpr double clockRise = 0.5; // the time in which the clock of a GPU rises that had nothing to do
     std::vector<double> times;
     double all = 0;
-    const double first = run(); // warms up
+    const double first = run();
+    for (double warm = first; warm < std::min(clockRise, limits.seconds);) {
+        warm += run();
+    }
     const uint32_t runs = first > longRun ? std::min(limits.runs, 2U) : limits.runs;
     while (times.empty() || (times.size() < runs && all < limits.seconds)) {
         times.push_back(run());

@@ -14,7 +14,7 @@
 namespace vkf::mpi::program {
 
 struct BenchLimits {
-    uint32_t runs = 5;   // of each pass, after one that warms up
+    uint32_t runs = 20;  // of each pass, after those that warm up
     double seconds = 10; // after which no further run of a pass starts
 };
 

@@ -33,7 +33,7 @@ QueueChoice copyQueue(const std::vector<VkQueueFamilyProperties>& families, uint
             return {i, std::min(number, families[i].queueCount - 1)};
         }
     }
-    return {kernelFamily, std::min(number + 1, families[kernelFamily].queueCount - 1)};
+    return {kernelFamily, std::min(number + 2, families[kernelFamily].queueCount - 1)};
 }
 
 } // namespace
@@ -53,7 +53,7 @@ Gpu::~Gpu() { destroy(); }
 
 void Gpu::settle() noexcept {
     constexpr uint64_t threeSeconds = 3'000'000'000;
-    for (const Queue* queue : {kernels_.get(), toDevice_.get(), toHost_.get()}) {
+    for (const Queue* queue : {kernels_.get(), kernelsBeside_.get(), toDevice_.get(), toHost_.get()}) {
         try {
             givenUp_ = givenUp_ || !queue->wait(queue->last().value, threeSeconds);
         } catch (const host::Error&) {
@@ -69,6 +69,7 @@ void Gpu::destroy() noexcept {
     vk_->DeviceWaitIdle(device_);
     context_ = Context();
     kernels_.reset();
+    kernelsBeside_.reset();
     toDevice_.reset();
     toHost_.reset();
     vk_->DestroyDevice(device_, nullptr);
@@ -91,11 +92,13 @@ void Gpu::createDevice() {
     listFamilies(base_.physicalDevice(), &count, nullptr);
     std::vector<VkQueueFamilyProperties> families(count);
     listFamilies(base_.physicalDevice(), &count, families.data());
-    const std::array<QueueChoice, 3> choices = {{{base_.queueFamily(), 0},
-                                                 copyQueue(families, base_.queueFamily(), 0),
-                                                 copyQueue(families, base_.queueFamily(), 1)}};
+    const uint32_t family = base_.queueFamily();
+    const std::array<QueueChoice, 4> choices = {{{family, 0},
+                                                 {family, std::min(1U, families[family].queueCount - 1)},
+                                                 copyQueue(families, family, 0),
+                                                 copyQueue(families, family, 1)}};
     std::vector<VkDeviceQueueCreateInfo> queues;
-    const std::array<float, 3> priorities = {1.0F, 1.0F, 1.0F};
+    const std::array<float, 4> priorities = {1.0F, 1.0F, 1.0F, 1.0F};
     for (const QueueChoice& choice : choices) {
         auto entry = std::find_if(queues.begin(), queues.end(), [&](const VkDeviceQueueCreateInfo& info) {
             return info.queueFamilyIndex == choice.family;
@@ -139,8 +142,9 @@ void Gpu::createDevice() {
         return std::make_unique<Queue>(*vk_, device_, choice.family, queue);
     };
     kernels_ = open(choices[0]);
-    toDevice_ = open(choices[1]);
-    toHost_ = open(choices[2]);
+    kernelsBeside_ = open(choices[1]);
+    toDevice_ = open(choices[2]);
+    toHost_ = open(choices[3]);
 }
 
 // Whether the device takes host memory of others.
@@ -178,8 +182,8 @@ std::function<void()> Gpu::watch(const std::function<void(double)>& progress, ui
     if (!progress || submissions == 0) {
         return {};
     }
-    return [this, progress, submissions, first = kernels_->last().value] {
-        const uint64_t passed = kernels_->passed();
+    return [this, progress, submissions, first = kernels_->last().value + kernelsBeside_->last().value] {
+        const uint64_t passed = kernels_->passed() + kernelsBeside_->passed();
         const uint64_t done = passed > first ? std::min(passed - first, submissions) : 0;
         progress(static_cast<double>(done) / static_cast<double>(submissions));
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One Vulkan device of a rank: a queue for kernels, and queues for copies to and from the device.
+// One Vulkan device of a rank: two queues for kernels, and queues for copies to and from the device.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,9 @@ public:
     VkDevice handle() const { return device_; }
     VkfContext context() const { return context_.get(); }
     Queue& kernels() { return *kernels_; }
+    // Its kernels run beside those of the first queue, where the device has two. A kernel fills the multiprocessors
+    // that the last workgroups of another one leave empty.
+    Queue& kernelsBeside() { return *kernelsBeside_; }
     Queue& toDevice() { return *toDevice_; }
     Queue& toHost() { return *toHost_; }
     const std::vector<uint32_t>& families() const { return families_; }
@@ -76,7 +79,7 @@ private:
     std::unique_ptr<DeviceFunctions> vk_;
     VkPhysicalDeviceMemoryProperties memories_{};
     Context context_;
-    std::unique_ptr<Queue> kernels_, toDevice_, toHost_;
+    std::unique_ptr<Queue> kernels_, kernelsBeside_, toDevice_, toHost_;
     bool givenUp_ = false;
     mutable uint64_t bytes_ = 0;
     mutable uint64_t peakBytes_ = 0;

@@ -126,6 +126,11 @@ Merge Calls::makeMerge(const VkfMergeProblem& problem) const {
     return merge;
 }
 
+bool Calls::runBesideEachOther() const {
+    return scratchBytes_ == 0 &&
+           std::all_of(plans_.begin(), plans_.end(), [](const Made& made) { return made.info.stepCount <= 1; });
+}
+
 void Calls::allocateScratch() {
     if (scratchBytes_ > 0) {
         scratch_ = Memory(gpu_, scratchBytes_, Place::device);

@@ -83,6 +83,8 @@ public:
     void needScratch(uint64_t bytes) { scratchBytes_ = bytes > scratchBytes_ ? bytes : scratchBytes_; }
     // After the last plan.
     void allocateScratch();
+    // Whether kernels may run at the same time: no plan has scratch memory, which all plans share, or several steps.
+    bool runBesideEachOther() const;
     VkfBinding scratch() const { return scratch_.binding(0, scratch_.bytes()); }
 
 private:

@@ -291,9 +291,11 @@ void RingBackward::runRounds(RunReport& report, const Progress& progress) {
         if (i == 0) {
             blocks_.begin(traffic);
         }
-        blocks_.release(traffic, round);
+        const Moment read = gpu_.kernels().last();
         report.waited += traffic.awaitIdle(blocks_.arrivalOf(round), before);
         moveSums(traffic, i == 0 ? nullptr : &rounds[i - 1], round, report);
+        // After the sums: copies of the next block wait for kernels, and those of sums would wait behind them.
+        blocks_.release(traffic, round, read);
     }
     gradients_.send(traffic, rounds.back().step);
     gradients_.complete(traffic);

@@ -285,12 +285,12 @@ double RingBlocks::await(Traffic& traffic, const Round& round, const Moment& bus
     return traffic.awaitIdle([&] { return slot.missing == 0; }, busy);
 }
 
-void RingBlocks::release(Traffic& traffic, const Round& round) {
+void RingBlocks::release(Traffic& traffic, const Round& round, const Moment& read) {
     if (!comesHere(round.step)) {
         return;
     }
     Slot& slot = slotOf(round);
-    slot.read = gpu_.kernels().last();
+    slot.read = read;
     if (!isShared_ && schedule_.sendsBlock(round.step)) {
         slot.message = traffic.send(next(), tagOf(round.step + 1), slot.onHost.mapped(), bytesOf(round.step));
     }

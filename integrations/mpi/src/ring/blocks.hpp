@@ -65,8 +65,9 @@ public:
     double await(Traffic& traffic, const Round& round, const Moment& busy);
     // When the block of a round is on the device, which is known after `await`.
     Moment arrivalOf(const Round& round) const;
-    // Kernels up to now read the block of the round. Sends it on, and lets the block after the next one take its place.
-    void release(Traffic& traffic, const Round& round);
+    // Kernels read the block of the round until `read`. Sends it on, and lets the block after the next one take its
+    // place.
+    void release(Traffic& traffic, const Round& round, const Moment& read);
 
 private:
     // A place for a block that travels.

@@ -20,17 +20,19 @@ public:
     void download(const PartOutputs& outputs) override;
 
 private:
-    // The rows of a chunk, of a group of heads.
-    struct Rows {
-        uint32_t group;
-        uint32_t chunk;
+    // A pair that is ready to be recorded.
+    struct Bound {
+        size_t plan;
+        VkfBindings bindings;
     };
 
     void placeRows();
     void compute(const Round& round, RunReport& report);
-    void computePair(const Round& round, size_t number);
-    void finishRows(VkCommandBuffer commands);
-    void finishEmptyRows();
+    Bound bound(const Round& round, size_t number) const;
+    void submit(const Round& round, std::vector<Bound>& pairs);
+    void mergeSome(RowSums& sums);
+    void mergeGroup(uint32_t group);
+    Queue& queueOf(const Round& round);
     uint64_t submissions() const;
     void runRounds(RunReport& report, const Progress& progress);
 
@@ -42,7 +44,7 @@ private:
     Staging staging_;
     std::vector<std::vector<size_t>> plans_; // by step and pair
     std::vector<RowSums> sums_;              // by chunk
-    std::vector<Rows> complete_;             // their last merge waits for the next kernel, beside which it runs
+    Moment merged_;                          // from which on slots of sums are free again
     ChunkedMemory q_, o_, lse_;
 };
 
@@ -101,60 +103,85 @@ void Ring::download(const PartOutputs& outputs) {
     }
 }
 
-void Ring::computePair(const Round& round, size_t number) {
+Ring::Bound Ring::bound(const Round& round, size_t number) const {
     const Pair& pair = blocks_.schedule().steps[round.step][number];
-    const size_t plan = plans_[round.step][number];
-    RowSums& sums = sums_[pair.rows];
-    auto bindings = make<VkfBindings>();
-    blocks_.bind(round, number, bindings);
-    bindings.q = q_.of(round.group, pair.rows);
-    bindings.o = sums.nextO();
-    bindings.lse = sums.nextLse();
-    bindings.scratch = calls_.scratch();
-    const uint32_t planSteps = calls_.info(plan).stepCount;
+    Bound bound{plans_[round.step][number], make<VkfBindings>()};
+    blocks_.bind(round, number, bound.bindings);
+    bound.bindings.q = q_.of(round.group, pair.rows);
+    bound.bindings.o = sums_[pair.rows].nextO();
+    bound.bindings.lse = sums_[pair.rows].nextLse();
+    bound.bindings.scratch = calls_.scratch();
+    return bound;
+}
+
+// Steps take turns, so that kernels of one step begin while those of the step before end.
+Queue& Ring::queueOf(const Round& round) {
+    return round.step % 2 == 1 && calls_.runBesideEachOther() ? gpu_.kernelsBeside() : gpu_.kernels();
+}
+
+void Ring::submit(const Round& round, std::vector<Bound>& pairs) {
+    Queue& queue = queueOf(round);
     VkfMessage message{};
-    for (uint32_t i = 0; i < planSteps; ++i) {
-        gpu_.kernels().submit(
+    const auto record = [&](VkCommandBuffer commands, const Bound& pair, uint32_t step) {
+        check(vkfCmdAttentionSteps(commands, calls_.plan(pair.plan), &pair.bindings, step, 1, &message), message);
+    };
+    if (calls_.runBesideEachOther() && !pairs.empty()) {
+        queue.submit(
             [&](VkCommandBuffer commands) {
-                finishRows(commands);
-                check(vkfCmdAttentionSteps(commands, calls_.plan(plan), &bindings, i, 1, &message), message);
-                if (i + 1 == planSteps && sums.record(commands)) {
-                    complete_.push_back({round.group, pair.rows});
+                for (const Bound& pair : pairs) {
+                    record(commands, pair, 0);
                 }
             },
-            {blocks_.arrivalOf(round)});
+            {blocks_.arrivalOf(round), merged_});
+        pairs.clear();
     }
+    for (const Bound& pair : pairs) {
+        for (uint32_t i = 0; i < calls_.info(pair.plan).stepCount; ++i) {
+            queue.submit([&](VkCommandBuffer commands) { record(commands, pair, i); },
+                         {blocks_.arrivalOf(round), merged_});
+        }
+    }
+    pairs.clear();
 }
 
 void Ring::compute(const Round& round, RunReport& report) {
+    std::vector<Bound> pairs;
     for (size_t i = 0; i < plans_[round.step].size(); ++i) {
-        computePair(round, i);
+        RowSums& sums = sums_[blocks_.schedule().steps[round.step][i].rows];
+        if (sums.isFull()) {
+            submit(round, pairs);
+            mergeSome(sums);
+        }
+        pairs.push_back(bound(round, i));
+        sums.add();
         report.computed++;
     }
+    submit(round, pairs);
 }
 
-// Records the last merges of what is complete.
-void Ring::finishRows(VkCommandBuffer commands) {
-    for (const Rows& rows : complete_) {
-        sums_[rows.chunk].recordLast(commands, o_.of(rows.group, rows.chunk), lse_.of(rows.group, rows.chunk));
-    }
-    complete_.clear();
+void Ring::mergeSome(RowSums& sums) {
+    merged_ = gpu_.kernels().submit([&](VkCommandBuffer commands) { sums.mergeSome(commands); },
+                                    {gpu_.kernelsBeside().last()});
 }
 
-void Ring::finishEmptyRows() {
-    for (uint32_t chunk = 0; chunk < sums_.size(); ++chunk) {
-        for (uint32_t group = 0; sums_[chunk].partials() == 0 && group < blocks_.groups(); ++group) {
-            gpu_.kernels().submit([&](VkCommandBuffer commands) {
-                sums_[chunk].recordEmpty(commands, o_.of(group, chunk), lse_.of(group, chunk));
-            });
-        }
-    }
+void Ring::mergeGroup(uint32_t group) {
+    merged_ = gpu_.kernels().submit(
+        [&](VkCommandBuffer commands) {
+            for (size_t i = 0; i < sums_.size(); ++i) {
+                sums_[i].mergeLast(commands, o_.of(group, i), lse_.of(group, i));
+            }
+        },
+        {gpu_.kernelsBeside().last()});
 }
 
-// How often a run submits kernels.
+// How often a run submits kernels, but for merges of some partial results.
 uint64_t Ring::submissions() const {
-    uint64_t count = 0;
+    uint64_t count = 1; // the merge of a group
     for (const std::vector<size_t>& step : plans_) {
+        if (calls_.runBesideEachOther()) {
+            count += step.empty() ? 0 : 1;
+            continue;
+        }
         for (const size_t plan : step) {
             count += calls_.info(plan).stepCount;
         }
@@ -167,21 +194,21 @@ void Ring::runRounds(RunReport& report, const Progress& progress) {
     for (RowSums& sums : sums_) {
         sums.restart();
     }
-    complete_.clear();
-    bool hasBegun = false;
-    for (const Round& round : blocks_.rounds()) {
-        const Moment before = gpu_.kernels().last();
+    const std::vector<Round> rounds = blocks_.rounds();
+    for (size_t i = 0; i < rounds.size(); ++i) {
+        const Round& round = rounds[i];
+        const Moment before = queueOf(rounds[i == 0 ? 0 : i - 1]).last();
         report.waited += blocks_.await(traffic, round, before);
         compute(round, report);
-        if (!hasBegun) {
+        if (i == 0) {
             blocks_.begin(traffic);
-            hasBegun = true;
         }
-        blocks_.release(traffic, round);
+        blocks_.release(traffic, round, queueOf(round).last());
         report.waited += traffic.awaitIdle(blocks_.arrivalOf(round), before);
+        if (round.step + 1 == blocks_.schedule().ranks) {
+            mergeGroup(round.group);
+        }
     }
-    gpu_.kernels().submit([this](VkCommandBuffer commands) { finishRows(commands); });
-    finishEmptyRows();
     traffic.await(gpu_.kernels().last());
     traffic.finish();
     report.sentBytes = traffic.sentBytes();

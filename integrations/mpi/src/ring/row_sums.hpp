@@ -1,58 +1,62 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of one chunk, for one group of heads after the other: partial results over blocks of keys, merged one after
-// the other in fp32.
+// The rows of one chunk, for one group of heads after the other: partial results over blocks of keys, and their merge.
 #pragma once
+
+#include <algorithm>
 
 #include "device/tensors.hpp"
 #include "state.hpp"
 
 namespace vkf::mpi {
 
-// Three slots of (o, lse) take turns: two hold what is merged, the third gets the result, or the first partial result
-// of the next group. The order of the partial results is that of the steps, so that equal calls give the same bits.
+// Partial results go to slots of (o, lse) in fp32. Up to four have a slot each, so that their kernels may run at the
+// same time, and are merged once. If more come, three are merged into the fourth slot, and from there on two and the
+// sum into the slot at the other end. The order is that of the steps, so that equal calls give the same bits.
 class RowSums {
 public:
     // `group` is the call of a group of heads, and `partials` is how many partial results come for each.
     RowSums(State& state, Calls& calls, const VkfProblem& group, const Chunk& rows, uint32_t partials);
 
+    // Whether `mergeSome` must come before the next partial result.
+    bool isFull() const { return partials_ > slotCount() && filled_ == (sum_ == none ? 3 : 2); }
     // Where the next partial result goes: fp32, dense.
     VkfBinding nextO() const { return slots_.binding(oAt(nextSlot()), oBytes_); }
     VkfBinding nextLse() const { return slots_.binding(lseAt(nextSlot()), lseBytes_); }
-    // Records the merge of the next partial result with those before. Returns true for the last one, after which
-    // `recordLast` must follow, before another partial result is merged.
-    bool record(VkCommandBuffer commands);
-    // Records the last merge of a group: o and lse go to the bindings. Kernels may write the first partial result of
-    // the next group at the same time.
-    void recordLast(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) const;
-    // For rows that see no key: records o = 0 and lse = -infinity.
-    void recordEmpty(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse);
+    void add() { filled_++; }
+    // Records the merge of all slots that are filled, behind a barrier of the caller.
+    void mergeSome(VkCommandBuffer commands);
+    // Records the last merge of a group: o and lse go to the bindings. Rows that see no key get o = 0 and lse =
+    // -infinity.
+    void mergeLast(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse);
     // Before the first partial result of a run.
-    void restart() { done_ = 0; }
-    uint32_t partials() const { return partials_; }
+    void restart();
 
 private:
+    static constexpr uint32_t none = UINT32_MAX;
+    static constexpr uint32_t mostSlots = 4;
+
+    // Slot 0 has the lse of rows without partial results, too.
+    uint32_t slotCount() const { return std::clamp(partials_, 1U, mostSlots); }
     uint64_t oAt(uint32_t slot) const { return slot * oStride_; }
-    uint64_t lseAt(uint32_t slot) const { return 3 * oStride_ + slot * lseStride_; }
-    // The sum is in slot 0 or 2, partial results in slot 1, so that a merge reads neighbours.
-    uint32_t otherSum() const { return 2 - sum_; }
-    uint32_t nextSlot() const { return done_ == 0 ? sum_ : 1; }
-    void merge(VkCommandBuffer commands, VkfMerge merge, uint32_t firstSlot, uint32_t count, const VkfBinding& o,
+    uint64_t lseAt(uint32_t slot) const { return slotCount() * oStride_ + slot * lseStride_; }
+    // From the sum on, towards the other end.
+    uint32_t nextSlot() const { return sum_ == mostSlots - 1 ? sum_ - 1 - filled_ : filled_ + (sum_ == 0 ? 1 : 0); }
+    uint32_t firstSlot() const { return sum_ == mostSlots - 1 ? sum_ - filled_ : 0; }
+    void merge(VkCommandBuffer commands, VkfMerge merge, uint32_t count, const VkfBinding& o,
                const VkfBinding& lse) const;
 
     State& state_;
     uint32_t partials_;
-    uint32_t done_ = 0; // partial results of this group
-    uint32_t sum_ = 0;  // slot of their sum
-    uint32_t last_ = 0; // slot of the sum that the last merge of a group reads
+    uint32_t filled_ = 0; // slots with partial results
+    uint32_t sum_ = none; // slot with the sum of those before
     uint64_t oBytes_ = 0;
     uint64_t lseBytes_ = 0;
     uint64_t oStride_ = 0;
     uint64_t lseStride_ = 0;
     Memory slots_;
-    Merge between_; // two partial results in fp32
-    Merge ofLast_;  // two partial results, in the type of o
-    Merge ofOnly_;  // one partial result, in the type of o
+    Merge some_; // three slots, in fp32
+    Merge last_; // the slots that are filled in the end, in the type of o
 };
 
 } // namespace vkf::mpi

@@ -10,7 +10,7 @@ namespace vkf::mpi {
 namespace {
 
 // Rows of all heads that a kernel needs to fill a device: a GPU of 132 multiprocessors takes 128 rows on each.
-constexpr uint64_t rowsToFill = 16384;
+constexpr uint64_t rowsToFill = 32768;
 
 // The standard slopes of ALiBi depend on the number of heads.
 bool countsHeads(const VkfProblem& whole) { return has(whole, VKF_USE_ALIBI) && !has(whole, VKF_USE_ALIBI_SLOPES); }
