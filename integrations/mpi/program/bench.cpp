@@ -87,7 +87,8 @@ double modelSeconds(const BenchCall& call, const std::string& method, Pass pass,
         return 0;
     }
     constexpr double latency = 20e-6;
-    const Cluster cluster = {ranks, operationsOf(call.problem, pass) / one, bandwidth, latency};
+    const Cluster cluster = {ranks, operationsOf(call.problem, pass) / one, bandwidth, latency,
+                             chooseHeadGroups(call.problem, call.split, ranks, pass == Pass::backward)};
     return method == "ring" ? ringSeconds(call.problem, call.split.distribution, pass, cluster)
                             : exchangeSeconds(call.problem, pass, cluster);
 }
@@ -191,8 +192,8 @@ private:
                 share = fmt::format("{:.3f}", one->sum() / (size_ * seconds));
             }
             const std::string& method = all.last().method;
-            const double predicted = modelSeconds(call, method, Pass::forward, one->forward, size_, link.slowest()) +
-                                     modelSeconds(call, method, Pass::backward, one->backward, size_, link.slowest());
+            const double predicted = modelSeconds(call, method, Pass::forward, one->forward, size_, link.slowest) +
+                                     modelSeconds(call, method, Pass::backward, one->backward, size_, link.slowest);
             if (predicted > 0) {
                 json["modelShare"] = one->sum() / (size_ * predicted);
                 model = fmt::format("{:.3f}", one->sum() / (size_ * predicted));
@@ -201,17 +202,18 @@ private:
         results_.push_back(json);
         fmt::print("{:<32}{:>11.3f}{:>12}{:>8}{:>8}{:>10.4g}{:>10.1f}{:>8.3g}{:>8.3f}\n", call.name, seconds * 1e3,
                    one ? fmt::format("{:.3f}", one->sum() * 1e3) : "-", share, model,
-                   json["teraflopsPerRank"].get<double>(), 100 * all.waited() / seconds, link.slowest() * 1e-9,
+                   json["teraflopsPerRank"].get<double>(), 100 * all.waited() / seconds, link.slowest * 1e-9,
                    all.memory());
     }
 
     static tools::Json linkJson(const LinkSpeed& link) {
         const auto gigabytes = [](double bytes) { return bytes * 1e-9; };
         return {{"shared", link.isShared},
-                {"gigabytesPerSecond", gigabytes(link.slowest())},
+                {"gigabytesPerSecond", gigabytes(link.slowest)},
                 {"toHost", gigabytes(link.toHost)},
                 {"messages", gigabytes(link.messages)},
-                {"toDevice", gigabytes(link.toDevice)}};
+                {"toDevice", gigabytes(link.toDevice)},
+                {"bothWays", gigabytes(link.bothWays)}};
     }
 
     static void addPass(tools::Json& json, const char* name, const std::optional<Measured>& pass) {

@@ -4,6 +4,7 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -69,18 +70,26 @@ double operationsOf(const VkfProblem& problem, Pass pass) {
 
 double ringSeconds(const VkfProblem& problem, Distribution distribution, Pass pass, const Cluster& cluster) {
     const double pairs = double{1} * problem.queryRows / cluster.ranks * problem.keys / cluster.ranks;
-    const double whole = pairs * operationsOfPair(problem, pass) / cluster.operations;
-    const double elements = elementsOfBlock(problem, cluster.ranks);
+    const double whole = pairs * operationsOfPair(problem, pass) / cluster.operations / cluster.groups;
+    const double elements = elementsOfBlock(problem, cluster.ranks) / cluster.groups;
     const double copies = elements * bytesOfElement(problem, pass) / cluster.bandwidth + cluster.latency;
-    double seconds = 0;
-    for (uint32_t step = 0; step < cluster.ranks; ++step) {
-        const double kernels = whole * shareOfPairs(problem, distribution, step);
-        seconds += step + 1 < cluster.ranks ? std::max(kernels, copies) : kernels;
+    double copied = 0;                     // when the last block has arrived
+    double computed = 0;                   // when the last kernels have ended
+    std::array<double, 2> readUntil = {0}; // of the places of blocks
+    size_t block = 0;
+    for (uint32_t group = 0; group < cluster.groups; ++group) {
+        computed += whole * shareOfPairs(problem, distribution, 0);
+        for (uint32_t step = 1; step < cluster.ranks; ++step, ++block) {
+            double& place = readUntil[block % readUntil.size()];
+            copied = std::max(copied, place) + copies;
+            computed = std::max(computed, copied) + whole * shareOfPairs(problem, distribution, step);
+            place = computed;
+        }
     }
     if (pass == Pass::backward) { // the last sums go home
-        seconds += elements * bytesOfSum / cluster.bandwidth + cluster.latency;
+        computed += elements * bytesOfSum / cluster.bandwidth + cluster.latency;
     }
-    return seconds;
+    return computed;
 }
 
 double exchangeSeconds(const VkfProblem& problem, Pass pass, const Cluster& cluster) {
@@ -131,7 +140,7 @@ void printTable(const ModelOptions& options, const char* title,
     for (uint32_t ranks = 2; ranks <= most; ranks *= 2) {
         fmt::print("\n{:>8}", ranks);
         for (const double network : options.networks) {
-            fmt::print("{:>16}", cell({ranks, options.rate * 1e12, network * 1e9, options.latency * 1e-6}));
+            fmt::print("{:>16}", cell({ranks, options.rate * 1e12, network * 1e9, options.latency * 1e-6, 1}));
         }
     }
     fmt::print("\n");
@@ -144,7 +153,7 @@ void model(const ModelOptions& options) {
     }
     const VkfProblem problem = tools::makeProblem(options.shape, options.math);
     const Pass pass = options.backward ? Pass::backward : Pass::forward;
-    const Distribution distribution = splitOf({}, problem).distribution;
+    const Split split = splitOf({}, problem);
     const double operations = operationsOf(problem, pass);
     fmt::print("{} tokens, {} heads over {}, {}{}, at {:g} TFLOP/s a GPU and {:g} us a transfer\n", problem.queryRows,
                problem.queryHeads, problem.kvHeads, has(problem, VKF_USE_CAUSAL) ? "causal" : "not causal",
@@ -154,7 +163,9 @@ void model(const ModelOptions& options) {
                             : fmt::format("{:.3f}", operations / cluster.operations / cluster.ranks / seconds);
     };
     printTable(options, "share of the speed of all GPUs: ring / head exchange", [&](const Cluster& cluster) {
-        return share(cluster, ringSeconds(problem, distribution, pass, cluster)) + " / " +
+        Cluster ring = cluster;
+        ring.groups = chooseHeadGroups(problem, split, cluster.ranks, options.backward);
+        return share(cluster, ringSeconds(problem, split.distribution, pass, ring)) + " / " +
                share(cluster, exchangeSeconds(problem, pass, cluster));
     });
     printTable(options, "tokens from which on all copies of the ring hide",

@@ -15,12 +15,14 @@ struct Cluster {
     double operations = 0; // a second, of one GPU on the whole call
     double bandwidth = 0;  // bytes a second from each rank to the next, all at once
     double latency = 0;    // seconds that each transfer takes besides
+    uint32_t groups = 1;   // of heads, which the ring takes one after the other
 };
 
 // Multiplications and additions of the visible pairs of rows and keys.
 double operationsOf(const VkfProblem& problem, Pass pass);
 
-// Seconds of the slowest rank. Each step of the ring takes as long as its kernels, or as the copies beside them.
+// Seconds of the slowest rank of a ring: kernels wait for blocks, and copies of a block for the place of the block two
+// before it.
 double ringSeconds(const VkfProblem& problem, Distribution distribution, Pass pass, const Cluster& cluster);
 // Seconds of a head exchange, whose copies do not hide. 0 where the KV heads do not divide by the ranks.
 double exchangeSeconds(const VkfProblem& problem, Pass pass, const Cluster& cluster);

@@ -18,7 +18,10 @@ public:
     Link(State& state, uint64_t bytes, Transport transport)
         : state_(state), gpu_(*state.gpu), bytes_(bytes), next_((state.ranks.rank() + 1) % state.ranks.size()),
           previous_((state.ranks.rank() + state.ranks.size() - 1) % state.ranks.size()), window_(state.ranks, gpu_) {
-        state_.ranks.together([&] { onDevice_ = Memory(gpu_, bytes_, Place::device); });
+        state_.ranks.together([&] {
+            onDevice_ = Memory(gpu_, bytes_, Place::device);
+            arrived_ = Memory(gpu_, bytes_, Place::device);
+        });
         isShared_ = transport == Transport::automatic &&
                     window_.allocate(std::vector<uint64_t>(static_cast<size_t>(state_.ranks.size()), bytes_));
         state_.ranks.together([&] {
@@ -34,7 +37,9 @@ public:
         speed.isShared = isShared_;
         const Memory& own = isShared_ ? window_.of(state_.ranks.rank()) : out_;
         const Memory& from = isShared_ ? window_.of(previous_) : in_;
-        speed.toHost = timed([&](Traffic& traffic) { copy(traffic, gpu_.toHost(), onDevice_, own); });
+        const auto toHost = [&] { return copy(gpu_.toHost(), onDevice_, own); };
+        const auto toDevice = [&] { return copy(gpu_.toDevice(), from, arrived_); };
+        speed.toHost = timed([&](Traffic& traffic) { traffic.await(toHost()); });
         if (!isShared_) {
             speed.messages = timed([&](Traffic& traffic) {
                 traffic.receive(previous_, Tag::block, in_.mapped(), bytes_);
@@ -42,13 +47,21 @@ public:
                 traffic.finish();
             });
         }
-        speed.toDevice = timed([&](Traffic& traffic) { copy(traffic, gpu_.toDevice(), from, onDevice_); });
+        speed.toDevice = timed([&](Traffic& traffic) { traffic.await(toDevice()); });
+        speed.bothWays = timed([&](Traffic& traffic) {
+            const Moment out = toHost();
+            traffic.await(toDevice());
+            traffic.await(out);
+        });
+        const bool alwaysBoth = !isShared_ || state_.ranks.size() == 2;
+        speed.slowest = alwaysBoth ? speed.bothWays : speed.toDevice;
+        speed.slowest = isShared_ ? speed.slowest : std::min(speed.slowest, speed.messages);
         return speed;
     }
 
 private:
-    void copy(Traffic& traffic, Queue& queue, const Memory& from, const Memory& to) const {
-        traffic.await(queue.submit([&](VkCommandBuffer commands) { gpu_.copy(commands, from, 0, to, 0, bytes_); }));
+    Moment copy(Queue& queue, const Memory& from, const Memory& to) const {
+        return queue.submit([&](VkCommandBuffer commands) { gpu_.copy(commands, from, 0, to, 0, bytes_); });
     }
 
     // Bytes a second of the best of several tries.
@@ -72,7 +85,8 @@ private:
     uint64_t bytes_;
     int next_;
     int previous_;
-    Memory onDevice_, out_, in_;
+    Memory onDevice_, arrived_; // the block of this rank, and that of the rank before
+    Memory out_, in_;           // mapped, for messages
     NodeWindow window_;
     bool isShared_ = false;
 };

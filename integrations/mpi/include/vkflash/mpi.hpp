@@ -126,15 +126,21 @@ struct MethodChoice {
 // - Otherwise the ring is chosen, whose copies hide behind kernels.
 MethodChoice chooseMethod(const VkfProblem& problem, const Split& split, uint32_t ranks);
 
+// The groups of heads that Split::headGroups of 0 stands for, in a forward or a backward pass. Not collective.
+//
+// Throws Error: VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED (Split::headGroups does not suit the call).
+uint32_t chooseHeadGroups(const VkfProblem& problem, const Split& split, uint32_t ranks, bool backward);
+
 // Bytes a second on each part of a block's way. 0 = the way has no such part.
 struct LinkSpeed {
     double toHost = 0;     // from the device to memory of the host
     double messages = 0;   // by MPI to the next rank; 0 with shared memory
     double toDevice = 0;   // from memory of the host, or of the rank before, to the device
+    double bothWays = 0;   // to the host and to the device at the same time, each way
     bool isShared = false; // whether blocks travel through shared memory that the devices read and write
-
-    // The slowest part of those that a block passes in each step of the ring.
-    double slowest() const { return messages > 0 && messages < toDevice ? messages : toDevice; }
+    // The slowest of the parts that a block passes in each step of the ring. In shared memory, a rank copies its block to
+    // the host once and then other blocks to the device. Two ranks do both at the same time.
+    double slowest = 0;
 };
 
 class State; // what Ranks, Attention and Backward share

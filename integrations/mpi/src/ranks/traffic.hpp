@@ -17,7 +17,7 @@
 namespace vkf::mpi {
 
 // Blocks have tags from theirs on.
-enum class Tag : int { gradients = 1, home = 2, exchange = 3, taken = 4, block = 5 };
+enum class Tag : int { gradients = 1, taken = 2, home = 3, homeIsFree = 4, exchange = 5, block = 6 };
 
 class Traffic {
 public:

@@ -154,7 +154,7 @@ void RingBackward::computePair(const Round& round, size_t number, bool firstOfKe
     const size_t plan = plans_[step][number];
     const Range& rowSum = rowSums_[pair.rows];
     const KeyRanges& keys = gradients_.layoutOf(blocks_.schedule().ownerOf(step)).chunks[pair.keys];
-    const Memory& sumOfKeys = gradients_.sumOf(step);
+    const Memory& sumOfKeys = gradients_.sumOf(round);
     const bool firstOfRows = !hasSum_[pair.rows];
     const uint64_t middle = addendKv_.bytes() / 2;
     auto forward = make<VkfBindings>();
@@ -176,7 +176,7 @@ void RingBackward::computePair(const Round& round, size_t number, bool firstOfKe
             [&](VkCommandBuffer commands) {
                 check(vkfCmdBackwardSteps(commands, calls_.backward(plan), &bindings, i, 1, &message), message);
             },
-            {blocks_.arrivalOf(round), gradients_.freeOf(step)});
+            {blocks_.arrivalOf(round), gradients_.freeOf(round)});
     }
     gpu_.kernels().submit([&](VkCommandBuffer commands) {
         constexpr uint64_t bytes = sizeof(float);
@@ -207,12 +207,12 @@ void RingBackward::compute(const Round& round, RunReport& report) {
         [&](VkCommandBuffer commands) {
             for (size_t i = 0; i < hasKeys.size(); ++i) {
                 if (!hasKeys[i]) {
-                    gpu_.fill(commands, gradients_.sumOf(step), layout.chunks[i].k.at, layout.chunks[i].k.bytes, 0);
-                    gpu_.fill(commands, gradients_.sumOf(step), layout.chunks[i].v.at, layout.chunks[i].v.bytes, 0);
+                    gpu_.fill(commands, gradients_.sumOf(round), layout.chunks[i].k.at, layout.chunks[i].k.bytes, 0);
+                    gpu_.fill(commands, gradients_.sumOf(round), layout.chunks[i].v.at, layout.chunks[i].v.bytes, 0);
                 }
             }
         },
-        {gradients_.freeOf(step)});
+        {gradients_.freeOf(round)});
     std::vector<bool> started(hasKeys.size());
     for (size_t i = 0; i < pairs.size(); ++i) {
         computePair(round, i, !started[pairs[i].keys]);
@@ -232,17 +232,15 @@ void RingBackward::convertRows(uint32_t group) {
     });
 }
 
-// The sums of the rank's keys have come home.
+// After the sums of the rank's keys have come home.
 void RingBackward::convertKeys(uint32_t group) {
-    gpu_.kernels().submit(
-        [&](VkCommandBuffer commands) {
-            const BlockLayout& sums = gradients_.layoutOf(blocks_.schedule().rank);
-            for (size_t i = 0; i < sums.chunks.size(); ++i) {
-                dkConversions_[i].record(commands, sums.chunks[i].k.of(gradients_.own()), dk_.of(group, i));
-                dvConversions_[i].record(commands, sums.chunks[i].v.of(gradients_.own()), dv_.of(group, i));
-            }
-        },
-        {gpu_.toDevice().last()});
+    gpu_.kernels().submit([&](VkCommandBuffer commands) {
+        const BlockLayout& sums = gradients_.layoutOf(blocks_.schedule().rank);
+        for (size_t i = 0; i < sums.chunks.size(); ++i) {
+            dkConversions_[i].record(commands, sums.chunks[i].k.of(gradients_.own(group)), dk_.of(group, i));
+            dvConversions_[i].record(commands, sums.chunks[i].v.of(gradients_.own(group)), dv_.of(group, i));
+        }
+    });
 }
 
 // How often a run submits kernels. Each step fills gradients before its pairs, and each pair ends with additions.
@@ -265,7 +263,7 @@ void RingBackward::moveSums(Traffic& traffic, const Round* previous, const Round
     if (round.step == 0) {
         // The sums of the group before come home while the first kernels of this one run.
         if (round.group > 0) {
-            gradients_.complete(traffic);
+            gradients_.complete(traffic, round.group - 1);
             convertKeys(round.group - 1);
         }
         gradients_.expectHome(traffic);
@@ -298,7 +296,7 @@ void RingBackward::runRounds(RunReport& report, const Progress& progress) {
         blocks_.release(traffic, round, read);
     }
     gradients_.send(traffic, rounds.back().step);
-    gradients_.complete(traffic);
+    gradients_.complete(traffic, rounds.back().group);
     convertKeys(rounds.back().group);
     traffic.await(gpu_.kernels().last());
     traffic.finish();
@@ -314,7 +312,7 @@ RunReport RingBackward::run(const Progress& progress) {
 std::unique_ptr<BackwardEngine> makeRingBackward(State& state, const VkfBackwardProblem& whole, const Split& split,
                                                  const Lengths& lengths) {
     const auto ranks = static_cast<uint32_t>(state.ranks.size());
-    const uint32_t groups = headGroupsOf(*whole.forward, split, ranks, mostBackwardGroups);
+    const uint32_t groups = chooseHeadGroups(*whole.forward, split, ranks, true);
     const VkfProblem forward = groupOf(*whole.forward, groups);
     VkfBackwardProblem group = whole;
     group.forward = &forward;

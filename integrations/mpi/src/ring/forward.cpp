@@ -31,7 +31,7 @@ private:
     Bound bound(const Round& round, size_t number) const;
     void submit(const Round& round, std::vector<Bound>& pairs);
     void mergeSome(RowSums& sums);
-    void mergeGroup(uint32_t group);
+    void mergeGroup(const Round& last);
     Queue& queueOf(const Round& round);
     uint64_t submissions() const;
     void runRounds(RunReport& report, const Progress& progress);
@@ -164,14 +164,15 @@ void Ring::mergeSome(RowSums& sums) {
                                     {gpu_.kernelsBeside().last()});
 }
 
-void Ring::mergeGroup(uint32_t group) {
-    merged_ = gpu_.kernels().submit(
+// On the queue of the last step, whose kernels end last: the next kernels on it need not wait for another queue.
+void Ring::mergeGroup(const Round& last) {
+    merged_ = queueOf(last).submit(
         [&](VkCommandBuffer commands) {
             for (size_t i = 0; i < sums_.size(); ++i) {
-                sums_[i].mergeLast(commands, o_.of(group, i), lse_.of(group, i));
+                sums_[i].mergeLast(commands, o_.of(last.group, i), lse_.of(last.group, i));
             }
         },
-        {gpu_.kernelsBeside().last()});
+        {gpu_.kernels().last(), gpu_.kernelsBeside().last()});
 }
 
 // How often a run submits kernels, but for merges of some partial results.
@@ -206,10 +207,10 @@ void Ring::runRounds(RunReport& report, const Progress& progress) {
         blocks_.release(traffic, round, queueOf(round).last());
         report.waited += traffic.awaitIdle(blocks_.arrivalOf(round), before);
         if (round.step + 1 == blocks_.schedule().ranks) {
-            mergeGroup(round.group);
+            mergeGroup(round);
         }
     }
-    traffic.await(gpu_.kernels().last());
+    traffic.await(merged_);
     traffic.finish();
     report.sentBytes = traffic.sentBytes();
 }
@@ -222,7 +223,7 @@ RunReport Ring::run(const Progress& progress) {
 
 std::unique_ptr<Engine> makeRing(State& state, const VkfProblem& whole, const Split& split, const Lengths& lengths) {
     const auto ranks = static_cast<uint32_t>(state.ranks.size());
-    const uint32_t groups = headGroupsOf(whole, split, ranks, mostForwardGroups);
+    const uint32_t groups = chooseHeadGroups(whole, split, ranks, false);
     return std::make_unique<Ring>(state, groupOf(whole, groups), groups, split.distribution, lengths);
 }
 

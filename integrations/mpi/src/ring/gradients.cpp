@@ -11,13 +11,21 @@ RingGradients::RingGradients(State& state, const VkfProblem& whole, const RingBl
         layouts_.emplace_back(whole, part, VKF_TYPE_F32, VKF_TYPE_F32);
         most_ = std::max(most_, layouts_.back().bytes);
     }
-    for (Slot& slot : slots_) {
-        slot.sum = Memory(gpu_, most_, Place::device);
-        if (blocks_.schedule().ranks > 1) {
+    const uint64_t ownBytes = layouts_[blocks_.schedule().rank].bytes;
+    for (Memory& own : own_) {
+        own = Memory(gpu_, ownBytes, Place::device);
+    }
+    if (blocks_.schedule().ranks == 1) {
+        return;
+    }
+    home_ = Memory(gpu_, ownBytes, Place::device);
+    slotOf(1).sum = Memory(gpu_, most_, Place::device);
+    if (goesFar()) {
+        slotOf(2).sum = Memory(gpu_, most_, Place::device);
+        for (Slot& slot : slots_) {
             slot.addend = Memory(gpu_, most_, Place::device);
         }
     }
-    own_ = Memory(gpu_, layouts_[blocks_.schedule().rank].bytes, Place::device);
 }
 
 void RingGradients::connect() {
@@ -32,9 +40,11 @@ void RingGradients::connect() {
         }
         for (Slot& slot : slots_) {
             slot.out = Memory(gpu_, most_, Place::host);
-            slot.in = Memory(gpu_, most_, Place::host);
+            if (goesFar()) {
+                slot.in = Memory(gpu_, most_, Place::host);
+            }
         }
-        ownOnHost_ = Memory(gpu_, own_.bytes(), Place::host);
+        homeOnHost_ = Memory(gpu_, home_.bytes(), Place::host);
     });
 }
 
@@ -42,15 +52,22 @@ void RingGradients::begin() {
     for (Slot& slot : slots_) {
         slot.sent = 0;
     }
-    home_ = 0;
+    homeMessage_ = 0;
 }
 
 void RingGradients::expectHome(Traffic& traffic) {
     const Schedule& schedule = blocks_.schedule();
-    if (const uint32_t reach = schedule.reach[schedule.rank]; reach > 0) {
-        const auto last = static_cast<int>((schedule.rank + reach) % schedule.ranks);
-        home_ = isShared_ ? traffic.receive(last, Tag::home, &homeSignal_, 1)
-                          : traffic.receive(last, Tag::home, ownOnHost_.mapped(), own_.bytes());
+    const uint32_t reach = schedule.reach[schedule.rank];
+    if (reach == 0) {
+        return;
+    }
+    const auto last = static_cast<int>((schedule.rank + reach) % schedule.ranks);
+    traffic.await(homeArrived_);
+    if (isShared_) {
+        homeMessage_ = traffic.receive(last, Tag::home, &homeSignal_, 1);
+        traffic.send(last, Tag::homeIsFree, &one_, 1);
+    } else {
+        homeMessage_ = traffic.receive(last, Tag::home, homeOnHost_.mapped(), homeOnHost_.bytes());
     }
 }
 
@@ -84,7 +101,7 @@ double RingGradients::receiveShared(Traffic& traffic, uint32_t step) {
 }
 
 double RingGradients::receive(Traffic& traffic, uint32_t step) {
-    if (step == 0 || !isHere(step)) {
+    if (step < 2 || !isHere(step)) {
         return 0;
     }
     if (isShared_) {
@@ -111,24 +128,22 @@ void RingGradients::finish(Traffic& traffic, uint32_t step) {
     Slot& slot = slotOf(step);
     traffic.await(slot.sent);
     const uint64_t bytes = layouts_[blocks_.schedule().ownerOf(step)].bytes;
-    if (step == 0 && !blocks_.schedule().sendsBlock(0)) {
-        slot.copied =
-            gpu_.kernels().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, slot.sum, 0, own_, 0, bytes); });
-        return;
-    }
     const Schedule& schedule = blocks_.schedule();
     const bool goesOn = schedule.sendsBlock(step);
     const uint32_t reader = goesOn ? schedule.rank : schedule.ownerOf(step); // whose window it is
     const Memory& out = isShared_ ? window_.of(static_cast<int>(reader)) : slot.out;
     const uint64_t place = goesOn ? windowAt(step) : homeAt();
     const uint64_t at = isShared_ ? place : 0;
+    if (isShared_ && !goesOn) {
+        traffic.await(traffic.receive(static_cast<int>(reader), Tag::homeIsFree, &slot.signal, 1));
+    }
     slot.copied = gpu_.toHost().submit(
         [&](VkCommandBuffer commands) { gpu_.copy(commands, slot.sum, 0, out, at, bytes); }, {gpu_.kernels().last()});
 }
 
 void RingGradients::send(Traffic& traffic, uint32_t step) {
     const Schedule& schedule = blocks_.schedule();
-    if (!isHere(step) || (step == 0 && !schedule.sendsBlock(0))) {
+    if (!isHere(step)) {
         return;
     }
     Slot& slot = slotOf(step);
@@ -144,15 +159,20 @@ void RingGradients::send(Traffic& traffic, uint32_t step) {
     }
 }
 
-void RingGradients::complete(Traffic& traffic) {
-    if (home_ == 0) {
-        return;
+void RingGradients::complete(Traffic& traffic, uint32_t group) {
+    if (homeMessage_ == 0) {
+        return; // no other rank sees the keys
     }
-    traffic.await(home_);
-    const Memory& from = isShared_ ? window_.of(static_cast<int>(blocks_.schedule().rank)) : ownOnHost_;
+    traffic.await(homeMessage_);
+    const Memory& from = isShared_ ? window_.of(static_cast<int>(blocks_.schedule().rank)) : homeOnHost_;
     const uint64_t at = isShared_ ? homeAt() : 0;
-    gpu_.toDevice().submit([&](VkCommandBuffer commands) { gpu_.copy(commands, from, at, own_, 0, own_.bytes()); },
-                           {gpu_.kernels().last()});
+    homeArrived_ = gpu_.toDevice().submit(
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, from, at, home_, 0, home_.bytes()); }, {homeAdded_});
+    homeAdded_ = gpu_.kernels().submit(
+        [&](VkCommandBuffer commands) {
+            add_.record(commands, own(group).address(), home_.address(), home_.bytes() / sizeof(float));
+        },
+        {homeArrived_});
 }
 
 } // namespace vkf::mpi

@@ -9,6 +9,10 @@
 namespace vkf::mpi {
 namespace {
 
+// The most groups of a forward and of a backward pass. More groups take less memory and have smaller kernels.
+constexpr uint32_t mostForwardGroups = 8;
+constexpr uint32_t mostBackwardGroups = 16;
+
 // Rows of all heads that a kernel needs to fill a device: a GPU of 132 multiprocessors takes 128 rows on each.
 constexpr uint64_t rowsToFill = 32768;
 
@@ -17,7 +21,7 @@ bool countsHeads(const VkfProblem& whole) { return has(whole, VKF_USE_ALIBI) && 
 
 } // namespace
 
-uint32_t headGroupsOf(const VkfProblem& whole, const Split& split, uint32_t ranks, uint32_t most) {
+uint32_t chooseHeadGroups(const VkfProblem& whole, const Split& split, uint32_t ranks, bool backward) {
     const uint32_t wanted = split.headGroups;
     if (wanted > 1 && countsHeads(whole)) {
         throw host::Error(VKF_ERROR_UNSUPPORTED,
@@ -36,8 +40,9 @@ uint32_t headGroupsOf(const VkfProblem& whole, const Split& split, uint32_t rank
     }
     const uint32_t sequences = has(whole, VKF_USE_CU_SEQLENS) ? 1 : whole.batch;
     const uint64_t rows = uint64_t{whole.queryRows} / chunkCount(split.distribution, ranks) * sequences;
+    const uint32_t most = std::min(backward ? mostBackwardGroups : mostForwardGroups, whole.kvHeads);
     uint32_t groups = 1;
-    for (uint32_t more = 2; more <= std::min(most, whole.kvHeads); ++more) {
+    for (uint32_t more = 2; more <= most; ++more) {
         if (whole.kvHeads % more == 0 && rows * (whole.queryHeads / more) >= rowsToFill) {
             groups = more;
         }
