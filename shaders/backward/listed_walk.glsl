@@ -2,7 +2,7 @@
 //
 // The walk of backward/walk.glsl by lists (backward/tile_lists.glsl).
 //
-// The include guard keeps this file out of kernels without functions (functions/hooks.glsl).
+// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
 #ifndef VKF_LISTED_WALK_GLSL
 #define VKF_LISTED_WALK_GLSL
 

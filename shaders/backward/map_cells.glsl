@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass with masks of the caller's own. masks/map_tiles.comp makes it, and
-// masks/tile_map.glsl says what its bits mean. Each kernel has a tile of its own, and the map has cells that divide the
-// tiles of all kernels. So a tile is empty if all of its cells are, and full if all of them are.
+// The map of tiles of a backward pass with per-key masks. masks/map_tiles.comp makes it, and masks/tile_map.glsl says
+// what its bits mean. Each kernel has a tile of its own, and the map has cells that divide the tiles of all kernels. So
+// a tile is empty if all of its cells are, and full if all of them are.
 #ifndef VKF_MAP_CELLS_GLSL
 #define VKF_MAP_CELLS_GLSL
 

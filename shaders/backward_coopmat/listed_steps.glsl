@@ -2,7 +2,7 @@
 //
 // The steps of backward_sums.comp by lists (backward/tile_lists.glsl).
 //
-// The include guard keeps this file out of kernels without functions (functions/hooks.glsl).
+// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
 #ifndef VKF_LISTED_STEPS_GLSL
 #define VKF_LISTED_STEPS_GLSL
 

@@ -27,23 +27,6 @@
 #define ROW_POSITION_ARGUMENT(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row)
 
-// The backward pass: without functions it has no map, so that it leaves these files out.
-#define VKF_TILE_LISTS_GLSL   // backward/tile_lists.glsl
-#define VKF_LISTED_WALK_GLSL  // backward/listed_walk.glsl
-#define VKF_EMPTY_TILES_GLSL  // backward_coopmat/empty_tiles.glsl
-#define VKF_LISTED_STEPS_GLSL // backward_coopmat/listed_steps.glsl
-#define AND_NO_TILE_MAP
-#define AND_SHARER_IS_SEEN
-#define AND_NOT_LISTED_AS_FULL
-#define OPEN_OTHER_TILES
-#define NEXT_LISTED_OR(next) next
-#define OPEN_FULL_TILES
-#define STOP_LISTED_TILES
-#define LEAVE_ALL_LISTED_TILES
-#define UNLESS_LISTED(found, full)
-#define STORE_EMPTY_TILES
-#define STEP_NUMBER(number, walk) number
-#define BEGIN_STEPS
-#define SEEK_STEP(walk)
+#include "functions/no_lists.glsl"
 
 #endif

@@ -15,6 +15,7 @@
 #include "calls/refused_launches.hpp"
 #include "planning/packed_sequences.hpp"
 #include "problem/strides.hpp"
+#include "tiles/tile_problem.hpp"
 
 namespace vkf {
 namespace {
@@ -263,9 +264,7 @@ VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     info.tuned = backward.tuned ? 1 : 0;
     info.bandKeys = backward.bandKeys();
     info.tileMapBytes = backward.tileMapBytes;
-    constexpr double productsRatio = 2.5; // five products instead of two
-    info.operations = productsRatio * visiblePairs(problem.forward) * p.batch * p.queryHeads * 2.0 *
-                      (static_cast<double>(p.headDim) + p.valueDim);
+    info.operations = backwardOperations(problem.forward);
     info.minimumBytes = minimumBytes(problem);
     std::snprintf(info.rowTile, sizeof info.rowTile, "%s", backward.rowTileText.c_str());
     std::snprintf(info.keyTile, sizeof info.keyTile, "%s", backward.keyTileText.c_str());
@@ -275,6 +274,11 @@ VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     line.add("; dout %s%s, %u threads, %u B shared, %u step%s%s", vkfTypeName(problem.fields.dout.type),
              has(problem.fields, VKF_USE_DLSE) ? ", dlse" : "", info.workgroupSize, info.sharedMemoryBytes,
              info.stepCount, info.stepCount == 1 ? "" : "s", info.tuned != 0 ? ", tuned" : "");
+    if (backward.map) {
+        line.add(", map of tiles");
+    } else if (backward.whyNoMap != nullptr) {
+        line.add(", no map of tiles: %s", backward.whyNoMap);
+    }
     return info;
 }
 

@@ -87,6 +87,11 @@ double callOperations(const CheckedProblem& problem) {
     return visiblePairs(problem) * p.batch * p.queryHeads * 2.0 * (static_cast<double>(p.headDim) + p.valueDim);
 }
 
+double backwardOperations(const CheckedProblem& forward) {
+    constexpr double productsRatio = 2.5; // five products instead of two
+    return productsRatio * callOperations(forward);
+}
+
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows) {
     const double columns = static_cast<double>(problem.fields.headDim) + problem.fields.valueDim;
     return 2.0 * tileRows * maxVisibleKeys(problem, tileRows) * columns;

@@ -81,6 +81,9 @@ inline uint32_t splitTiles(const VkfProblem& problem, uint32_t tileKeys) {
 // The operations of the call: VkfPlanInfo::operations.
 double callOperations(const CheckedProblem& problem);
 
+// The operations of its backward pass: VkfBackwardInfo::operations.
+double backwardOperations(const CheckedProblem& forward);
+
 // The most operations of one workgroup of a fused kernel.
 double tileOperations(const CheckedProblem& problem, uint32_t tileRows);
 

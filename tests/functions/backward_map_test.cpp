@@ -11,6 +11,7 @@
 
 #include "functions/compiled_example.hpp"
 #include "kernels/backward/backward_runs.hpp"
+#include "kernels/backward/listed_ways.hpp"
 #include "support/device.hpp"
 #include "support/lacking.hpp"
 #include "support/masks.hpp"
@@ -23,46 +24,23 @@ using vkf::test::BackwardOutcome;
 using vkf::test::CompiledExample;
 using vkf::test::Data;
 using vkf::test::Inputs;
+using vkf::test::ListedWay;
+using vkf::test::listedWays;
 using vkf::test::problemOf;
 using vkf::test::Variation;
 
-constexpr uint64_t plenty = uint64_t{1} << 30;
-
-// Kernels that find tiles by the map: path scalar, path coopmat, and path coopmat with ds in bands.
-struct Way {
-    uint32_t variation;
-    uint64_t scratchBytes;
-    const char* name;
-};
-constexpr Way ways[] = {{0, 1, "scalar"}, {4, 1, "coopmat"}, {4, plenty, "bands"}, {5, 1, "via shared memory"}};
-
-VkfType typeOn(const Variation& variation) { return variation.path == VKF_PATH_COOPMAT ? VKF_TYPE_F16 : VKF_TYPE_F32; }
-
-VkfBackwardProblem backwardOf(const VkfProblem& forward, const Way& way) {
-    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
-    problem.maxScratchBytes = way.scratchBytes;
-    return problem;
-}
-
 // Calls judge(device, problem, inputs) with a call as it is on the way.
 template <typename Judge>
-void onWay(const Way& way, const CompiledExample& compiled, VkfProblem forward, Data data, const Judge& judge) {
-    const Variation& variation = vkf::test::variations[way.variation];
+void onWay(const ListedWay& way, const CompiledExample& compiled, VkfProblem forward, Data data, const Judge& judge) {
+    const Variation& variation = way.of();
     compiled.use(forward, data);
     forward = vkf::test::fittedBackward(deviceOf(variation), forward);
     apply(variation, forward);
-    const VkfBackwardProblem problem = backwardOf(forward, way);
+    const VkfBackwardProblem problem = vkf::test::backwardOf(forward, way);
     const Inputs inputs = vkf::test::makeInputs(forward, data);
     INFO(way.name << ": " << vkf::test::describe(forward));
     judge(deviceOf(variation), problem, inputs);
 }
-
-bool isLeftOut(const Way& way) {
-    const Variation& variation = vkf::test::variations[way.variation];
-    return vkf::test::leavesOut(deviceOf(variation), variation.path);
-}
-
-VkfType typeOn(const Way& way) { return typeOn(vkf::test::variations[way.variation]); }
 
 // ---- What the map says decides -----------------------------------------------------------------------------------
 //
@@ -85,11 +63,11 @@ template <typename Judge> void checkPromise(const std::string& keep, const Judge
     formulas.keep = [](const VkfPosition*, void*) -> int32_t { return 1; };
     const CompiledExample compiled("const bool keepIsMonotone = true;\n" + keep, formulas);
     size_t turn = 0;
-    for (const Way& way : ways) {
-        if (isLeftOut(way)) {
+    for (const ListedWay& way : listedWays) {
+        if (way.isLeftOut()) {
             continue;
         }
-        VkfProblem forward = problemOf({1, 4, 2, 256, 256, 16, 0, typeOn(way)});
+        VkfProblem forward = problemOf({1, 4, 2, 256, 256, 16, 0, way.type()});
         changes[turn++ % std::size(changes)](forward);
         onWay(way, compiled, forward, {}, judge);
     }
@@ -201,23 +179,12 @@ constexpr Situation situations[] = {
      false},
 };
 
-// Whether no gradient depends on what was in scratch memory, where each tile of a band has its ds. NaN there would make
-// kernels repeat the call, so the bytes are also small numbers.
-bool ignoresScratch(vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
-    BackwardInputs more = vkf::test::makeBackwardInputs(problem);
-    vkf::test::computeForward(*problem.forward, inputs, VKF_TYPE_F32, &more);
-    const auto run = [&](std::byte byte) {
-        return runBackwardUnjudged(device, problem, inputs, more, 0, byte).outputs;
-    };
-    return run(std::byte{0}) == run(std::byte{0x3c});
-}
-
-void check(const CompiledExample& compiled, const Situation& situation, const Way& way) {
-    if (isLeftOut(way)) {
+void check(const CompiledExample& compiled, const Situation& situation, const ListedWay& way) {
+    if (way.isLeftOut()) {
         return;
     }
     INFO(situation.name);
-    VkfProblem problem = problemOf({2, 4, 2, 200, 290, 16, 0, typeOn(way)});
+    VkfProblem problem = problemOf({2, 4, 2, 200, 290, 16, 0, way.type()});
     Data data;
     situation.change(problem, data);
     const auto judge = [&](vkf::host::Device& device, const VkfBackwardProblem& backward, const Inputs& inputs) {
@@ -226,11 +193,8 @@ void check(const CompiledExample& compiled, const Situation& situation, const Wa
         INFO(outcome.text());
         CHECK(outcome.passed());
         CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
-        const VkfProblem& forward = *backward.forward;
-        const bool hasHoles = vkf::has(forward, VKF_USE_CU_SEQLENS) || vkf::has(forward, VKF_USE_BLOCK_MASK) ||
-                              forward.window.firstKeys != 0;
-        CHECK((outcome.info.bandKeys == 0 || ignoresScratch(device, backward, inputs)));
-        CHECK((outcome.info.bandKeys != 0) == (way.scratchBytes == plenty && !hasHoles));
+        CHECK((outcome.info.bandKeys == 0 || vkf::test::ignoresScratch(device, backward, inputs)));
+        CHECK((outcome.info.bandKeys != 0) == (way.stores() && !vkf::test::leavesHoles(*backward.forward)));
     };
     onWay(way, compiled, problem, data, judge);
 }
@@ -245,11 +209,36 @@ TEST_CASE("gradients with a map of tiles agree with the reference, whatever else
     formulas.keep = &keepsSharedSquares;
     const CompiledExample ofAll(sharedSquares, formulas);
     for (size_t i = 0; i < std::size(situations); i++) {
-        for (size_t way = 0; way < std::size(ways); way++) {
-            if (vkf::test::wholeSweeps() || way == i % std::size(ways)) {
-                check(i / 2 % 2 == 0 ? ofHeads : ofAll, situations[i], ways[way]);
+        for (size_t way = 0; way < std::size(listedWays); way++) {
+            if (vkf::test::wholeSweeps() || way == i % std::size(listedWays)) {
+                check(i / 2 % 2 == 0 ? ofHeads : ofAll, situations[i], listedWays[way]);
             }
         }
+    }
+}
+
+TEST_CASE("a score of the caller's own goes with the lists of documents", "[backward_map]") {
+    VkfReferenceFunctions formulas{};
+    formulas.score = [](double s, const VkfPosition*, void*) { return 0.5 * s; };
+    formulas.scoreDerivative = [](double, const VkfPosition*, void*) { return 0.5; };
+    const CompiledExample compiled("float score(float s, Position at) { return 0.5 * s; }\n"
+                                   "float scoreDerivative(float s, Position at) { return 0.5; }\n",
+                                   formulas);
+    for (const ListedWay& way : listedWays) {
+        if (way.isLeftOut() || !(way.stores() || vkf::test::wholeSweeps())) {
+            continue;
+        }
+        VkfProblem forward = problemOf({2, 4, 2, 200, 290, 16, 0, way.type()});
+        vkf::enable(forward, VKF_USE_DOCUMENT_IDS);
+        Data data;
+        data.documentKeys = 90;
+        onWay(way, compiled, forward, data,
+              [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
+                  const BackwardOutcome outcome =
+                      runBackward(device, problem, inputs, vkf::test::makeBackwardInputs(problem));
+                  INFO(outcome.text());
+                  CHECK(outcome.passed());
+              });
     }
 }
 
@@ -268,9 +257,8 @@ TEST_CASE("rows without a finite score in full tiles of the map get no gradient"
     };
     formulas.scoreDerivative = [](double, const VkfPosition* at, void*) { return at->row % 96 == 70 ? 0.0 : 1.0; };
     const CompiledExample compiled(text, formulas);
-    for (const Way& way : ways) {
-        const bool stores = way.scratchBytes == plenty;
-        if (isLeftOut(way) || !(stores || vkf::test::wholeSweeps())) {
+    for (const ListedWay& way : listedWays) {
+        if (way.isLeftOut() || !(way.stores() || vkf::test::wholeSweeps())) {
             continue;
         }
         const auto judge = [](vkf::host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs) {
@@ -280,6 +268,6 @@ TEST_CASE("rows without a finite score in full tiles of the map get no gradient"
             CHECK(outcome.info.tileMapBytes != 0);
             CHECK(outcome.passed());
         };
-        onWay(way, compiled, problemOf({1, 4, 2, 256, 384, 16, 0, typeOn(way)}), {}, judge);
+        onWay(way, compiled, problemOf({1, 4, 2, 256, 384, 16, 0, way.type()}), {}, judge);
     }
 }

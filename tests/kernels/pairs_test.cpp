@@ -202,8 +202,9 @@ template <typename Visit> void forEachPair(const Design& design, const Visit& vi
 }
 
 // Shaders of calls that are not attention, and shaders of heads that only path decode supports. Their tests are
-// merge_test.cpp, append_test.cpp, latent_test.cpp, backward_kernels_test.cpp, backward_bands_test.cpp and
-// backward_map_test.cpp. Pairs have too few rows to convert block types before attention: dequantized_keys_test.cpp.
+// merge_test.cpp, append_test.cpp, latent_test.cpp, backward_kernels_test.cpp, backward_bands_test.cpp,
+// backward_lists_test.cpp and backward_map_test.cpp. Pairs have too few rows to convert block types before attention:
+// dequantized_keys_test.cpp.
 const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "merge_partials_storage16",
                                                       "append_rows",
@@ -218,6 +219,9 @@ const std::set<std::string> shadersTestedElsewhere = {"merge_partials",
                                                       "backward_coopmat_subgroups_storage16",
                                                       "backward_coopmat_via_shared_subgroups_storage16",
                                                       "backward_sums_subgroups_storage16",
+                                                      "backward_scalar_listed_storage16",
+                                                      "backward_coopmat_listed_subgroups_storage16",
+                                                      "backward_sums_listed_subgroups_storage16",
                                                       "dequantize_keys_storage16",
                                                       "list_tiles"};
 

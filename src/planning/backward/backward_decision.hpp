@@ -54,7 +54,8 @@ struct BackwardDecision {
     PairTiles<BackwardWgmmaTile> wgmma;    // path wgmma
     std::optional<BandChoice> bands;
     std::optional<BackwardTile> bias; // writes dbias
-    std::optional<TileMapChoice> map; // of functions of the caller's own
+    std::optional<TileMapChoice> map; // of masks of single keys
+    const char* whyNoMap = nullptr;   // with such masks and without a map
     std::vector<TileLists> lists;     // with a map
     bool sinks = false;               // dsinks is wanted and has elements
 

@@ -7,7 +7,9 @@
 #include "planning/backward/backward_phases.hpp"
 #include "planning/decide/tile_map.hpp"
 #include "planning/tile_map_sizes.hpp"
+#include "problem/masks/mask_layout.hpp"
 #include "shared/tile_lists.h"
+#include "tiles/tile_problem.hpp"
 
 namespace vkf {
 namespace {
@@ -61,6 +63,47 @@ uint64_t bytesOf(const CheckedProblem& forward, const BackwardDecision& decision
                                   : decision.lists.back().begin + decision.lists.back().bytes();
 }
 
+// Bytes that map_tiles.comp reads of masks and documents.
+double readBytes(const CheckedProblem& forward, const TileMapChoice& map) {
+    const VkfProblem& p = forward.fields;
+    constexpr double bitsOfByte = 8.0;
+    const TileMapSizes sizes = tileMapSizes(forward, map, 1);
+    const double ofMask = static_cast<double>(sizes.maps) * visiblePairs(forward) *
+                          (has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0) / bitsOfByte;
+    const double ofDocuments = static_cast<double>(sizes.words) * static_cast<double>(sizes.wordKeys) *
+                               (has(p, VKF_USE_DOCUMENT_IDS) ? sizeof(uint32_t) : 0);
+    return ofMask + ofDocuments;
+}
+
+// Why no kernel should visit tiles by lists, or null.
+const char* whyNoLists(const Caps& caps, const CheckedProblem& forward, const BackwardDecision& decision) {
+    const VkfProblem& p = forward.fields;
+    if (has(p, VKF_USE_CU_SEQLENS)) {
+        return "sequences are packed";
+    }
+    // All kernels with functions have lists. The library has few builds of other kernels with lists, because each build
+    // makes it larger.
+    if (!has(p, VKF_USE_FUNCTIONS) && decision.matrix.viaShared) {
+        return "the element layout of the device's matrices is not known";
+    }
+    if (!has(p, VKF_USE_FUNCTIONS) && !caps.storage16()) {
+        return "the device has no 16-bit storage";
+    }
+    const bool pays = mapPays(caps, backwardOperations(forward), readBytes(forward, *decision.map));
+    return hasFunction(p, VKF_FUNCTION_KEEP) || pays ? nullptr : "it takes longer than it can save";
+}
+
+// Why the memory or the counts of the map and its lists are too large, or null.
+const char* whyNotStored(const CheckedProblem& forward, const BackwardDecision& decision) {
+    const bool fit = std::all_of(decision.lists.begin(), decision.lists.end(),
+                                 [](const TileLists& lists) { return lists.tiles.most <= VKF_MAX_LIST_TILES; });
+    if (!fit) {
+        return "a list has too many tiles";
+    }
+    return bytesOf(forward, decision) > VKF_DEFAULT_BACKWARD_SCRATCH_BYTES ? "it takes too much scratch memory"
+                                                                           : nullptr;
+}
+
 // Makes the phase that makes lists.
 VkfResult makeLists(const BackwardPhaseBuilder& builder, const TileLists& lists, Phase* phase, VkfMessage* message) {
     constexpr uint32_t workgroupSize = 128; // Vulkan guarantees this many invocations
@@ -79,19 +122,21 @@ VkfResult makeLists(const BackwardPhaseBuilder& builder, const TileLists& lists,
 
 } // namespace
 
-void chooseBackwardMap(const CheckedBackward& backward, BackwardDecision* decision) {
+void chooseBackwardMap(const Caps& caps, const CheckedBackward& backward, BackwardDecision* decision) {
     const CheckedProblem& forward = backward.forward;
     const VkfProblem& p = forward.fields;
     const Cells cells = cellsOf(*decision);
-    if (!hasFunction(p, VKF_FUNCTION_KEEP) || has(p, VKF_USE_CU_SEQLENS) || cells.rows() == 0 || p.keys == 0 ||
+    if (!forward.hasPerKeyMasks() || cells.rows() == 0 || p.keys == 0 ||
         uint64_t{p.batch} * p.queryHeads * p.queryRows == 0) {
         return;
     }
     decision->map = mapOfMasks(p, cells.rows(), cells.keys());
-    decision->lists = chooseTileLists(forward, *decision);
-    const bool fit = std::all_of(decision->lists.begin(), decision->lists.end(),
-                                 [](const TileLists& lists) { return lists.tiles.most <= VKF_MAX_LIST_TILES; });
-    if (!fit || bytesOf(forward, *decision) > VKF_DEFAULT_BACKWARD_SCRATCH_BYTES) {
+    decision->whyNoMap = whyNoLists(caps, forward, *decision);
+    if (decision->whyNoMap == nullptr) {
+        decision->lists = chooseTileLists(forward, *decision);
+        decision->whyNoMap = whyNotStored(forward, *decision);
+    }
+    if (decision->whyNoMap != nullptr) {
         decision->map = {};
         decision->lists.clear();
     }

@@ -27,7 +27,7 @@ void addWithoutBarrier(const std::optional<Phase>& phase, std::vector<Phase>* al
     }
 }
 
-// Only kernels with functions have these constants. They divide by the cells, also without a map.
+// Only kernels with functions or with lists have these constants. They divide by the cells, also without a map.
 void setMap(const BackwardDecision& decision, Constants* constants) {
     const std::optional<TileMapChoice>& map = decision.map;
     (*constants)[VKF_ID_TILE_MAP] = map ? kindOf(*map) : VKF_MAP_NONE;
@@ -66,11 +66,15 @@ VkfResult BackwardPhaseBuilder::make(Kernel kernel, const Constants& ofTile, con
         PhaseBuilder::make({kernel, tensors, needsStorage16(backward_), items, operations}, phase, &shift, message);
     if (result == VKF_SUCCESS) {
         phase->variant.constants = backwardConstants(backward_, ofTile, shift);
-        if (has(forward().fields, VKF_USE_FUNCTIONS)) {
+        if (has(forward().fields, VKF_USE_FUNCTIONS) || decision_.map) {
             setMap(decision_, &phase->variant.constants);
         }
     }
     return result;
+}
+
+Kernel BackwardPhaseBuilder::listedIfMapped(Kernel kernel, Kernel listed) const {
+    return decision_.map && !has(forward().fields, VKF_USE_FUNCTIONS) ? listed : kernel;
 }
 
 std::array<PhaseTensor, 4> BackwardPhaseBuilder::pairTensors() const {
@@ -94,7 +98,8 @@ VkfResult BackwardPhaseBuilder::makePairs(Kernel kernel, const Tile& tile, Const
 
 VkfResult BackwardPhaseBuilder::makePairs(const BackwardTile& tile, uint64_t items, double operations, Phase* phase,
                                           VkfMessage* message) const {
-    return makePairs(Kernel::backwardScalar, tile, tileConstants(tile), items, operations, phase, message);
+    return makePairs(listedIfMapped(Kernel::backwardScalar, Kernel::backwardScalarListed), tile, tileConstants(tile),
+                     items, operations, phase, message);
 }
 
 VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64_t items, double operations,
@@ -102,7 +107,8 @@ VkfResult BackwardPhaseBuilder::makePairs(const BackwardMatrixTile& tile, uint64
     Constants constants = tileConstants(tile);
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_LOCKSTEP] = (caps().quirks & VKF_QUIRK_LOCKSTEP_SUBGROUPS) != 0 ? 1 : 0;
-    return makePairs(Kernel::backwardCoopmat, tile, constants, items, operations, phase, message);
+    return makePairs(listedIfMapped(Kernel::backwardCoopmat, Kernel::backwardCoopmatListed), tile, constants, items,
+                     operations, phase, message);
 }
 
 VkfResult BackwardPhaseBuilder::makePairs(const BackwardWgmmaTile& tile, uint64_t items, double operations,
@@ -116,7 +122,8 @@ VkfResult BackwardPhaseBuilder::makeSums(const BackwardSumTile& tile, bool write
     constants[VKF_ID_WHOLE_WORDS] = hasWholeWords(backward_, tile) ? 1 : 0;
     constants[VKF_ID_WRITES_DV] = writesDv ? 1 : 0;
     setTileLists(decision_.lists, listedSteps(forward(), decision_, tile), &constants);
-    return make(Kernel::backwardSums, constants, pairTensors(), items, operations, phase, message);
+    return make(listedIfMapped(Kernel::backwardSums, Kernel::backwardSumsListed), constants, pairTensors(), items,
+                operations, phase, message);
 }
 
 VkfResult BackwardPhaseBuilder::requireTile(uint32_t workgroupSize, VkfMessage* message) const {

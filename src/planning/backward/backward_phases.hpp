@@ -64,6 +64,8 @@ public:
     VkfResult requireTile(uint32_t workgroupSize, VkfMessage* message) const;
 
 private:
+    // Chooses the kernel with lists if there is a map. Kernels with functions have lists of their own.
+    Kernel listedIfMapped(Kernel kernel, Kernel listed) const;
     std::array<PhaseTensor, 4> pairTensors() const;
     template <KernelTile Tile>
     VkfResult makePairs(Kernel kernel, const Tile& tile, Constants constants, uint64_t items, double operations,

@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint32_t wordElements = 8; // of 16 bits
 
+bool sumsPairs(Kernel kernel) { return kernel == Kernel::backwardSums || kernel == Kernel::backwardSumsListed; }
+
 // Divides a phase into rounds, one for each band.
 void setBands(const BandChoice& chosen, Phase& phase) {
     const auto& [bands, store, dq, dk, dv] = chosen;
@@ -21,7 +23,7 @@ void setBands(const BandChoice& chosen, Phase& phase) {
     constants[VKF_ID_BAND_HEADS] = bands.heads;
     constants[VKF_ID_BAND_SHARED_ROWS] = bands.sharedRows;
     constants[VKF_ID_PAIRS_BY_LANE] = !store.layout.viaShared && store.layout.elements() % wordElements == 0 ? 1 : 0;
-    if (phase.variant.kernel == Kernel::backwardSums) {
+    if (sumsPairs(phase.variant.kernel)) {
         constants[VKF_ID_BAND_TILE_ROWS] = store.rows();
         constants[VKF_ID_BAND_TILE_KEYS] = store.keys();
         phase.interleaved = true;

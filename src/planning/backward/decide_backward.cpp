@@ -370,7 +370,7 @@ VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backw
         made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));
     }
     made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.fields.queryHeads != 0;
-    chooseBackwardMap(backward, &made);
+    chooseBackwardMap(device.caps, backward, &made);
     showTiles(backward, &made);
     *decision = std::move(made);
     return VKF_SUCCESS;

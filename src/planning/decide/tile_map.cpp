@@ -75,19 +75,19 @@ uint64_t itemsOfClasses(const CheckedProblem& problem, const Decision& decision,
 
 } // namespace
 
+bool mapPays(const Caps& caps, double operations, double bytes) {
+    const Chip::TileMap& chip = chipOf(caps).tileMap;
+    return chip.savedFraction * operations / chip.operations > bytes / chip.bytes + chip.fixed;
+}
+
 bool mapsBias(const Caps& caps, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
     // What pays depends on the batch, on which a call with splitKeys must not depend.
     if (!has(p, VKF_USE_BIAS) || p.splitKeys != 0 || has(p, VKF_USE_CU_SEQLENS) || has(p, VKF_USE_CHOSEN_KEYS)) {
         return false;
     }
-    const Chip::TileMap& chip = chipOf(caps).tileMap;
-    const double pairs = visiblePairs(problem) * p.batch;
-    const double columns = static_cast<double>(p.headDim) + p.valueDim;
-    const double attention = 2.0 * columns * pairs * p.queryHeads / chip.operations;
-    const double maps = needsHeads(p, true) ? p.queryHeads : 1.0;
-    const double reading = pairs * maps * static_cast<double>(vkfStoredBytes(p.bias.type, 1)) / chip.bytes;
-    return chip.savedFraction * attention > reading + chip.fixed;
+    const double pairs = visiblePairs(problem) * p.batch * (needsHeads(p, true) ? p.queryHeads : 1.0);
+    return mapPays(caps, callOperations(problem), pairs * static_cast<double>(vkfStoredBytes(p.bias.type, 1)));
 }
 
 TileMapChoice mapOfMasks(const VkfProblem& p, uint32_t rows, uint32_t keys) {

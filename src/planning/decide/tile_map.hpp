@@ -13,6 +13,10 @@
 
 namespace vkf {
 
+// Whether the time that a map can save is longer than the time that it takes. `operations`: of the kernels that it
+// serves. `bytes`: what the map reads.
+bool mapPays(const Caps& caps, double operations, double bytes);
+
 // Whether the map looks at the bias, because the time that it can save is longer than the time that it takes. Depends
 // on sizes and types alone. False without a bias, and for packed sequences.
 bool mapsBias(const Caps& caps, const CheckedProblem& problem);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/backward/backward_runs.hpp"
+#include "kernels/backward/listed_ways.hpp"
 #include "support/device.hpp"
 #include "support/variations.hpp"
 #include "vkflash/vkflash.hpp"
@@ -18,6 +19,7 @@ using vkf::test::BackwardInputs;
 using vkf::test::BackwardOutcome;
 using vkf::test::Data;
 using vkf::test::Inputs;
+using vkf::test::leavesHoles;
 using vkf::test::problemOf;
 using vkf::test::Variation;
 
@@ -41,11 +43,6 @@ uint64_t roomForSomeBands(const Variation& variation, VkfBackwardProblem problem
     auto info = vkf::make<VkfBackwardInfo>();
     REQUIRE(vkfGetBackwardInfo(backward.get(), &info, nullptr) == VKF_SUCCESS);
     return info.scratchBytes / 100 * 92;
-}
-
-// ds of such problems has holes, which nothing fills.
-bool leavesHoles(const VkfProblem& p) {
-    return vkf::has(p, VKF_USE_CU_SEQLENS) || vkf::has(p, VKF_USE_BLOCK_MASK) || p.window.firstKeys != 0;
 }
 
 void checkFeature(const BackwardCase& one, const Variation& variation, VkfType type) {
