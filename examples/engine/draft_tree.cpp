@@ -75,7 +75,8 @@ int run() {
     }
     for (size_t i = 0; i < size_t{keys} * dim; i++) {
         static_cast<float*>(k.mapped)[i] = 0.5F;
-        static_cast<float*>(v.mapped)[i] = static_cast<float>(i / dim);
+        const size_t key = i / dim;
+        static_cast<float*>(v.mapped)[i] = static_cast<float>(key);
     }
 
     const vkf::Context context = createContext(gpu);

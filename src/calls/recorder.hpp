@@ -22,6 +22,7 @@ inline VkfResult getExecutables(VkfContext context, const std::vector<Phase>& ph
                                 std::vector<Executable>* executables, VkfMessage* message) {
     for (const Phase& phase : phases) {
         Executable executable;
+        // NOLINTNEXTLINE(clang-analyzer-core*): without a context there is no plan
         if (const VkfResult result = context->pipelines.get(phase.variant, &executable, message);
             result != VKF_SUCCESS) {
             return result;

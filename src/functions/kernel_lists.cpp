@@ -85,6 +85,7 @@ uint32_t pathsOf(std::string_view kernel) {
 
 std::vector<std::string> pathNames() {
     std::vector<std::string> names;
+    names.reserve(std::size(paths));
     for (const Path& path : paths) {
         names.emplace_back(path.name);
     }

@@ -62,7 +62,7 @@ std::string includedText(const Source& source, const std::vector<std::string>& n
         add(macros, array.name);
     }
     for (const std::string& name : names) {
-        text += "#define " + name + " " + std::string(namePrefix) + name + "\n";
+        text.append("#define ").append(name).append(" ").append(namePrefix).append(name).append("\n");
         add(macros, name);
     }
     if (std::find(macros.begin(), macros.end(), "tanh") == macros.end()) {

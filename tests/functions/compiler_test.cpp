@@ -282,7 +282,8 @@ TEST_CASE("functions have one owner", "[functions]") {
     const VkfFunctions handle = functions.handle();
     Functions moved = std::move(functions);
     CHECK(moved.handle() == handle);
-    CHECK(functions.handle() == nullptr); // NOLINT(bugprone-use-after-move): what a moved object has is promised
+    // The interface promises this of an object whose functions were moved.
+    CHECK(functions.handle() == nullptr); // NOLINT(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
     moved = compile(colliding);
     CHECK(vkfGetFunctionSet(moved.handle()) == (VKF_FUNCTION_SCORE | VKF_FUNCTION_KEEP));
     CHECK(vkfGetFunctionArrays(moved.handle(), nullptr, 0) == 2);

@@ -12,7 +12,6 @@ namespace {
 
 using vkf::functions::Error;
 using vkf::functions::functionArray;
-using vkf::functions::Source;
 
 const std::string good = "float score(float s, Position at) { return s; }\n";
 
@@ -106,14 +105,20 @@ TEST_CASE("what belongs to the kernels is refused by name", "[functions]") {
     CHECK(refusal(good + "uniform A { int a; } b;") == "natten.glsl:2: uniform is not allowed in a file of functions");
     CHECK(refusal(good + "\nvoid main() {}") ==
           "natten.glsl:3: main is the kernel's function; a file of functions has score, keep or scoreDerivative");
-    for (const std::string name : {"Position", "key", "functionF16"}) {
+    const auto checkDeclared = [](const std::string& name) {
         CHECK(refusal(good + "const int " + name + " = 1;") ==
               "natten.glsl:2: '" + name + "' cannot be declared, because it is a name of Position or of the arrays");
-    }
-    for (const std::string name : {"VKF_FUNCTIONS", "gl_x", "user_score", "a__b"}) {
+    };
+    const auto checkDefined = [](const std::string& name) {
         CHECK(refusal("#define " + name + " 1\n" + good) ==
               "natten.glsl:1: '" + name +
                   "': names with gl_, GL_, VKF_ or user_ at the beginning or with __ are reserved");
+    };
+    for (const char* name : {"Position", "key", "functionF16"}) {
+        checkDeclared(name);
+    }
+    for (const char* name : {"VKF_FUNCTIONS", "gl_x", "user_score", "a__b"}) {
+        checkDefined(name);
     }
 }
 

@@ -25,7 +25,6 @@
 namespace {
 
 using vkf::test::AppendInputs;
-using vkf::test::AppendLayouts;
 using vkf::test::appendOf;
 using vkf::test::AppendResults;
 using vkf::test::Bytes;
@@ -34,7 +33,6 @@ using vkf::test::check;
 using vkf::test::describe;
 using vkf::test::Filled;
 using vkf::test::fittedAppend;
-using vkf::test::layoutsOf;
 using vkf::test::QueryPlace;
 using vkf::test::randomAppend;
 using vkf::test::randomInputs;

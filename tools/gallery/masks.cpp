@@ -165,7 +165,8 @@ std::vector<Example> imagesAndVideos() {
          },
          formula([](At at, void* user) -> int32_t {
              const int text = at->row + at->rows - at->keys;
-             return text >= read(user, 0, at->key / 27 * 2) && text < read(user, 0, at->key / 27 * 2 + 1);
+             return text >= read(user, 0, int64_t{at->key} / 27 * 2) &&
+                    text < read(user, 0, int64_t{at->key} / 27 * 2 + 1);
          })},
         {"masks/sliding_tile_2d.glsl",
          {{"TILE", "5"}, {"TILES_X", "6"}, {"TILES_Y", "4"}},
@@ -242,8 +243,8 @@ std::vector<Example> treesAndLists() {
         {"masks/bit_packed.glsl",
          {{"WORDS", "5"}},
          [](ExampleGenerator& random) {
-             return Arrays{
-                 {"words", VKF_ELEMENT_I32, wholeValues(random, 5 * gallery::rows, -2147483648LL, 2147483647LL)}};
+             return Arrays{{"words", VKF_ELEMENT_I32,
+                            wholeValues(random, size_t{5} * gallery::rows, -2147483648LL, 2147483647LL)}};
          },
          formula([](At at, void* user) -> int32_t {
              const int row = std::clamp(at->row + at->rows - at->keys, 0, at->rows - 1);

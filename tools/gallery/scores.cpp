@@ -73,7 +73,7 @@ std::vector<Example> distances() {
         {"scores/relative_bias.glsl",
          {{"FARTHEST", "60"}, {"HEADS", "4"}},
          [](ExampleGenerator& random) {
-             return Arrays{{"bias", VKF_ELEMENT_F16, normalValues(random, 121 * gallery::heads)}};
+             return Arrays{{"bias", VKF_ELEMENT_F16, normalValues(random, size_t{121} * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
              const int distance = at->key - at->row;
@@ -82,7 +82,7 @@ std::vector<Example> distances() {
         {"scores/clamped_relative_bias.glsl",
          {{"FARTHEST", "13"}, {"HEADS", "4"}},
          [](ExampleGenerator& random) {
-             return Arrays{{"bias", VKF_ELEMENT_BF16, normalValues(random, 27 * gallery::heads)}};
+             return Arrays{{"bias", VKF_ELEMENT_BF16, normalValues(random, size_t{27} * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
              return s + read(user, 0, (std::clamp(at->key - at->row, -13, 13) + 13) * gallery::heads + at->head);
@@ -102,18 +102,18 @@ std::vector<Example> tables() {
         {"scores/graphormer_spatial.glsl",
          {{"NODES", "131"}, {"DISTANCES", "6"}},
          [](ExampleGenerator& random) {
-             return Arrays{{"hops", VKF_ELEMENT_U8, wholeValues(random, 3 * 131 * 131, 0, 9)},
-                           {"bias", VKF_ELEMENT_F32, normalValues(random, 6 * gallery::heads)}};
+             return Arrays{{"hops", VKF_ELEMENT_U8, wholeValues(random, size_t{3} * 131 * 131, 0, 9)},
+                           {"bias", VKF_ELEMENT_F32, normalValues(random, size_t{6} * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
              const int64_t hops = readInt(user, 0, (at->batch * 131 + nodeOf(at)) * 131 + at->key);
-             return s + read(user, 1, at->head * 6 + std::min<int64_t>(hops, 5));
+             return s + read(user, 1, int64_t{at->head} * 6 + std::min<int64_t>(hops, 5));
          })},
         {"scores/graphormer_edge.glsl",
          {{"NODES", "131"}, {"PATH", "2"}, {"TYPES", "5"}},
          [](ExampleGenerator& random) {
-             return Arrays{{"edge", VKF_ELEMENT_I32, wholeValues(random, 3 * 131 * 131 * 2, -1, 4)},
-                           {"weight", VKF_ELEMENT_F16, normalValues(random, 10 * gallery::heads)}};
+             return Arrays{{"edge", VKF_ELEMENT_I32, wholeValues(random, size_t{3} * 131 * 131 * 2, -1, 4)},
+                           {"weight", VKF_ELEMENT_F16, normalValues(random, size_t{10} * gallery::heads)}};
          },
          sum([](double s, At at, void* user) {
              const int path = ((at->batch * 131 + nodeOf(at)) * 131 + at->key) * 2;
@@ -122,8 +122,8 @@ std::vector<Example> tables() {
              if (first < 0) {
                  return s;
              }
-             const double one = read(user, 1, at->head * 10 + first);
-             return second < 0 ? s + one : s + (one + read(user, 1, at->head * 10 + 5 + second)) / 2;
+             const double one = read(user, 1, int64_t{at->head} * 10 + first);
+             return second < 0 ? s + one : s + (one + read(user, 1, int64_t{at->head} * 10 + 5 + second)) / 2;
          })},
         {"scores/batch_bias.glsl",
          {},
@@ -147,8 +147,8 @@ std::vector<Example> tables() {
         {"scores/mla_rope.glsl",
          {{"HEADS", "4"}, {"ROWS", "150"}, {"KEYS", "131"}, {"ROPE", "6"}, {"SCALE", "0.4"}},
          [](ExampleGenerator& random) {
-             return Arrays{{"qRope", VKF_ELEMENT_F16, normalValues(random, 3 * 4 * 150 * 6)},
-                           {"kRope", VKF_ELEMENT_F16, normalValues(random, 3 * 131 * 6)}};
+             return Arrays{{"qRope", VKF_ELEMENT_F16, normalValues(random, size_t{3} * 4 * 150 * 6)},
+                           {"kRope", VKF_ELEMENT_F16, normalValues(random, size_t{3} * 131 * 6)}};
          },
          sum([](double s, At at, void* user) {
              const int row = std::clamp(at->row + at->rows - at->keys, 0, at->rows - 1);

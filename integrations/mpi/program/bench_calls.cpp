@@ -56,6 +56,7 @@ BenchCall callOf(const Row& row, uint32_t divisor) {
 
 std::vector<BenchCall> standardCalls(uint32_t divisor) {
     std::vector<BenchCall> calls;
+    calls.reserve(table.size());
     for (const Row& row : table) {
         calls.push_back(callOf(row, divisor));
     }

@@ -41,9 +41,8 @@ State::State(MPI_Comm communicator, const host::DeviceOptions& options) : ranks(
     const std::vector<int64_t> devices = ranks.gathered(static_cast<int64_t>(gpu->identity()));
     const std::vector<int64_t> nodes = ranks.gathered(ranks.node());
     const auto own = static_cast<size_t>(ranks.rank());
-    ranksOnDevice = 0;
     for (size_t i = 0; i < devices.size(); ++i) {
-        ranksOnDevice += devices[i] == devices[own] && nodes[i] == nodes[own] ? 1 : 0;
+        ranksOnDevice += i != own && devices[i] == devices[own] && nodes[i] == nodes[own] ? 1 : 0;
     }
 }
 

@@ -82,7 +82,7 @@ static void describeFunctions(void) {
                                          .arrays = &table,
                                          .getKernel = noKernel};
     VkfMessage message;
-    VkfFunctions functions;
+    VkfFunctions functions = NULL;
     VkfFunctionArray declared[2];
     checkVkflash(vkfCreateFunctions(&info, &functions, &message), &message);
     printf("functions: set %u, %u arrays, %s\n", (unsigned)vkfGetFunctionSet(functions),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -19,7 +20,6 @@
 
 namespace {
 
-using vkf::test::algorithms;
 using vkf::test::checkEverywhere;
 using vkf::test::Data;
 using vkf::test::Inputs;
@@ -80,7 +80,7 @@ void checkParts(const VkfProblem& whole, bool inTurn, uint32_t ranks) {
     const vkf::test::Result expected = vkf::test::reference(whole, inputs, options);
     for (const Share& rows : sharesOf(whole.queryRows, ranks, inTurn)) {
         std::vector<std::vector<double>> o(rows.count, std::vector<double>(whole.headDim, 0.0));
-        std::vector<double> lse(rows.count, -INFINITY);
+        std::vector<double> lse(rows.count, -std::numeric_limits<double>::infinity());
         for (const Share& keys : sharesOf(whole.keys, ranks, inTurn)) {
             Inputs part = inputs;
             part.q = partOf(inputs.q, whole.headDim, rows);

@@ -43,16 +43,16 @@ namespace vkf::mpi {
     X(QueueSubmit)                                                                                                     \
     X(WaitSemaphores)
 
-struct DeviceFunctions {
-#define VKF_MPI_DECLARE(name) PFN_vk##name name = nullptr;
-    VKF_MPI_DEVICE_FUNCTIONS(VKF_MPI_DECLARE)
-#undef VKF_MPI_DECLARE
+class DeviceFunctions {
+    PFN_vkGetDeviceProcAddr load_; // before the functions, which it loads
+    VkDevice device_;
 
-    DeviceFunctions(PFN_vkGetDeviceProcAddr load, VkDevice device) {
-#define VKF_MPI_LOAD(name) name = reinterpret_cast<PFN_vk##name>(load(device, "vk" #name));
-        VKF_MPI_DEVICE_FUNCTIONS(VKF_MPI_LOAD)
-#undef VKF_MPI_LOAD
-    }
+public:
+    DeviceFunctions(PFN_vkGetDeviceProcAddr load, VkDevice device) : load_(load), device_(device) {}
+
+#define VKF_MPI_LOADED(name) PFN_vk##name name = reinterpret_cast<PFN_vk##name>(load_(device_, "vk" #name));
+    VKF_MPI_DEVICE_FUNCTIONS(VKF_MPI_LOADED)
+#undef VKF_MPI_LOADED
 };
 
 } // namespace vkf::mpi

@@ -79,7 +79,8 @@ std::vector<VkBufferCopy> ExchangeMoves::regionsOf(const MovedTensor& tensor, ui
         for (uint64_t i = 0; i < batch_; ++i) {
             for (uint32_t head = 0; head < heads; ++head) {
                 // In the part: [batch, all heads, rows of the chunk]. In the heads: [batch, heads, all rows].
-                uint64_t inPart = partAt + (i * tensor.heads + headRank * heads + head) * chunk.rows * tensor.rowBytes;
+                const uint64_t headInPart = i * tensor.heads + uint64_t{headRank} * heads + head;
+                uint64_t inPart = partAt + headInPart * chunk.rows * tensor.rowBytes;
                 for (const SequenceRange& range : chunk.ranges) {
                     const uint64_t inHeads =
                         headsAt + ((i * heads + head) * rows + range.packedFirst) * tensor.rowBytes;

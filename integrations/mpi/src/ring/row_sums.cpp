@@ -12,11 +12,10 @@ uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 } // namespace
 
 RowSums::RowSums(State& state, Calls& calls, const VkfProblem& group, const Chunk& rows, uint32_t partials)
-    : state_(state), partials_(partials) {
-    oBytes_ = chunkElements(group, rows, group.queryHeads, valueDimOf(group)) * sizeof(float);
-    lseBytes_ = chunkElements(group, rows, group.queryHeads, 1) * sizeof(float);
-    oStride_ = rounded(oBytes_);
-    lseStride_ = rounded(lseBytes_);
+    : state_(state), partials_(partials),
+      oBytes_(chunkElements(group, rows, group.queryHeads, valueDimOf(group)) * sizeof(float)),
+      lseBytes_(chunkElements(group, rows, group.queryHeads, 1) * sizeof(float)), oStride_(rounded(oBytes_)),
+      lseStride_(rounded(lseBytes_)) {
     if (oBytes_ == 0) {
         return;
     }
@@ -31,7 +30,7 @@ RowSums::RowSums(State& state, Calls& calls, const VkfProblem& group, const Chun
     problem.lsePartialStride = lseStride_ / sizeof(float);
     problem.partials = mergedAtOnce;
     some_ = calls.makeMerge(problem);
-    // Of more than four, three are merged first, and then two at a time with the sum.
+    // More than four: three are merged first, and then two at a time with the sum.
     problem.partials = partials_ <= mostSlots ? slotCount() : (partials_ % 2 == 1 ? 3 : 2);
     problem.o.type = group.o.type;
     last_ = calls.makeMerge(problem);

@@ -48,12 +48,10 @@ private:
 
     State& state_;
     uint32_t partials_;
-    uint32_t filled_ = 0; // slots with partial results
-    uint32_t sum_ = none; // slot with the sum of those before
-    uint64_t oBytes_ = 0;
-    uint64_t lseBytes_ = 0;
-    uint64_t oStride_ = 0;
-    uint64_t lseStride_ = 0;
+    uint64_t oBytes_, lseBytes_;   // of a partial result
+    uint64_t oStride_, lseStride_; // from slot to slot
+    uint32_t filled_ = 0;          // slots with partial results
+    uint32_t sum_ = none;          // slot with the sum of those before
     Memory slots_;
     Merge some_; // three slots, in fp32
     Merge last_; // the slots that are filled in the end, in the type of o
