@@ -70,8 +70,8 @@ double readBytes(const CheckedProblem& forward, const TileMapChoice& map) {
     const TileMapSizes sizes = tileMapSizes(forward, map, 1);
     const double ofMask = static_cast<double>(sizes.maps) * visiblePairs(forward) *
                           (has(p, VKF_USE_MASK) ? broadcastBits(p.mask.type) : 0) / bitsOfByte;
-    const double ofDocuments = static_cast<double>(sizes.words) * static_cast<double>(sizes.wordKeys) *
-                               (has(p, VKF_USE_DOCUMENT_IDS) ? sizeof(uint32_t) : 0);
+    const uint64_t ofDocument = has(p, VKF_USE_DOCUMENT_IDS) ? sizeof(uint32_t) : 0;
+    const double ofDocuments = static_cast<double>(sizes.words * sizes.wordKeys * ofDocument);
     return ofMask + ofDocuments;
 }
 
