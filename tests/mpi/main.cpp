@@ -218,6 +218,26 @@ void testRefusals(mpi::Ranks& ranks) {
     create(good); // the ranks go on after an error
 }
 
+// Kernels of a chunk keep 32,768 rows of all heads, and groups divide the KV heads.
+void testGroups() {
+    const auto groupsOf = [](uint32_t heads, uint32_t kvHeads, uint32_t rows, mpi::Distribution distribution,
+                             bool backward) {
+        VkfProblem problem = selectedCases(1).front().problem;
+        problem.batch = 1;
+        problem.queryHeads = heads;
+        problem.kvHeads = kvHeads;
+        problem.queryRows = problem.keys = rows;
+        return mpi::chooseHeadGroups(problem, {distribution}, 2, backward);
+    };
+    constexpr mpi::Distribution zigzag = mpi::Distribution::zigzag;
+    expect(groupsOf(16, 16, 131072, zigzag, false) == 8, "groups", "forward");
+    expect(groupsOf(16, 16, 131072, zigzag, true) == 16, "groups", "backward");
+    expect(groupsOf(32, 8, 65536, zigzag, false) == 8, "groups", "GQA");
+    expect(groupsOf(16, 16, 16384, mpi::Distribution::contiguous, false) == 4, "groups", "few rows");
+    expect(groupsOf(16, 16, 2048, zigzag, false) == 1, "groups", "fewer rows");
+    expect(groupsOf(7, 7, 1048576, zigzag, false) == 7, "groups", "7 heads");
+}
+
 // A rank has its part, two blocks of k and v, up to four times o of its part in fp32 with lse, and little else.
 void testMemory(mpi::Ranks& ranks) {
     Case one = selectedCases(1).front();
@@ -297,6 +317,7 @@ int runAll(std::string_view what) {
         testDecode(ranks, selectedDecode());
     }
     testMemory(ranks);
+    testGroups();
     testRefusals(ranks);
     expect(ranks.validationMessageCount() == 0, "Vulkan", "validation messages");
     return failures;
