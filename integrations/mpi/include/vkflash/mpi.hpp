@@ -138,8 +138,8 @@ struct LinkSpeed {
     double toDevice = 0;   // from memory of the host, or of the rank before, to the device
     double bothWays = 0;   // to the host and to the device at the same time, each way
     bool isShared = false; // whether blocks travel through shared memory that the devices read and write
-    // The slowest of the parts that a block passes in each step of the ring. In shared memory, a rank copies its block to
-    // the host once and then other blocks to the device. Two ranks do both at the same time.
+    // The slowest of the parts that a block passes in each step of the ring. In shared memory, a rank copies its block
+    // to the host once and then other blocks to the device. Two ranks do both at the same time.
     double slowest = 0;
 };
 
