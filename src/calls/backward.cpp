@@ -246,7 +246,6 @@ double minimumBytes(const CheckedBackward& backward) {
 
 VkfBackwardInfo backwardInfo(const VkfBackward_T& backward) {
     const CheckedBackward& problem = backward.problem;
-    const VkfProblem& p = problem.forward.fields;
     VkfBackwardInfo info{};
     info.structSize = sizeof info;
     info.path = backward.path;
