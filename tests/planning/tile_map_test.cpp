@@ -75,6 +75,17 @@ bool looksAtBias(const vkf::Caps& caps, const VkfProblem& problem) {
     return false;
 }
 
+// The plan of a backward pass with all gradients.
+vkf::BackwardPlan backwardPlanOf(const VkfProblem& forward, const vkf::Caps& caps, uint64_t scratchBytes = 0) {
+    VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
+    problem.maxScratchBytes = scratchBytes;
+    vkf::CheckedBackward checked{};
+    vkf::BackwardPlan plan;
+    REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
+    REQUIRE(vkf::makeBackwardPlan({caps}, checked, &plan, nullptr) == VKF_SUCCESS);
+    return plan;
+}
+
 } // namespace
 
 TEST_CASE("a long bias gets a map and classes of rows that run at the same time", "[planning]") {
@@ -266,13 +277,7 @@ TEST_CASE("a backward pass with a keep function makes a map of tiles that divide
     const auto planOf = [&](VkfProblem forward, uint64_t scratchBytes, const vkf::Caps& caps) {
         vkf::enable(forward, VKF_USE_FUNCTIONS);
         forward.functions = keep.handle;
-        VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
-        problem.maxScratchBytes = scratchBytes;
-        vkf::CheckedBackward checked{};
-        vkf::BackwardPlan plan;
-        REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
-        REQUIRE(vkf::makeBackwardPlan({caps}, checked, &plan, nullptr) == VKF_SUCCESS);
-        return plan;
+        return backwardPlanOf(forward, caps, scratchBytes);
     };
     VkfProblem forward = problemOf({2, 4, 2, 1000, 640, 128, 0, VKF_TYPE_F16});
     for (const uint64_t scratchBytes : {uint64_t{1}, uint64_t{1} << 32}) {
@@ -321,22 +326,13 @@ TEST_CASE("a backward pass with a keep function makes a map of tiles that divide
 }
 
 TEST_CASE("a backward pass with masks or documents has lists of tiles where they can save time", "[planning]") {
-    const auto planOf = [](const VkfProblem& forward, const vkf::Caps& caps, uint64_t scratchBytes = 0) {
-        VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
-        problem.maxScratchBytes = scratchBytes;
-        vkf::CheckedBackward checked{};
-        vkf::BackwardPlan plan;
-        REQUIRE(vkf::checkBackward(&problem, &checked, nullptr) == VKF_SUCCESS);
-        REQUIRE(vkf::makeBackwardPlan({caps}, checked, &plan, nullptr) == VKF_SUCCESS);
-        return plan;
-    };
     const auto whyNot = [](const vkf::BackwardPlan& plan) {
         CHECK_FALSE((plan.map || plan.tileMapBytes != 0));
         return std::string(plan.whyNoMap != nullptr ? plan.whyNoMap : "");
     };
     const vkf::Caps caps = matrixCaps();
     const VkfProblem plain = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
-    CHECK(whyNot(planOf(plain, caps)).empty()); // no masks of single keys
+    CHECK(whyNot(backwardPlanOf(plain, caps)).empty()); // no masks of single keys
 
     VkfProblem documents = plain;
     vkf::enable(documents, VKF_USE_DOCUMENT_IDS);
@@ -345,7 +341,7 @@ TEST_CASE("a backward pass with masks or documents has lists of tiles where they
     masked.bias = broadcast(masked, VKF_TYPE_F16, false, true, true);
     vkf::enable(masked, VKF_USE_MASK | VKF_USE_BIAS);
     for (const VkfProblem& forward : {documents, masked}) {
-        const vkf::BackwardPlan plan = planOf(forward, caps);
+        const vkf::BackwardPlan plan = backwardPlanOf(forward, caps);
         CHECK((plan.map && plan.whyNoMap == nullptr));
         CHECK(plan.map->byHead == vkf::has(forward, VKF_USE_MASK));
         CHECK(plan.lists.size() >= 2);
@@ -363,31 +359,31 @@ TEST_CASE("a backward pass with masks or documents has lists of tiles where they
     }
     VkfProblem onScalar = documents;
     onScalar.path = VKF_PATH_SCALAR;
-    CHECK(planOf(onScalar, caps).map);
+    CHECK(backwardPlanOf(onScalar, caps).map);
 
     VkfProblem few = documents;
     few.queryRows = few.keys = 512;
-    CHECK(whyNot(planOf(few, caps)) == "it takes longer than it can save");
+    CHECK(whyNot(backwardPlanOf(few, caps)) == "it takes longer than it can save");
     vkf::Caps slow = caps; // a few cores of a CPU
     slow.driver = VK_DRIVER_ID_MESA_LLVMPIPE;
-    CHECK(planOf(few, slow).map);
+    CHECK(backwardPlanOf(few, slow).map);
 
     VkfProblem packed = documents;
     vkf::enable(packed, VKF_USE_CU_SEQLENS);
-    CHECK(whyNot(planOf(packed, caps)) == "sequences are packed");
+    CHECK(whyNot(backwardPlanOf(packed, caps)) == "sequences are packed");
     vkf::Caps unknown = caps;
     unknown.f16Matrix = {{}, vkf::viaSharedMatrixLayout(32, 16, 16, 16)};
-    CHECK(whyNot(planOf(documents, unknown)) == "the element layout of the device's matrices is not known");
+    CHECK(whyNot(backwardPlanOf(documents, unknown)) == "the element layout of the device's matrices is not known");
     vkf::Caps without = vkf::test::capsOf(32, 49152, 1024);
     without.features &= ~VkfFeatures{VKF_FEATURE_STORAGE_16BIT};
     VkfProblem single = documents;
     single.q.type = single.k.type = single.v.type = single.o.type = VKF_TYPE_F32;
-    CHECK(whyNot(planOf(single, without)) == "the device has no 16-bit storage");
+    CHECK(whyNot(backwardPlanOf(single, without)) == "the device has no 16-bit storage");
     VkfProblem wide = problemOf({1, 1, 1, 64, 2'000'000, 64, 0, VKF_TYPE_F16});
     vkf::enable(wide, VKF_USE_DOCUMENT_IDS);
-    CHECK(whyNot(planOf(wide, caps)) == "a list has too many tiles");
+    CHECK(whyNot(backwardPlanOf(wide, caps)) == "a list has too many tiles");
     VkfProblem huge = problemOf({64, 64, 64, 65536, 65536, 64, 0, VKF_TYPE_F16});
     huge.mask = broadcast(huge, VKF_TYPE_BOOL1, true, true, true);
     vkf::enable(huge, VKF_USE_MASK);
-    CHECK(whyNot(planOf(huge, caps)) == "it takes too much scratch memory");
+    CHECK(whyNot(backwardPlanOf(huge, caps)) == "it takes too much scratch memory");
 }

@@ -20,10 +20,9 @@ using vkf::test::BackwardOutcome;
 using vkf::test::Data;
 using vkf::test::Inputs;
 using vkf::test::leavesHoles;
+using vkf::test::plentyOfScratch;
 using vkf::test::problemOf;
 using vkf::test::Variation;
-
-constexpr uint64_t plenty = uint64_t{1} << 30;
 
 BackwardOutcome run(const Variation& variation, const VkfBackwardProblem& problem, const Data& data = {},
                     double doutMagnitude = 1.0) {
@@ -37,7 +36,7 @@ VkfProblem manyBands(VkfType type) { return problemOf({3, 4, 2, 20, 4500, 16, 24
 
 // Room for some bands of a problem that has more workgroups than a wave, but not for all of its keys at a time.
 uint64_t roomForSomeBands(const Variation& variation, VkfBackwardProblem problem) {
-    problem.maxScratchBytes = plenty;
+    problem.maxScratchBytes = plentyOfScratch;
     vkf::Backward backward;
     REQUIRE(vkfCreateBackward(deviceOf(variation).context(), &problem, backward.put(), nullptr) == VKF_SUCCESS);
     auto info = vkf::make<VkfBackwardInfo>();
@@ -57,7 +56,7 @@ void checkFeature(const BackwardCase& one, const Variation& variation, VkfType t
     apply(variation, forward);
     VkfBackwardProblem problem = vkf::test::backwardOf(forward, vkf::test::allGradients(forward));
     vkf::enable(problem, VKF_USE_DLSE, one.hasDlse);
-    problem.maxScratchBytes = plenty;
+    problem.maxScratchBytes = plentyOfScratch;
     const BackwardOutcome outcome = run(variation, problem, data);
     INFO(one.name << " on " << variation.name << ": " << outcome.text());
     CHECK(outcome.passed());
@@ -112,7 +111,7 @@ TEST_CASE("sums leave out pairs that were not stored", "[backward_bands]") {
             }
             apply(variation, forward);
             VkfBackwardProblem problem = vkf::test::backwardOf(forward);
-            problem.maxScratchBytes = plenty;
+            problem.maxScratchBytes = plentyOfScratch;
             const BackwardOutcome outcome = run(variation, problem);
             INFO((windowed ? "window, " : "causal, ") << outcome.text());
             CHECK(outcome.info.bandKeys >= forward.keys);
@@ -133,7 +132,7 @@ TEST_CASE("wide heads keep p and ds in bands", "[backward_bands]") {
         apply(variation, forward);
         VkfBackwardProblem problem = vkf::test::backwardOf(forward);
         problem.use |= VKF_USE_DLSE;
-        problem.maxScratchBytes = some ? roomForSomeBands(variation, problem) : plenty;
+        problem.maxScratchBytes = some ? roomForSomeBands(variation, problem) : plentyOfScratch;
         const BackwardOutcome outcome = run(variation, problem, data);
         INFO(outcome.text());
         CHECK(outcome.passed());
@@ -183,7 +182,7 @@ void checkInfinities(const Variation& variation, uint32_t dim) {
     forward.use |= VKF_USE_CAUSAL;
     apply(variation, forward);
     VkfBackwardProblem problem = vkf::test::backwardOf(forward);
-    problem.maxScratchBytes = plenty;
+    problem.maxScratchBytes = plentyOfScratch;
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Inputs inputs = vkf::test::makeInputs(forward, Data{});
     BackwardInputs more = vkf::test::makeBackwardInputs(problem);
@@ -209,7 +208,7 @@ TEST_CASE("dq is computed again where stored ds cannot give it", "[backward_band
             apply(variation, forward);
             VkfBackwardProblem problem = vkf::test::backwardOf(forward);
             problem.dq.type = problem.dk.type = problem.dv.type = VKF_TYPE_F32;
-            problem.maxScratchBytes = plenty;
+            problem.maxScratchBytes = plentyOfScratch;
             Data data;
             data.magnitude = 40.0;
             const BackwardOutcome outcome = run(variation, problem, data, 10000.0);

@@ -22,7 +22,7 @@ void HeadGroups::upload(Staging& staging, const Memory& to, const std::vector<Ra
     const auto* next = static_cast<const std::byte*>(from);
     eachPiece(*this, chunks, [&](const Range& range) {
         staging.upload(to, range, next);
-        next += next == nullptr ? 0 : range.bytes;
+        next += range.bytes;
     });
 }
 

@@ -31,9 +31,7 @@ public:
     ChunkedMemory(const Gpu& gpu, const VkfProblem& group, uint32_t groups, const std::vector<Chunk>& chunks,
                   uint32_t heads, uint32_t dim, VkfType type);
 
-    const Memory& memory() const { return memory_; }
-    Range rangeOf(uint32_t group, size_t chunk) const { return groups_.of(group, chunks_[chunk]); }
-    VkfBinding of(uint32_t group, size_t chunk) const { return rangeOf(group, chunk).of(memory_); }
+    VkfBinding of(uint32_t group, size_t chunk) const { return groups_.of(group, chunks_[chunk]).of(memory_); }
     void upload(Staging& staging, const void* from) const { groups_.upload(staging, memory_, chunks_, from); }
     void download(Staging& staging, void* to) const { groups_.download(staging, to, memory_, chunks_); }
 

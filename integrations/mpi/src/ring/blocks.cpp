@@ -54,10 +54,8 @@ void RingBlocks::connect(Transport transport) {
         return;
     }
     std::vector<uint64_t> bytes;
-    uint64_t most = 0;
     for (const BlockLayout& layout : layouts_) {
         bytes.push_back(std::max<uint64_t>(groups_.count * layout.bytes, 1));
-        most = std::max(most, layout.bytes);
     }
     isShared_ = transport == Transport::automatic && window_.allocate(bytes);
     state_.ranks.together([&] {
@@ -65,10 +63,10 @@ void RingBlocks::connect(Transport transport) {
             return;
         }
         for (Slot& slot : slots_) {
-            slot.onHost = Memory(gpu_, most, Place::host);
+            slot.onHost = Memory(gpu_, slot.onDevice.bytes(), Place::host);
         }
-        for (Outgoing& own : own_) {
-            own.onHost = Memory(gpu_, groups_.bytes, Place::host);
+        for (Memory& own : ownOnHost_) {
+            own = Memory(gpu_, groups_.bytes, Place::host);
         }
     });
 }
@@ -180,8 +178,7 @@ void RingBlocks::begin(Traffic& traffic) {
     for (uint64_t i = 0; isShared_ && i < piecesInFlight; ++i) {
         publishPiece(traffic, i);
     }
-    for (uint32_t group = 0; !isShared_ && group < own_.size(); ++group) {
-        own_[group].message = 0;
+    for (uint32_t group = 0; !isShared_ && group < ownOnHost_.size(); ++group) {
         sendOwn(traffic, group);
     }
 }
@@ -211,15 +208,14 @@ void RingBlocks::sendOwn(Traffic& traffic, uint32_t group) {
     if (group >= groups_.count) {
         return;
     }
-    Outgoing& own = own_[group % own_.size()];
+    const Memory& own = ownOnHost_[group % ownOnHost_.size()];
     const uint64_t from = groups_.of(group, {}).at;
     const Moment copied = gpu_.toHost().submit(
-        [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, from, own.onHost, 0, groups_.bytes); });
+        [&](VkCommandBuffer commands) { gpu_.copy(commands, block_, from, own, 0, groups_.bytes); });
     traffic.when(copied, [this, &traffic, &own, group] {
-        own.message = traffic.send(next(), tagOf(1), own.onHost.mapped(), groups_.bytes);
-        const Traffic::Ticket sent = own.message;
+        const Traffic::Ticket sent = traffic.send(next(), tagOf(1), own.mapped(), groups_.bytes);
         traffic.when([&traffic, sent] { return traffic.isDone(sent); },
-                     [this, &traffic, group] { sendOwn(traffic, group + static_cast<uint32_t>(own_.size())); });
+                     [this, &traffic, group] { sendOwn(traffic, group + static_cast<uint32_t>(ownOnHost_.size())); });
     });
 }
 

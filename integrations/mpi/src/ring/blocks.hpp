@@ -111,12 +111,8 @@ private:
     std::vector<std::vector<Range>> positions_;  // by step and pair
     Range slopes_;                               // of all groups
     std::array<Slot, 2> slots_;
-    struct Outgoing {
-        Memory onHost; // without shared memory
-        Traffic::Ticket message = 0;
-    };
-    std::array<Outgoing, 2> own_; // blocks of this rank, of two groups
-    NodeWindow window_;           // with the blocks of all groups of each rank
+    std::array<Memory, 2> ownOnHost_; // without shared memory: blocks of this rank, of two groups
+    NodeWindow window_;               // with the blocks of all groups of each rank
     bool isShared_ = false;
     std::byte one_{1}; // what this rank sends for each piece
 };

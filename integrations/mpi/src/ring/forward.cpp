@@ -125,7 +125,14 @@ void Ring::submit(const Round& round, std::vector<Bound>& pairs) {
     const auto record = [&](VkCommandBuffer commands, const Bound& pair, uint32_t step) {
         check(vkfCmdAttentionSteps(commands, calls_.plan(pair.plan), &pair.bindings, step, 1, &message), message);
     };
-    if (calls_.runBesideEachOther() && !pairs.empty()) {
+    if (!calls_.runBesideEachOther()) {
+        for (const Bound& pair : pairs) {
+            for (uint32_t i = 0; i < calls_.info(pair.plan).stepCount; ++i) {
+                queue.submit([&](VkCommandBuffer commands) { record(commands, pair, i); },
+                             {blocks_.arrivalOf(round), merged_});
+            }
+        }
+    } else if (!pairs.empty()) {
         queue.submit(
             [&](VkCommandBuffer commands) {
                 for (const Bound& pair : pairs) {
@@ -133,13 +140,6 @@ void Ring::submit(const Round& round, std::vector<Bound>& pairs) {
                 }
             },
             {blocks_.arrivalOf(round), merged_});
-        pairs.clear();
-    }
-    for (const Bound& pair : pairs) {
-        for (uint32_t i = 0; i < calls_.info(pair.plan).stepCount; ++i) {
-            queue.submit([&](VkCommandBuffer commands) { record(commands, pair, i); },
-                         {blocks_.arrivalOf(round), merged_});
-        }
     }
     pairs.clear();
 }
