@@ -37,11 +37,7 @@ VkfProblem manyBands(VkfType type) { return problemOf({3, 4, 2, 20, 4500, 16, 24
 // Room for some bands of a problem that has more workgroups than a wave, but not for all of its keys at a time.
 uint64_t roomForSomeBands(const Variation& variation, VkfBackwardProblem problem) {
     problem.maxScratchBytes = plentyOfScratch;
-    vkf::Backward backward;
-    REQUIRE(vkfCreateBackward(deviceOf(variation).context(), &problem, backward.put(), nullptr) == VKF_SUCCESS);
-    auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, nullptr) == VKF_SUCCESS);
-    return info.scratchBytes / 100 * 92;
+    return vkf::test::infoOf(deviceOf(variation), problem).scratchBytes / 100 * 92;
 }
 
 void checkFeature(const BackwardCase& one, const Variation& variation, VkfType type) {

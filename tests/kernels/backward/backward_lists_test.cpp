@@ -21,6 +21,7 @@ namespace {
 using vkf::test::BackwardInputs;
 using vkf::test::BackwardOutcome;
 using vkf::test::Data;
+using vkf::test::infoOf;
 using vkf::test::Inputs;
 using vkf::test::ListedWay;
 using vkf::test::listedWays;
@@ -153,14 +154,6 @@ constexpr Situation situations[] = {
      },
      false},
 };
-
-VkfBackwardInfo infoOf(vkf::host::Device& device, const VkfBackwardProblem& problem) {
-    vkf::Backward backward;
-    REQUIRE(vkfCreateBackward(device.context(), &problem, backward.put(), nullptr) == VKF_SUCCESS);
-    auto info = vkf::make<VkfBackwardInfo>();
-    REQUIRE(vkfGetBackwardInfo(backward.get(), &info, nullptr) == VKF_SUCCESS);
-    return info;
-}
 
 // A problem as it is on the way.
 VkfProblem onWay(const ListedWay& way, VkfProblem forward) {

@@ -93,6 +93,15 @@ std::string BackwardOutcome::text() const {
     return text.str();
 }
 
+VkfBackwardInfo infoOf(host::Device& device, const VkfBackwardProblem& problem) {
+    VkfMessage message{};
+    vkf::Backward backward;
+    check(vkfCreateBackward(device.context(), &problem, backward.put(), &message), message);
+    auto info = make<VkfBackwardInfo>();
+    check(vkfGetBackwardInfo(backward.get(), &info, &message), message);
+    return info;
+}
+
 BackwardOutcome runBackwardUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
                                     const BackwardInputs& more, uint32_t stepsAtOnce, std::byte scratchByte) {
     VkfMessage message{};

@@ -31,6 +31,9 @@ struct BackwardOutcome {
     std::string text() const;
 };
 
+// What the library says of a backward pass. Throws host::Error if it refuses.
+VkfBackwardInfo infoOf(host::Device& device, const VkfBackwardProblem& problem);
+
 // Runs the backward pass on the device, without a verdict. `more` must have o and lse. Each `stepsAtOnce` steps are one
 // submission; 0 = all of them. All bytes of scratch memory are `scratchByte` before.
 BackwardOutcome runBackwardUnjudged(host::Device& device, const VkfBackwardProblem& problem, const Inputs& inputs,
