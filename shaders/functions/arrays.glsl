@@ -16,35 +16,47 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Fun
     FunctionArrays before_table;
 };
 
-uvec2 functionArray(const uint array) {
-    const uint bytes = VKF_FUNCTION_ARRAYS * 8;
-    uvec2 table = add64(optionalInputs(), uvec2(0u - bytes, 0xffffffffu));
-    return FunctionArraysAt(table).before_table.arrays[array];
-}
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer FunctionWord {
+    uint value;
+};
 
-// The word of 4 bytes that holds element i of an array; an element has 2^log_bits bits.
-uint functionWord(const uint array, const int i, const uint log_bits) {
-    return Word(add64(functionArray(array), multiply64(uint(i) >> (5 - log_bits), 4))).value;
-}
+// Declares `word`: the 4 bytes that hold element i of an array whose elements have 2^log_bits bits. A macro, because
+// the caller's functions stand deep in a kernel, and NVIDIA's compiler inlines only eight levels of calls: with
+// functions here, attention over documents took 2.7 times as long (lab/log-0.4.md, "Functions that read arrays").
+#define FIND_FUNCTION_WORD(word, array, i, log_bits)                                                                   \
+    uint borrow, carry;                                                                                                \
+    uvec2 at =                                                                                                         \
+        uvec2(usubBorrow(uint(params.extra_slot_low), VKF_FUNCTION_ARRAYS * 8, borrow), params.extra_slot_high);       \
+    at.y -= borrow;                                                                                                    \
+    at = FunctionArraysAt(at).before_table.arrays[array];                                                              \
+    uint index = uint(i) >> (5 - log_bits);                                                                            \
+    at.x = uaddCarry(at.x, index << 2, carry);                                                                         \
+    at.y += (index >> 30) + carry;                                                                                     \
+    uint word = FunctionWord(at).value;
 
 float functionF32(const uint array, const int i) {
-    return uintBitsToFloat(functionWord(array, i, 5));
+    FIND_FUNCTION_WORD(word, array, i, 5)
+    return uintBitsToFloat(word);
 }
 
 float functionF16(const uint array, const int i) {
-    return unpackHalf2x16(functionWord(array, i, 4) >> ((i & 1) * 16)).x;
+    FIND_FUNCTION_WORD(word, array, i, 4)
+    return unpackHalf2x16(word >> ((i & 1) * 16)).x;
 }
 
 float functionBf16(const uint array, const int i) {
-    return uintBitsToFloat(functionWord(array, i, 4) >> ((i & 1) * 16) << 16);
+    FIND_FUNCTION_WORD(word, array, i, 4)
+    return uintBitsToFloat(word >> ((i & 1) * 16) << 16);
 }
 
 int functionI32(const uint array, const int i) {
-    return int(functionWord(array, i, 5));
+    FIND_FUNCTION_WORD(word, array, i, 5)
+    return int(word);
 }
 
 int functionU8(const uint array, const int i) {
-    return int(functionWord(array, i, 3) >> ((i & 3) * 8) & 0xffu);
+    FIND_FUNCTION_WORD(word, array, i, 3)
+    return int(word >> ((i & 3) * 8) & 0xffu);
 }
 
 #endif

@@ -21,6 +21,7 @@
 #include "functions/tokens.hpp"
 #include "functions/user_file.hpp"
 #include "pipelines/kernel.hpp"
+#include "pipelines/module_calls.hpp"
 #include "pipelines/shader_table.hpp"
 #include "problem/functions.hpp"
 
@@ -299,4 +300,21 @@ TEST_CASE("a long message fits", "[functions]") {
     const std::string name(1000, 'k');
     CHECK(handle->getKernel(handle->user, name.c_str(), &words, &count, &message) == VKF_ERROR_INVALID_ARGUMENT);
     CHECK(std::string(message.text).size() == VKF_MESSAGE_CAPACITY - 1);
+}
+
+TEST_CASE("functions that read arrays leave a kernel as flat as NVIDIA's compiler inlines", "[functions]") {
+    const Source source = {R"(
+float score(float s, Position at) { return s + bias(at.key); }
+float scoreDerivative(float s, Position at) { return bias(at.key); }
+int documentOf(int position) { return document(position); }
+bool keep(Position at) { return documentOf(at.row) == documentOf(at.key); }
+)",
+                           "deep.glsl",
+                           {functionArray("bias", VKF_ELEMENT_F16), functionArray("document", VKF_ELEMENT_I32)}};
+    const UserFile file = readUserFile(source);
+    for (const KernelVariant& variant : kernelVariants) {
+        CAPTURE(variant.name);
+        const vkf::test::Calls calls(compileKernel(file, variant.name));
+        CHECK(calls.depth(calls.entry) <= vkf::test::deepestInlined);
+    }
 }

@@ -4,51 +4,17 @@
 // anywhere runs at a fifth of its speed, and nothing else shows the mistake. See docs/kernel_rules.md, "Registers,
 // spills, machine code".
 #include <algorithm>
-#include <map>
 #include <set>
 #include <span>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "pipelines/module_calls.hpp"
 #include "pipelines/shader_table.hpp"
 #include "pipelines/spirv.hpp"
 
 namespace {
-
-// The functions that each function of a SPIR-V module calls, and the entry function.
-struct Calls {
-    std::map<uint32_t, std::vector<uint32_t>> callees;
-    uint32_t entry = 0;
-
-    explicit Calls(const std::vector<uint32_t>& module) {
-        // SPIR-V's unified specification, sections 3.42.3 and 3.42.9.
-        constexpr uint32_t entryPoint = 15;
-        constexpr uint32_t function = 54;
-        constexpr uint32_t functionCall = 57;
-        uint32_t current = 0;
-        vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
-            if (opcode == entryPoint) {
-                entry = words[2];
-            } else if (opcode == function) {
-                current = words[2];
-            } else if (opcode == functionCall) {
-                callees[current].push_back(words[3]);
-            }
-        });
-    }
-
-    size_t depth(uint32_t id) const {
-        const auto found = callees.find(id);
-        size_t deepest = 0;
-        if (found != callees.end()) {
-            for (const uint32_t callee : found->second) {
-                deepest = std::max(deepest, depth(callee));
-            }
-        }
-        return 1 + deepest;
-    }
-};
 
 // Counts the loops of a module that have the hint to unroll, and those of them that end at a constant. Only these can
 // be unrolled. glslang writes a loop as a header that names its test, and the test as one block that ends in a
@@ -90,11 +56,10 @@ const std::vector<vkf::ShaderBinary>& builtShaders() {
 } // namespace
 
 TEST_CASE("no shader calls deeper than NVIDIA's compiler inlines", "[planning]") {
-    constexpr size_t deepestInlined = 8;
     for (const vkf::ShaderBinary& binary : builtShaders()) {
         CAPTURE(binary.name);
-        const Calls calls(binary.words());
-        CHECK(calls.depth(calls.entry) <= deepestInlined);
+        const vkf::test::Calls calls(binary.words());
+        CHECK(calls.depth(calls.entry) <= vkf::test::deepestInlined);
     }
 }
 
@@ -117,7 +82,7 @@ TEST_CASE("the depth of calls is counted along the longest way", "[planning]") {
         4 << 16 | 57U, 8,          5, 3,    //
         5 << 16 | 54U, 8,          3, 0, 8, // 3 calls nothing
     };
-    const Calls calls(module);
+    const vkf::test::Calls calls(module);
     CHECK(calls.depth(calls.entry) == 3);
     CHECK(calls.depth(3) == 1);
 }
