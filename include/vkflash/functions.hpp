@@ -43,7 +43,9 @@ struct Source {
     // GLSL with any of score, keep and scoreDerivative, and with functions, structs and constants of its own. No names
     // of the file can collide with names of the kernels. tanh is a fast one, no constant expression, with an absolute
     // error under 2^-21, unless the file declares its own. A file without arrays may see keys past the last one; nobody
-    // uses their scores.
+    // uses their scores. Functions that keep or score call may read arrays, but functions that these call should not:
+    // NVIDIA's compiler inlines so many calls, and with more of them a kernel on matrices takes two to three times as
+    // long.
     std::string text;
     // Name of the file in messages.
     std::string name;
