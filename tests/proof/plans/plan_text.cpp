@@ -111,7 +111,8 @@ std::string textOf(const AttentionPlan& plan) {
 std::string textOf(const BackwardPlan& plan) {
     Text text;
     const auto& [path, pathDecisions, tile, rowTileText, keyTileText, tuned, matrix, productType, inputAlignment,
-                 scalar, coopmat, wgmma, bands, bias, map, sinks] = static_cast<const BackwardDecision&>(plan);
+                 scalar, coopmat, wgmma, bands, bias, map, whyNoMap, lists, sinks] =
+        static_cast<const BackwardDecision&>(plan);
     text.text("path", vkfPathName(path)).words("tile", tile).text("productType", vkfTypeName(productType));
     add(text, matrix);
     text.field("bf16x3", false).field("inputAlignment", inputAlignment).field("outputAlignment", 1);
