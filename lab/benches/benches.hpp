@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The benches of vkflash_lab: what only the authors of the kernels measure. Each adds its sub-command.
-#ifndef VKFLASH_LAB_BENCHES_HPP
-#define VKFLASH_LAB_BENCHES_HPP
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ void addStudyCommand(CLI::App& program, Action& action, const std::string& comma
 void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
-
-#endif

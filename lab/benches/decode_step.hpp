@@ -3,8 +3,7 @@
 // The attention of a model for one token. Each layer appends its rotated k and its v to its cache, and attends to the
 // content of the cache. At the end the lengths advance.
 // The step has no model weights. All layers get the same q, k and v.
-#ifndef VKFLASH_LAB_DECODE_STEP_HPP
-#define VKFLASH_LAB_DECODE_STEP_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -58,5 +57,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Measures one algorithm of the study on one shape: memory, time and output. The output is for the comparison with the
 // other algorithms.
-#ifndef VKFLASH_TOOLS_STUDY_MEASURE_HPP
-#define VKFLASH_TOOLS_STUDY_MEASURE_HPP
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -92,5 +91,3 @@ struct Difference {
 Difference differenceToOthers(std::span<const StudyResult> results, size_t one);
 
 } // namespace vkf::tools
-
-#endif

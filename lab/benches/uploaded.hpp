@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_LAB_UPLOADED_HPP
-#define VKFLASH_LAB_UPLOADED_HPP
+#pragma once
 
 #include "vkflash/host.hpp"
 
@@ -15,5 +14,3 @@ template <typename Values> host::Buffer uploaded(host::Device& device, const Val
 }
 
 } // namespace vkf::tools
-
-#endif

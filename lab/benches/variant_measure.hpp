@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Measures one row of `vkflash_lab variants`. The call and its base alternate, and the call is verified.
-#ifndef VKFLASH_LAB_VARIANT_MEASURE_HPP
-#define VKFLASH_LAB_VARIANT_MEASURE_HPP
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -42,5 +41,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

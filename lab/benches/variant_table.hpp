@@ -2,8 +2,7 @@
 //
 // The rows of `vkflash_lab variants`. A row says how it changes a plain problem, with which base row it is compared,
 // and which ratio it aims at.
-#ifndef VKFLASH_LAB_VARIANT_TABLE_HPP
-#define VKFLASH_LAB_VARIANT_TABLE_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -53,5 +52,3 @@ std::vector<Variant> selectVariants(const std::vector<std::string>& names);
 const Variant& variantNamed(const std::string& name);
 
 } // namespace vkf::tools
-
-#endif

@@ -3,8 +3,7 @@
 // What a driver's compiler says about each kernel that the library makes. The library gets all Vulkan functions through
 // the application's vkGetInstanceProcAddr. The one of this file replaces vkCreateComputePipelines by a function that
 // also asks for statistics (VK_KHR_pipeline_executable_properties).
-#ifndef VKFLASH_LAB_COMPILED_KERNELS_HPP
-#define VKFLASH_LAB_COMPILED_KERNELS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -63,5 +62,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A device of AMD's Mesa driver RADV for a chip that the machine does not have. RADV then compiles as for the chip. The
 // device has no memory types and runs nothing.
-#ifndef VKFLASH_LAB_DESCRIBED_CHIP_HPP
-#define VKFLASH_LAB_DESCRIBED_CHIP_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -58,5 +57,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

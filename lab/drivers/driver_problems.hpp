@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The problems whose plans show what a compiler makes of the library's kernels.
-#ifndef VKFLASH_LAB_DRIVER_PROBLEMS_HPP
-#define VKFLASH_LAB_DRIVER_PROBLEMS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -38,5 +37,3 @@ DriverProblemLists problemsOfEachTile();
 std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists);
 
 } // namespace vkf::tools
-
-#endif

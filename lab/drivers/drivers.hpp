@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_LAB_DRIVERS_HPP
-#define VKFLASH_LAB_DRIVERS_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 
@@ -12,5 +11,3 @@ namespace vkf::tools {
 void addDriversCommand(CLI::App& program, Action& action);
 
 } // namespace vkf::tools
-
-#endif

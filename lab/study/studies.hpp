@@ -2,8 +2,7 @@
 //
 // The studies of vkflash_lab that need no device. They show on the CPU reference what the algorithms compute. Each adds
 // its sub-command.
-#ifndef VKFLASH_LAB_STUDIES_HPP
-#define VKFLASH_LAB_STUDIES_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 
@@ -15,5 +14,3 @@ void addStudyAlgorithmsCommand(CLI::App& program, Action& action);
 void addStudyRecomputeCommand(CLI::App& program, Action& action);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The problem of a study: tensors from files with the flags of `run`, or random tensors with the flags of `verify`.
-#ifndef VKFLASH_TOOLS_STUDY_INPUTS_HPP
-#define VKFLASH_TOOLS_STUDY_INPUTS_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -61,5 +60,3 @@ struct ReferenceResult {
 ReferenceResult runReference(StudyInputs& inputs, VkfReferenceOptions options, const std::string& label);
 
 } // namespace vkf::tools
-
-#endif

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include <vkflash/inspect.h>

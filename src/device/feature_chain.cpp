@@ -3,7 +3,6 @@
 // vkfEnableFeatures: sets features in a chain of structs that the application owns.
 #include <array>
 #include <cstddef>
-#include <span>
 
 #include <vkflash/vkflash.h>
 

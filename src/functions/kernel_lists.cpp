@@ -43,7 +43,6 @@ struct KernelPaths {
 constexpr std::array kernelPaths = {
     KernelPaths{"attention_scalar", scalar | keyOuter},
     KernelPaths{"attention_scalar_fallback", coopmat},
-    KernelPaths{"finish_rows", keyOuter},
     KernelPaths{"attention_coopmat", coopmat},
     KernelPaths{"attention_bf16x3", coopmat},
     KernelPaths{"attention_decode", decode},
@@ -61,7 +60,6 @@ constexpr std::array kernelPaths = {
     KernelPaths{"backward_scalar", backward},
     KernelPaths{"backward_coopmat", backward},
     KernelPaths{"backward_sums", backward},
-    KernelPaths{"backward_sinks", backward},
     KernelPaths{"backward_sinks", backward},
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "functions/tokens.hpp"
 
-#include <algorithm>
 
 #include "base/identifier.hpp"
 

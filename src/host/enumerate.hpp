@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "host/error.hpp"

@@ -6,7 +6,6 @@
 // divided by l. Without a block mask, blocks have tileKeys keys, and none is skipped.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "reference/algorithm.hpp"

@@ -9,7 +9,6 @@
 // - o is rounded to its storage type.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <type_traits>
 #include <vector>

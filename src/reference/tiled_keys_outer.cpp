@@ -6,7 +6,6 @@
 // far.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "reference/algorithm.hpp"

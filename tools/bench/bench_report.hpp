@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The JSON report of the bench commands. A head names program, device, date and command line; the results follow.
-#ifndef VKFLASH_TOOLS_BENCH_REPORT_HPP
-#define VKFLASH_TOOLS_BENCH_REPORT_HPP
+#pragma once
 
 #include <cstdint>
 #include <exception>
@@ -86,5 +85,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

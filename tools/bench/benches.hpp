@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The benches under `vkflash bench`. Each adds its sub-command.
-#ifndef VKFLASH_TOOLS_BENCH_COMMANDS_HPP
-#define VKFLASH_TOOLS_BENCH_COMMANDS_HPP
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ void addBenchFunctionsCommand(CLI::App& bench, Action& action, const std::string
 void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
-
-#endif

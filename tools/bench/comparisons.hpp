@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Compares our results with the times of other implementations, shape by shape. bench/peers.py writes the files.
-#ifndef VKFLASH_TOOLS_COMPARISONS_HPP
-#define VKFLASH_TOOLS_COMPARISONS_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -67,5 +66,3 @@ Json peersJson(const std::vector<Peer>& peers, double teraflops);
 Json comparisonsJson(const std::vector<Comparison>& comparisons);
 
 } // namespace vkf::tools
-
-#endif

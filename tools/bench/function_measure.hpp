@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Measures one row of `vkflash bench functions`. The calls that are compared take turns.
-#ifndef VKFLASH_TOOLS_FUNCTION_MEASURE_HPP
-#define VKFLASH_TOOLS_FUNCTION_MEASURE_HPP
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -61,5 +60,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The rows of `vkflash bench functions`: files of examples/functions, with the built-in feature that computes the same,
 // if there is one.
-#ifndef VKFLASH_TOOLS_FUNCTION_TABLE_HPP
-#define VKFLASH_TOOLS_FUNCTION_TABLE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -66,5 +65,3 @@ FunctionCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, c
 double keptPairs(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);
 
 } // namespace vkf::tools
-
-#endif

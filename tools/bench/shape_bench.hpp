@@ -2,8 +2,7 @@
 //
 // The driver of all benches over shapes: it measures one problem after another, leaves out what a path or the device
 // cannot do, compares results with the times of other implementations, and writes the report.
-#ifndef VKFLASH_TOOLS_SHAPE_BENCH_HPP
-#define VKFLASH_TOOLS_SHAPE_BENCH_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Loads what a backward pass takes besides the inputs of its forward call: the gradient of o, and where they are given
 // o, lse and the gradient of lse.
-#ifndef VKFLASH_TOOLS_GRADIENT_INPUTS_HPP
-#define VKFLASH_TOOLS_GRADIENT_INPUTS_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -40,5 +39,3 @@ struct BackwardInputs {
 BackwardInputs loadBackwardInputs(const BackwardInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs);
 
 } // namespace vkf::tools
-
-#endif

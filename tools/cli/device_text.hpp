@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Texts for properties of devices.
-#ifndef VKFLASH_TOOLS_DEVICE_TEXT_HPP
-#define VKFLASH_TOOLS_DEVICE_TEXT_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -16,5 +15,3 @@ std::string apiVersionText(uint32_t version); // "1.4.318"
 std::vector<std::string> featureNames(VkfFeatures features);
 
 } // namespace vkf::tools
-
-#endif

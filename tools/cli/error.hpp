@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Errors that end the program, with the exit status.
-#ifndef VKFLASH_TOOLS_ERROR_HPP
-#define VKFLASH_TOOLS_ERROR_HPP
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -35,5 +34,3 @@ template <typename... Args> [[noreturn]] void fail(fmt::format_string<Args...> f
 }
 
 } // namespace vkf::tools
-
-#endif

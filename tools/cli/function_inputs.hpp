@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The functions of a call, from a file of GLSL or a compiled one, and the arrays that they read.
-#ifndef VKFLASH_TOOLS_FUNCTION_INPUTS_HPP
-#define VKFLASH_TOOLS_FUNCTION_INPUTS_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -46,5 +45,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

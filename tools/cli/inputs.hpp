@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Loads the tensors of one attention call from files and checks that they fit each other.
-#ifndef VKFLASH_TOOLS_INPUTS_HPP
-#define VKFLASH_TOOLS_INPUTS_HPP
+#pragma once
 
 #include <array>
 #include <filesystem>
@@ -125,5 +124,3 @@ Shape lseShape(const Inputs& inputs);
 Shape probabilitiesShape(const Inputs& inputs);
 
 } // namespace vkf::tools
-
-#endif

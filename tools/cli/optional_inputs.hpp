@@ -4,8 +4,7 @@
 // the file, the fields of the problem, and the member of host attention.
 // The program knows only the public headers. Therefore this table is separate from the library's table
 // (src/problem/arrays.hpp).
-#ifndef VKFLASH_TOOLS_OPTIONAL_INPUTS_HPP
-#define VKFLASH_TOOLS_OPTIONAL_INPUTS_HPP
+#pragma once
 
 #include <array>
 #include <span>
@@ -45,5 +44,3 @@ Tensor loadArray(const FlagFile& file, const std::string& name);
 uint32_t longest(const std::vector<int32_t>& starts);
 
 } // namespace vkf::tools
-
-#endif

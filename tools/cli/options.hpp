@@ -2,8 +2,7 @@
 //
 // Flags that several sub-commands share, and their conversion to a VkfProblem. Every refusal is a ProgramError. It
 // names the flag, the given value and the accepted values.
-#ifndef VKFLASH_TOOLS_OPTIONS_HPP
-#define VKFLASH_TOOLS_OPTIONS_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -141,5 +140,3 @@ VkfPath parsePath(const char* flag, const std::string& text);
 const char* precisionName(VkfPrecision precision);
 
 } // namespace vkf::tools
-
-#endif

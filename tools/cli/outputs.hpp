@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Writes results to files. Either all files are written or none.
-#ifndef VKFLASH_TOOLS_OUTPUTS_HPP
-#define VKFLASH_TOOLS_OUTPUTS_HPP
+#pragma once
 
 #include <span>
 #include <string>
@@ -38,5 +37,3 @@ void writeOutputs(std::span<const Output> outputs);
 std::string writtenText(std::span<const Output> outputs);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_TOOLS_PROGRESS_HPP
-#define VKFLASH_TOOLS_PROGRESS_HPP
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -40,5 +39,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // --repeat: the time of a call's first run, and of warm runs after it.
-#ifndef VKFLASH_TOOLS_REPEATED_RUNS_HPP
-#define VKFLASH_TOOLS_REPEATED_RUNS_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -29,5 +28,3 @@ RunTimes runRepeatedly(const char* label, uint32_t repeat,
 std::string timesText(const RunTimes& times);
 
 } // namespace vkf::tools
-
-#endif

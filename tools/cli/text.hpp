@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Formats numbers for people.
-#ifndef VKFLASH_TOOLS_TEXT_HPP
-#define VKFLASH_TOOLS_TEXT_HPP
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ std::string operationsText(double operations); // "1.07 G"
 std::string timeText(double seconds);          // "3.21 ms"
 
 } // namespace vkf::tools
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_TOOLS_VERDICT_HPP
-#define VKFLASH_TOOLS_VERDICT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -41,5 +40,3 @@ void requirePassed(const VkfProbabilitiesVerdict& verdict, const std::string& wh
 void requirePassed(const VkfBackwardVerdict& verdict, const std::string& what);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_TOOLS_COMMANDS_HPP
-#define VKFLASH_TOOLS_COMMANDS_HPP
+#pragma once
 
 #include <string>
 
@@ -30,5 +29,3 @@ void addReportCommand(CLI::App& program, Action& action);
 void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Explains a plan: why it has its path, the tiles that the papers' formulas allow on the device, the tiles that the
 // library considered with the rejection to each, and the bytes that each algorithm moves.
-#ifndef VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
-#define VKFLASH_TOOLS_PLAN_EXPLAIN_HPP
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ std::string explanationText(const host::Device& device, VkfBackward backward, co
 nlohmann::ordered_json explanationJson(const host::Device& device, VkfBackward backward, const VkfProblem& forward);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash verify --functions: checks the masks and scores of examples/functions against their formulas in fp64.
-#ifndef VKFLASH_TOOLS_VERIFY_FUNCTIONS_HPP
-#define VKFLASH_TOOLS_VERIFY_FUNCTIONS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -23,5 +22,3 @@ struct FunctionChecks {
 void verifyFunctions(const FunctionChecks& checks);
 
 } // namespace vkf::tools
-
-#endif

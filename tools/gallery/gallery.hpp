@@ -2,8 +2,7 @@
 //
 // The library's own list of functions: the files of examples/functions, each with its formulas in fp64 and with random
 // arrays.
-#ifndef VKFLASH_TOOLS_GALLERY_HPP
-#define VKFLASH_TOOLS_GALLERY_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,5 +95,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

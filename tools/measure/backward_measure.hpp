@@ -2,8 +2,7 @@
 //
 // Measures the backward pass of one shape: memory, times and check. A time counts only if the result of the same run is
 // right.
-#ifndef VKFLASH_TOOLS_GRADIENT_MEASURE_HPP
-#define VKFLASH_TOOLS_GRADIENT_MEASURE_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -84,5 +83,3 @@ BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMe
 const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The optional inputs of a benched call: host copies for the reference, device copies for the kernels.
-#ifndef VKFLASH_TOOLS_CALL_EXTRAS_HPP
-#define VKFLASH_TOOLS_CALL_EXTRAS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

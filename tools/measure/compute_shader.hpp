@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A compute shader of the program, separate from the library's shaders. Makes its pipeline and records it.
-#ifndef VKFLASH_TOOLS_COMPUTE_SHADER_HPP
-#define VKFLASH_TOOLS_COMPUTE_SHADER_HPP
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -50,5 +49,3 @@ void recordCopy(const host::Device& device, VkCommandBuffer commands, const host
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands);
 
 } // namespace vkf::tools
-
-#endif

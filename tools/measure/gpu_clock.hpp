@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Submits work and measures its time together with the GPU's clock.
-#ifndef VKFLASH_TOOLS_GPU_CLOCK_HPP
-#define VKFLASH_TOOLS_GPU_CLOCK_HPP
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_TOOLS_MEMORY_USE_HPP
-#define VKFLASH_TOOLS_MEMORY_USE_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -17,5 +16,3 @@ std::optional<uint64_t> deviceMemoryInUse(const host::Device& device);
 std::optional<uint64_t> hostMemoryInUse();
 
 } // namespace vkf::tools
-
-#endif

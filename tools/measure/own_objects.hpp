@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Objects of the program on an open device: contexts with their own pipeline cache or tuning, and command buffers.
-#ifndef VKFLASH_TOOLS_OWN_OBJECTS_HPP
-#define VKFLASH_TOOLS_OWN_OBJECTS_HPP
+#pragma once
 
 #include <string_view>
 
@@ -73,5 +72,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Measures one shape of a bench: plan, warm-up, times and check. A time counts only if the result of the same run is
 // right.
-#ifndef VKFLASH_TOOLS_BENCH_MEASURE_HPP
-#define VKFLASH_TOOLS_BENCH_MEASURE_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -136,5 +135,3 @@ private:
 void recordAttention(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings);
 
 } // namespace vkf::tools
-
-#endif

@@ -4,8 +4,7 @@
 // Element i of a tensor is the same number in every problem, so generated inputs also serve the next shape. Inputs
 // repeat a block of elements, on the device too.
 // The host has a whole input only if a caller asks for it, because caches may have gigabytes.
-#ifndef VKFLASH_TOOLS_BENCH_MEMORY_HPP
-#define VKFLASH_TOOLS_BENCH_MEMORY_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -91,5 +90,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

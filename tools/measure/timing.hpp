@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifndef VKFLASH_TOOLS_TIMING_HPP
-#define VKFLASH_TOOLS_TIMING_HPP
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -102,5 +101,3 @@ std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> 
 Timing measure(const std::function<double()>& run, const TimingOptions& options);
 
 } // namespace vkf::tools
-
-#endif

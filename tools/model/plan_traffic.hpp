@@ -2,8 +2,7 @@
 //
 // Bytes that the kernels of a plan read and write, counted without caches. The papers' formulas (traffic.hpp) count the
 // algorithm instead.
-#ifndef VKFLASH_TOOLS_PLAN_TRAFFIC_HPP
-#define VKFLASH_TOOLS_PLAN_TRAFFIC_HPP
+#pragma once
 
 #include "model/traffic.hpp"
 
@@ -22,5 +21,3 @@ namespace vkf::tools {
 Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 
 } // namespace vkf::tools
-
-#endif

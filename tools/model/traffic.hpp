@@ -2,8 +2,7 @@
 //
 // Bytes that attention moves between device memory and the chip, without caches, as the papers count each algorithm. A
 // comparison with measured times shows what caches save.
-#ifndef VKFLASH_TOOLS_TRAFFIC_HPP
-#define VKFLASH_TOOLS_TRAFFIC_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -121,5 +120,3 @@ Traffic ownedBackwardTraffic(const TrafficShape& shape, TileSize tile);
 double minBackwardBytes(const TrafficShape& shape);
 
 } // namespace vkf::tools
-
-#endif

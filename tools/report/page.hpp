@@ -2,8 +2,7 @@
 //
 // Makes one HTML page from a folder of results. The page contains its style and pictures, loads nothing, and has no
 // scripts.
-#ifndef VKFLASH_TOOLS_REPORT_PAGE_HPP
-#define VKFLASH_TOOLS_REPORT_PAGE_HPP
+#pragma once
 
 #include <filesystem>
 #include <stdexcept>
@@ -45,5 +44,3 @@ ResultFiles loadResults(const std::filesystem::path& folder);
 std::string reportPage(const ResultFiles& files);
 
 } // namespace vkf::tools
-
-#endif

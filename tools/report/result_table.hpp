@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Shows the results of a bench as a table. Values that all results share stand above the table once.
-#ifndef VKFLASH_TOOLS_REPORT_RESULT_TABLE_HPP
-#define VKFLASH_TOOLS_REPORT_RESULT_TABLE_HPP
+#pragma once
 
 #include <span>
 #include <string>
@@ -56,5 +55,3 @@ std::string resultTable(const nlohmann::ordered_json& results, std::span<const C
 std::string peerTable(const nlohmann::ordered_json& results);
 
 } // namespace vkf::tools
-
-#endif

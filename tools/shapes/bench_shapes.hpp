@@ -2,8 +2,7 @@
 //
 // The shapes that benches and `tune` measure. Each kind has its flags and makes one problem for each shape and path;
 // the paths of a shape follow each other. It throws ProgramError with the flag that makes no sense.
-#ifndef VKFLASH_TOOLS_BENCH_SHAPES_HPP
-#define VKFLASH_TOOLS_BENCH_SHAPES_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -77,5 +76,3 @@ void addGridOptions(CLI::App& command, ProblemGrid& grid);
 std::vector<VkfProblem> problemsOf(const ProblemGrid& grid);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random calls over all features of attention. A seed gives the same call on every machine.
-#ifndef VKFLASH_TOOLS_RANDOM_CASE_HPP
-#define VKFLASH_TOOLS_RANDOM_CASE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,10 +50,8 @@ private:
     RandomTensors tensors_;
     std::vector<float> probabilities_, sinks_, slopes_, factors_;
     std::vector<std::byte> bias_, mask_, dropoutMask_;
-    std::vector<int32_t> documents_, probabilityRows_;
+    std::vector<int32_t> documents_;
     uint64_t dropoutSeed_;
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The parts of `vkflash soak`. Each opens the device, works until its deadline or its goal, and reports one line.
-#ifndef VKFLASH_TOOLS_SOAK_HPP
-#define VKFLASH_TOOLS_SOAK_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -45,5 +44,3 @@ SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& 
 SoakReport soakLong(const DeviceFlags& flags, uint32_t rows, const Deadline& deadline);
 
 } // namespace vkf::tools
-
-#endif

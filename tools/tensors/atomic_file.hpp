@@ -2,8 +2,7 @@
 //
 // Output files that are complete or absent. A file is written next to its target, flushed to disk, and then renamed
 // over the target. An older target stays until the rename.
-#ifndef VKFLASH_TOOLS_ATOMIC_FILE_HPP
-#define VKFLASH_TOOLS_ATOMIC_FILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdio>
@@ -53,5 +52,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

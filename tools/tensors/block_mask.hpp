@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random block masks, and the number of pairs that a block mask leaves.
-#ifndef VKFLASH_TOOLS_BLOCK_MASK_HPP
-#define VKFLASH_TOOLS_BLOCK_MASK_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -21,5 +20,3 @@ std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density,
 double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask);
 
 } // namespace vkf::tools
-
-#endif

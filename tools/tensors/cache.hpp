@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stores k and v as caches do: their types may differ from the type of q, and they may be in pages.
-#ifndef VKFLASH_TOOLS_CACHE_HPP
-#define VKFLASH_TOOLS_CACHE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ std::vector<std::byte> toCache(const VkfProblem& problem, VkfTensorRole role, co
                                const std::byte* elements, const std::vector<int32_t>& blockTable);
 
 } // namespace vkf::tools
-
-#endif

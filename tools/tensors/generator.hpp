@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random numbers. A seed gives the same numbers on every machine.
-#ifndef VKFLASH_TOOLS_GENERATOR_HPP
-#define VKFLASH_TOOLS_GENERATOR_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +34,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -4,8 +4,7 @@
 // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, and data.
 // Reads little-endian C-order arrays of the types in ElementType except bf16, which NumPy does not have. Writes version
 // 1.0.
-#ifndef VKFLASH_TOOLS_NPY_HPP
-#define VKFLASH_TOOLS_NPY_HPP
+#pragma once
 
 #include "tensors/tensor_file.hpp"
 
@@ -18,5 +17,3 @@ TensorView parseNpy(std::span<const std::byte> file);
 std::string npyHeader(ElementType type, const Shape& shape);
 
 } // namespace vkf::tools
-
-#endif

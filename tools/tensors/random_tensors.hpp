@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Generated problems. A seed gives the same numbers on every machine.
-#ifndef VKFLASH_TOOLS_RANDOM_TENSORS_HPP
-#define VKFLASH_TOOLS_RANDOM_TENSORS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

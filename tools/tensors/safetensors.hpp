@@ -3,8 +3,7 @@
 // The safetensors format. A file has the length of the header (64 bits), the header in JSON {"q": {"dtype": "BF16",
 // "shape": [..], "data_offsets": [begin, end]}, ..}, and the data.
 // The specification requires that the tensors cover the data without gap or overlap.
-#ifndef VKFLASH_TOOLS_SAFETENSORS_HPP
-#define VKFLASH_TOOLS_SAFETENSORS_HPP
+#pragma once
 
 #include "tensors/tensor_file.hpp"
 
@@ -33,5 +32,3 @@ struct NamedView {
 std::string safetensorsHeader(std::span<const NamedView> tensors);
 
 } // namespace vkf::tools
-
-#endif

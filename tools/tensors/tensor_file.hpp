@@ -2,8 +2,7 @@
 //
 // Tensors in files. The readers and writers of the formats (npy.hpp, safetensors.hpp) work on bytes, so tests and
 // fuzzers need no file system. This header has the common types and loads a tensor from a path.
-#ifndef VKFLASH_TOOLS_TENSOR_FILE_HPP
-#define VKFLASH_TOOLS_TENSOR_FILE_HPP
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -76,5 +75,3 @@ Tensor loadNpy(const std::filesystem::path& path);
 std::vector<Tensor> loadSafetensors(const std::filesystem::path& path, std::span<const std::string> names);
 
 } // namespace vkf::tools
-
-#endif

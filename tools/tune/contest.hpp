@@ -2,8 +2,7 @@
 //
 // Compares the times of several ways to compute one problem. They take turns, so that rising or falling clocks favour
 // none.
-#ifndef VKFLASH_TOOLS_CONTEST_HPP
-#define VKFLASH_TOOLS_CONTEST_HPP
+#pragma once
 
 #include <algorithm>
 #include <functional>
@@ -69,5 +68,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Looks for tiles that run a call, and calls like it, faster than the library's own choice.
-#ifndef VKFLASH_TOOLS_TUNER_HPP
-#define VKFLASH_TOOLS_TUNER_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -54,5 +53,3 @@ private:
 };
 
 } // namespace vkf::tools
-
-#endif

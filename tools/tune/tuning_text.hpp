@@ -2,8 +2,7 @@
 //
 // The text of tuning files: the tiles that `vkflash tune` tries, and the entries that it writes. The library reads
 // them, ignores tiles that do not fit a device, and describes them in src/tiles/tuning_file.hpp.
-#ifndef VKFLASH_TOOLS_TUNING_TEXT_HPP
-#define VKFLASH_TOOLS_TUNING_TEXT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -69,5 +68,3 @@ struct KernelTileText {
 std::vector<std::vector<KernelTileText>> backwardCandidates(const VkfProblem& problem, VkfGradients gradients);
 
 } // namespace vkf::tools
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "planning/backward/backward_phases.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "planning/decide/tile_map.hpp"
 
-#include <algorithm>
 
 #include "device/chips.hpp"
 #include "planning/tile_map_sizes.hpp"

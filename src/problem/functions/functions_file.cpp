@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "problem/functions/functions_file.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "base/functions_format.hpp"
 #include "base/hash.hpp"

@@ -3,7 +3,6 @@
 // The lists of chosen keys of a call (VkfChosenKeys): how many there are, and where each lies.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include <vkflash/problem.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem/masks/positions.hpp"
 
+#include <algorithm>
+
 #include "base/message.hpp"
 #include "problem/checks.hpp"
 

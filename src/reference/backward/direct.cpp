@@ -4,7 +4,6 @@
 // may change; docs/semantics.md derives the estimate.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "reference/backward/algorithm.hpp"

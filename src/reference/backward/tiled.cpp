@@ -13,7 +13,6 @@
 // - Outputs are rounded to their storage types.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <type_traits>
 #include <vector>

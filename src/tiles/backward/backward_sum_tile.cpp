@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tiles/backward/backward_sum_tile.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "shared/backward_params.h"

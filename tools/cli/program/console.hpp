@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The command line, the standard streams and the terminal: what differs between Windows and other systems.
-#ifndef VKFLASH_TOOLS_CONSOLE_HPP
-#define VKFLASH_TOOLS_CONSOLE_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -36,5 +35,3 @@ private:
 bool stderrIsTerminal();
 
 } // namespace vkf::tools
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The text of --help: an example, and the flags in groups.
-#ifndef VKFLASH_TOOLS_HELP_HPP
-#define VKFLASH_TOOLS_HELP_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -52,5 +51,3 @@ std::string helpText(const CLI::App* command, const std::string& name, CLI::AppF
 std::string nearestName(std::string_view word, const std::vector<std::string>& names);
 
 } // namespace vkf::tools
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Runs a program with sub-commands. The exit status is 0 only if all requested results are written and right. Otherwise
 // the program prints one line to stderr.
-#ifndef VKFLASH_TOOLS_PROGRAM_HPP
-#define VKFLASH_TOOLS_PROGRAM_HPP
+#pragma once
 
 #include <functional>
 #include <initializer_list>
@@ -36,5 +35,3 @@ std::string versionText();
 std::string commandLine(const ProgramTitle& title, int argc, char** argv);
 
 } // namespace vkf::tools
-
-#endif

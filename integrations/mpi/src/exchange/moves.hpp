@@ -42,7 +42,6 @@ class ExchangeMoves {
 public:
     ExchangeMoves(State& state, const VkfProblem& whole, Distribution distribution, const Lengths& lengths);
 
-    const Part& ownPart() const { return parts_[rank_]; }
     // Bytes of the part of this rank: its chunks one after the other, without gaps.
     uint64_t partBytes(const MovedTensor& tensor) const { return bytesOf(tensor, rank_) * ranks_; }
     // Bytes of this rank's heads of the whole sequence: dense [batch, heads / ranks, rows, dim].

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ranks/node_window.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #if defined(__linux__)
