@@ -41,7 +41,8 @@ typedef enum VkfFunctionBits VKF_INT32_ENUM {
     VKF_FUNCTION_SCORE = 1 << 0,
     VKF_FUNCTION_KEEP = 1 << 1,
     VKF_FUNCTION_SCORE_DERIVATIVE = 1 << 2,
-    /* keep looks at at.head or at.kvHead. Without it all heads share one map of tiles. */
+    /* keep looks at at.head or at.kvHead. Without it all heads share one map of tiles. The compiler sets this bit and
+     * the next one where the file has these words anywhere, also in score. */
     VKF_FUNCTION_KEEP_BY_HEAD = 1 << 3,
     /* keep looks at at.batch. Without this bit and the one before, sequences share one map of tiles too, if their other
      * masks are the same, and they have neither lengths nor documents. */

@@ -15,10 +15,10 @@
 #include <vkflash/vkflash.hpp>
 
 #include "descriptors.hpp"
-#include "functions.hpp"
 #include "kernel.hpp"
 #include "memory.hpp"
 #include "plans.hpp"
+#include "vulkan_functions.hpp"
 
 namespace vkf::layer {
 

@@ -9,7 +9,7 @@
 
 #include <vkflash/vkflash.hpp>
 
-#include "functions.hpp"
+#include "vulkan_functions.hpp"
 
 namespace vkf::layer {
 

@@ -45,6 +45,8 @@ VkDeviceAddress* addressOf(const ArrayRow& row, Addresses* addresses) {
     }
 }
 
+static_assert(VKF_FUNCTION_ARRAYS == VKF_MAX_FUNCTION_ARRAYS);
+
 // The library knows no sizes of these arrays. A size that the caller gives is taken for the size of the array.
 VkfResult resolveFunctionArrays(Resolver* resolver, const VkfProblem& p, const VkfBindings& bindings,
                                 Addresses* addresses) {

@@ -5,7 +5,7 @@
 
 #include "calls/object_context.hpp"
 #include "device/caps.hpp"
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 #include "pipelines/pipelines.hpp"
 #include "tiles/tuned_device.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <vkflash/vkflash.h>
 
-#include "device/functions.hpp"
 #include "device/identity.hpp"
 #include "device/matrix_layout.hpp"
+#include "device/vulkan_functions.hpp"
 
 namespace vkf {
 

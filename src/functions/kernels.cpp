@@ -17,15 +17,7 @@ namespace {
 constexpr const char* probe = R"glsl(#version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 1) in;
-struct Position {
-    int batch;
-    int head;
-    int kvHead;
-    int row;
-    int key;
-    int rows;
-    int keys;
-};
+#include "functions/position.glsl"
 float functionF32(const uint array, const int i) {
     return 0.0;
 }
@@ -40,18 +32,6 @@ int functionI32(const uint array, const int i) {
 }
 int functionU8(const uint array, const int i) {
     return 0;
-}
-float functionTanh(const float x) {
-    return x;
-}
-vec2 functionTanh(const vec2 x) {
-    return x;
-}
-vec3 functionTanh(const vec3 x) {
-    return x;
-}
-vec4 functionTanh(const vec4 x) {
-    return x;
 }
 #include "functions/user.glsl"
 void main() {

@@ -119,6 +119,30 @@ void checkEntry(const std::string& file, const std::vector<Declaration>& declara
     }
 }
 
+// How often the file has the name, besides its declarations. A directive that has it anywhere counts once.
+size_t usesOf(std::string_view name, const std::vector<Token>& tokens, const std::vector<Declaration>& declarations) {
+    const auto isUse = [name](const Token& token) {
+        return token.kind == TokenKind::directive ? token.text.find(name) != std::string_view::npos : token.is(name);
+    };
+    const auto isOfName = [name](const Declaration& declaration) { return declaration.name == name; };
+    return static_cast<size_t>(std::count_if(tokens.begin(), tokens.end(), isUse) -
+                               std::count_if(declarations.begin(), declarations.end(), isOfName));
+}
+
+// A function of a pair that nobody calls is most likely one of the three whose name is misspelt.
+void checkMisspelt(const std::string& file, const std::vector<Token>& tokens,
+                   const std::vector<Declaration>& declarations, const Declaration& declaration) {
+    const bool ofPair = declaration.kind == DeclarationKind::function &&
+                        (hasParameters(declaration.parameters, true) || hasParameters(declaration.parameters, false));
+    const bool isKnown =
+        std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == declaration.name; });
+    if (ofPair && !isKnown && usesOf(declaration.name, tokens, declarations) == 0) {
+        failAt(file, declaration.line,
+               quoted(declaration.name) + " takes a Position, and nothing calls it; kernels call score, keep and "
+                                          "scoreDerivative");
+    }
+}
+
 } // namespace
 
 void failAt(const std::string& file, int line, const std::string& text) {
@@ -149,7 +173,8 @@ void checkTokens(const std::string& file, const std::vector<Token>& tokens) {
     }
 }
 
-void checkDeclarations(const std::string& file, const std::vector<Declaration>& declarations) {
+void checkDeclarations(const std::string& file, const std::vector<Token>& tokens,
+                       const std::vector<Declaration>& declarations) {
     for (const Declaration& declaration : declarations) {
         for (const Token& word : declaration.first) {
             if (isIn(foreignQualifiers, word.text)) {
@@ -157,6 +182,7 @@ void checkDeclarations(const std::string& file, const std::vector<Declaration>& 
             }
         }
         checkName(file, declaration.name, declaration.line);
+        checkMisspelt(file, tokens, declarations, declaration);
     }
     for (const Entry& entry : entries) {
         checkEntry(file, declarations, entry);

@@ -19,8 +19,10 @@ namespace vkf::functions {
 // Refuses directives and words that belong to the kernels. Each function throws Error.
 void checkTokens(const std::string& file, const std::vector<Token>& tokens);
 
-// Refuses names that the kernels need, and a wrong signature of score, keep or scoreDerivative.
-void checkDeclarations(const std::string& file, const std::vector<Declaration>& declarations);
+// Refuses names that the kernels need, a wrong signature of score, keep or scoreDerivative, and a function that is most
+// likely one of these with its name misspelt.
+void checkDeclarations(const std::string& file, const std::vector<Token>& tokens,
+                       const std::vector<Declaration>& declarations);
 
 // Refuses arrays with a wrong name or type, and arrays that are named like a declaration.
 void checkArrays(const Source& source, const std::vector<Declaration>& declarations);

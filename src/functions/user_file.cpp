@@ -124,7 +124,7 @@ UserFile readUserFile(const Source& source) {
         const std::vector<Token> tokens = tokensOf(source.text);
         checkTokens(source.name, tokens);
         const std::vector<Declaration> declarations = declarationsOf(tokens);
-        checkDeclarations(source.name, declarations);
+        checkDeclarations(source.name, tokens, declarations);
         checkArrays(source, declarations);
 
         UserFile file;

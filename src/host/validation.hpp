@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "host/functions.hpp"
+#include "host/vulkan_functions.hpp"
 
 namespace vkf::host {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 #include "pipelines/compiled_once.hpp"
 #include "pipelines/ptx_table.hpp"
 #include "pipelines/variant.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 #include "pipelines/compiled_once.hpp"
 #include "pipelines/launches.hpp"
 #include "pipelines/ptx_table.hpp"

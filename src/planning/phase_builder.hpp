@@ -43,9 +43,9 @@ public:
     uint64_t heads() const { return uint64_t{tensorSequences(problem_.fields)} * problem_.fields.queryHeads; }
 
 protected:
-    // The arguments must live as long as the builder. `matrixElements` is the type of the elements of matrices.
-    PhaseBuilder(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& matrix,
-                 const VkfType& matrixElements)
+    // `caps`, `problem` and `matrix` must live as long as the builder. `matrixElements` is the type of the elements of
+    // matrices.
+    PhaseBuilder(const Caps& caps, const CheckedProblem& problem, const MatrixLayout& matrix, VkfType matrixElements)
         : caps_(caps), problem_(problem), matrix_(matrix), matrixElements_(matrixElements) {}
 
     // Makes a phase without its specialization constants, which depend on *strideShift.
@@ -58,7 +58,7 @@ private:
     const Caps& caps_;
     const CheckedProblem& problem_;
     const MatrixLayout& matrix_;
-    const VkfType& matrixElements_;
+    VkfType matrixElements_;
 };
 
 } // namespace vkf

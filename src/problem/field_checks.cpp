@@ -95,6 +95,7 @@ VkfResult checkReservedFields(const VkfProblem& p, VkfMessage* message) {
 VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
     const bool decode = p.path == VKF_PATH_DECODE || (p.path == VKF_PATH_AUTO && !has(p, VKF_USE_BLOCK_MASK));
     const VkfPath path = decode ? VKF_PATH_DECODE : p.path == VKF_PATH_AUTO ? VKF_PATH_SCALAR : p.path;
+    const bool widest = decode && p.path == VKF_PATH_AUTO;
     const struct {
         uint32_t value;
         uint32_t limit;
@@ -108,8 +109,8 @@ VkfResult checkDims(const VkfProblem& p, VkfMessage* message) {
     }
     for (const auto& dim : dims) {
         if (dim.value > dim.limit) {
-            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %u is over the limit of %u on path %s", dim.name, dim.value,
-                        dim.limit, vkfPathName(path));
+            return fail(message, VKF_ERROR_UNSUPPORTED, "%s %u is over the limit of %u on path %s%s", dim.name,
+                        dim.value, dim.limit, vkfPathName(path), widest ? ", which takes the widest heads" : "");
         }
     }
     return VKF_SUCCESS;

@@ -82,6 +82,8 @@ inline uint32_t mostKeysOf(const VkfProblem& p) {
 // typicalSequences sequences of typicalRows rows have about as many rows as all packed sequences together. The number
 // is at most batch.
 uint32_t typicalRows(const VkfProblem& problem);
+// Packed rows of a KV head in a typical sequence.
+uint64_t typicalPackedRows(const VkfProblem& problem);
 uint32_t typicalKeys(const VkfProblem& problem);
 uint32_t typicalSequences(const VkfProblem& problem);
 // Returns the number of row tiles that packed sequences may have. A tile has `tileRows` packed rows.

@@ -79,6 +79,10 @@ uint32_t typicalRows(const VkfProblem& p) {
     return has(p, VKF_USE_CU_SEQLENS) && p.longestRows == 0 ? mean(p.queryRows, p.batch) : longestRowsOf(p);
 }
 
+uint64_t typicalPackedRows(const VkfProblem& p) {
+    return p.kvHeads != 0 ? p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} : 0;
+}
+
 uint32_t typicalKeys(const VkfProblem& p) {
     if (p.splitKeys != 0) {
         return fixedKeys;

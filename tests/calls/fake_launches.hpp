@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 #include "pipelines/ptx_table.hpp"
 #include "shared/attention_params.h"
 #include "shared/wgmma_params.h"

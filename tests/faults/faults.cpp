@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "faults/functions.hpp"
+#include "faults/vulkan_functions.hpp"
 #include "support/allocations.hpp"
 #include "support/device.hpp"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "faults/functions.hpp"
+#include "faults/vulkan_functions.hpp"
 
 namespace {
 

@@ -93,6 +93,18 @@ TEST_CASE("a wrong signature is refused with the right one", "[functions]") {
           "natten.glsl:3: scoreDerivative must be declared as: float scoreDerivative(float s, Position at)");
 }
 
+TEST_CASE("a function of a pair that nothing calls is refused as misspelt", "[functions]") {
+    const std::string text = " takes a Position, and nothing calls it; kernels call score, keep and scoreDerivative";
+    CHECK(refusal(good + "bool Keep(Position at) { return true; }") == "natten.glsl:2: 'Keep'" + text);
+    CHECK(
+        refusal(good + "float scores(const float s, Position p);\nfloat scores(float s, Position at) { return s; }") ==
+        "natten.glsl:2: 'scores'" + text);
+    CHECK(functionsIn("bool near(Position at);\nbool keep(Position at) { return near(at); }\n"
+                      "bool near(Position at) { return at.key < 4; }") == VKF_FUNCTION_KEEP);
+    CHECK(functionsIn("bool near(Position at) { return at.key < 4; }\n#define NEAR near(at)\n"
+                      "bool keep(Position at) { return NEAR; }") == VKF_FUNCTION_KEEP);
+}
+
 TEST_CASE("what belongs to the kernels is refused by name", "[functions]") {
     CHECK(refusal(good + "#version 460\n") == "natten.glsl:2: #version is not allowed in a file of functions");
     CHECK(refusal("/* two\nlines */ # extension GL_EXT_debug_printf : enable\n" + good) ==

@@ -35,7 +35,7 @@ const Refusal refusals[] = {
     {"no head dimension", [](VkfProblem& p) { p.headDim = 0; }, VKF_ERROR_INVALID_ARGUMENT,
      "headDim is 0; it must be at least 1"},
     {"a head dimension over the limit", [](VkfProblem& p) { p.headDim = 600; }, VKF_ERROR_UNSUPPORTED,
-     "headDim 600 is over the limit of 576 on path decode"},
+     "headDim 600 is over the limit of 576 on path decode, which takes the widest heads"},
     {"a value dimension over the limit", [](VkfProblem& p) { p.valueDim = 513; }, VKF_ERROR_UNSUPPORTED,
      "valueDim 513 is over the limit of 512 on path decode"},
     {"a head dimension over the limit for v of the same", [](VkfProblem& p) { p.headDim = 576; }, VKF_ERROR_UNSUPPORTED,

@@ -28,7 +28,7 @@ TEST_CASE("compile writes a file that loads", "[functions]") {
         place.run("compile natten.glsl -o natten.vkfn --array seen=u8,c=f32 --array bias=f16 --paths standard,decode");
     INFO(result.err);
     REQUIRE(result.status == 0);
-    CHECK(result.out.find("wrote natten.vkfn: ") == 0);
+    CHECK(result.out.find("wrote natten.vkfn: keep; arrays seen u8, c f32, bias f16; ") == 0);
     CHECK(place.files() == std::vector<std::string>{"natten.glsl", "natten.vkfn"});
 
     const std::string bytes = place.read("natten.vkfn");

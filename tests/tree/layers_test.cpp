@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tree's walls: which folder includes which, where sources lie, how many and how long they are.
+// The tree's rules: which folder includes which, where sources lie, how many and how long they are.
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -23,22 +23,22 @@ namespace {
 
 namespace fs = std::filesystem;
 using vkf::test::ExampleTree;
+using vkf::test::LayerRule;
 using vkf::test::listed;
-using vkf::test::Room;
 
 constexpr size_t maxSourcesOfAFolder = 30;
 constexpr size_t maxLines = 600;
 
 struct Tree {
     std::string root;
-    std::span<const Room> rooms;
+    std::span<const LayerRule> rules;
 };
 
 std::vector<Tree> trees() {
-    return {{"src", vkf::test::sourceRooms},
-            {"shaders", vkf::test::shaderRooms},
-            {"tools", vkf::test::toolRooms},
-            {"lab", vkf::test::labRooms}};
+    return {{"src", vkf::test::sourceRules},
+            {"shaders", vkf::test::shaderRules},
+            {"tools", vkf::test::toolRules},
+            {"lab", vkf::test::labRules}};
 }
 
 bool isSource(const fs::path& file) {
@@ -92,9 +92,9 @@ std::vector<std::string> wordsOf(const char* text) {
 
 bool startsWith(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
 
-// Headers of this project and of Vulkan have walls. Other libraries have none here: a target that does not link a
-// library does not find its headers.
-bool mayInclude(const Room& room, const std::string& included) {
+// Rules are about headers of this project and of Vulkan. Those of other libraries need none: a target that does not
+// link a library does not find its headers.
+bool mayInclude(const LayerRule& rule, const std::string& included) {
     const std::string inner = included.substr(1, included.size() - 2);
     const std::string folder = inner.substr(0, inner.find('/'));
     const bool isPublic = folder == "vkflash" || folder == "vulkan";
@@ -104,10 +104,10 @@ bool mayInclude(const Room& room, const std::string& included) {
     if (folder == inner) {
         return false; // not written from the layer's root
     }
-    if (folder == room.folder) {
+    if (folder == rule.folder) {
         return true;
     }
-    for (const std::string& allowed : wordsOf(room.mayInclude)) {
+    for (const std::string& allowed : wordsOf(rule.mayInclude)) {
         if (isPublic ? allowed == "<" + inner + ">" || allowed == "<" + folder + "/*>"
                      : allowed == inner || allowed == folder) {
             return true;
@@ -124,34 +124,34 @@ std::string joined(std::initializer_list<std::string_view> pieces) {
     return text;
 }
 
-// One line for each wall that is crossed, of the tree in base / tree.root.
-std::vector<std::string> crossedWalls(const fs::path& base, const Tree& tree) {
-    std::vector<std::string> crossed;
+// One line for each include that breaks a rule, in the tree base / tree.root.
+std::vector<std::string> brokenRules(const fs::path& base, const Tree& tree) {
+    std::vector<std::string> broken;
     for (const fs::path& file : sourcesUnder(base / tree.root)) {
         const fs::path inTree = fs::relative(file, base / tree.root);
         const std::string name = (tree.root / inTree).generic_string();
         if (!inTree.has_parent_path()) {
-            crossed.push_back(
+            broken.push_back(
                 joined({name, ": lies flat in ", tree.root, "/; it belongs in a folder of tests/tree/layers.hpp"}));
             continue;
         }
         const std::string folder = inTree.begin()->string();
-        const auto room = std::find_if(tree.rooms.begin(), tree.rooms.end(),
-                                       [&](const Room& candidate) { return candidate.folder == folder; });
-        if (room == tree.rooms.end()) {
-            crossed.push_back(joined({name, ": the folder ", folder, " has no row in tests/tree/layers.hpp"}));
+        const auto rule = std::find_if(tree.rules.begin(), tree.rules.end(),
+                                       [&](const LayerRule& candidate) { return candidate.folder == folder; });
+        if (rule == tree.rules.end()) {
+            broken.push_back(joined({name, ": the folder ", folder, " has no row in tests/tree/layers.hpp"}));
             continue;
         }
         const std::vector<std::string> lines = linesOf(file);
         for (size_t i = 0; i < lines.size(); i++) {
             const std::string included = includedBy(lines[i]);
-            if (!included.empty() && !mayInclude(*room, included)) {
-                crossed.push_back(joined({name, ":", std::to_string(i + 1), ": ", tree.root, "/", folder,
-                                          " may not include ", included, ", only: ", room->mayInclude}));
+            if (!included.empty() && !mayInclude(*rule, included)) {
+                broken.push_back(joined({name, ":", std::to_string(i + 1), ": ", tree.root, "/", folder,
+                                         " may not include ", included, ", only: ", rule->mayInclude}));
             }
         }
     }
-    return crossed;
+    return broken;
 }
 
 // One line for each folder with too many sources and each file with too many lines.
@@ -175,35 +175,35 @@ std::vector<std::string> overfull(const fs::path& base, const std::string& root)
     return found;
 }
 
-constexpr std::array exampleRooms = {
-    Room{"roof", "cellar garden/gate.hpp <vkflash/types.h> <vulkan/*>"},
-    Room{"cellar", ""},
+constexpr std::array exampleRules = {
+    LayerRule{"upper", "lower other/one.hpp <vkflash/types.h> <vulkan/*>"},
+    LayerRule{"lower", ""},
 };
 
 // The errors for a file src/FILE with this text.
-std::string crossedBy(const std::string& file, const std::string& text) {
+std::string brokenBy(const std::string& file, const std::string& text) {
     const ExampleTree example;
     example.write("src/" + file, text);
-    const std::vector<std::string> crossed = crossedWalls(example.base(), {"src", exampleRooms});
-    CHECK(crossed.size() <= 1);
-    return crossed.empty() ? std::string() : crossed.front();
+    const std::vector<std::string> broken = brokenRules(example.base(), {"src", exampleRules});
+    CHECK(broken.size() <= 1);
+    return broken.empty() ? std::string() : broken.front();
 }
 
 } // namespace
 
 TEST_CASE("every include points down, and every source lies in a folder of the table", "[tree]") {
     for (const Tree& tree : trees()) {
-        const std::vector<std::string> crossed = crossedWalls(VKFLASH_SOURCE_DIR, tree);
-        INFO("walls crossed:" << listed(crossed));
-        CHECK(crossed.empty());
+        const std::vector<std::string> broken = brokenRules(VKFLASH_SOURCE_DIR, tree);
+        INFO("rules broken:" << listed(broken));
+        CHECK(broken.empty());
     }
 }
 
 TEST_CASE("every folder of the table has sources", "[tree]") {
     for (const Tree& tree : trees()) {
-        for (const Room& room : tree.rooms) {
-            INFO(tree.root << "/" << room.folder);
-            CHECK(fs::is_directory(fs::path(VKFLASH_SOURCE_DIR) / tree.root / room.folder));
+        for (const LayerRule& rule : tree.rules) {
+            INFO(tree.root << "/" << rule.folder);
+            CHECK(fs::is_directory(fs::path(VKFLASH_SOURCE_DIR) / tree.root / rule.folder));
         }
     }
 }
@@ -217,29 +217,29 @@ TEST_CASE("no folder holds too many sources, and no source too many lines", "[tr
 }
 
 TEST_CASE("a forbidden include is found with its file, line and rule", "[tree]") {
-    CHECK(crossedBy("cellar/wine.hpp", "#pragma once\n\n#include \"roof/tile.hpp\"\n") ==
-          "src/cellar/wine.hpp:3: src/cellar may not include \"roof/tile.hpp\", only: ");
-    CHECK(startsWith(crossedBy("cellar/wine.glsl", " #  include \"roof/tile.glsl\" // why"),
-                     "src/cellar/wine.glsl:1: src/cellar may not include \"roof/tile.glsl\""));
-    CHECK(startsWith(crossedBy("cellar/deep/wine.cpp", "#include <vulkan/vulkan_core.h>"),
-                     "src/cellar/deep/wine.cpp:1: src/cellar may not include <vulkan/vulkan_core.h>"));
-    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include <vkflash/host.hpp>"),
-                     "src/roof/tile.cpp:1: src/roof may not include <vkflash/host.hpp>"));
-    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include \"garden/fence.hpp\""),
-                     "src/roof/tile.cpp:1: src/roof may not include \"garden/fence.hpp\""));
+    CHECK(brokenBy("lower/mask.hpp", "#pragma once\n\n#include \"upper/tile.hpp\"\n") ==
+          "src/lower/mask.hpp:3: src/lower may not include \"upper/tile.hpp\", only: ");
+    CHECK(startsWith(brokenBy("lower/mask.glsl", " #  include \"upper/tile.glsl\" // why"),
+                     "src/lower/mask.glsl:1: src/lower may not include \"upper/tile.glsl\""));
+    CHECK(startsWith(brokenBy("lower/deep/mask.cpp", "#include <vulkan/vulkan_core.h>"),
+                     "src/lower/deep/mask.cpp:1: src/lower may not include <vulkan/vulkan_core.h>"));
+    CHECK(startsWith(brokenBy("upper/tile.cpp", "#include <vkflash/host.hpp>"),
+                     "src/upper/tile.cpp:1: src/upper may not include <vkflash/host.hpp>"));
+    CHECK(startsWith(brokenBy("upper/tile.cpp", "#include \"other/two.hpp\""),
+                     "src/upper/tile.cpp:1: src/upper may not include \"other/two.hpp\""));
     // Not from the layer's root.
-    CHECK(startsWith(crossedBy("roof/tile.cpp", "#include \"tile.hpp\""),
-                     "src/roof/tile.cpp:1: src/roof may not include \"tile.hpp\""));
-    CHECK(crossedBy("tile.cpp", "") ==
+    CHECK(startsWith(brokenBy("upper/tile.cpp", "#include \"tile.hpp\""),
+                     "src/upper/tile.cpp:1: src/upper may not include \"tile.hpp\""));
+    CHECK(brokenBy("tile.cpp", "") ==
           "src/tile.cpp: lies flat in src/; it belongs in a folder of tests/tree/layers.hpp");
-    CHECK(crossedBy("attic/box.cpp", "") == "src/attic/box.cpp: the folder attic has no row in tests/tree/layers.hpp");
+    CHECK(brokenBy("attic/box.cpp", "") == "src/attic/box.cpp: the folder attic has no row in tests/tree/layers.hpp");
 }
 
 TEST_CASE("allowed includes are accepted", "[tree]") {
-    CHECK(crossedBy("roof/tile.cpp", "#include \"roof/tile.hpp\"\n#include \"cellar/wine.hpp\"\n"
-                                     "#include \"garden/gate.hpp\"\n#include <vkflash/types.h>\n"
+    CHECK(brokenBy("upper/tile.cpp", "#include \"upper/tile.hpp\"\n#include \"lower/mask.hpp\"\n"
+                                     "#include \"other/one.hpp\"\n#include <vkflash/types.h>\n"
                                      "#include <vulkan/vulkan.h>\n#include <vector>\n#include <fmt/format.h>\n"
-                                     "// #include \"garden/fence.hpp\"\n#included\n#define include\n")
+                                     "// #include \"other/two.hpp\"\n#included\n#define include\n")
               .empty());
 }
 
@@ -249,13 +249,13 @@ TEST_CASE("a folder or a file that is too large is found", "[tree]") {
     for (size_t line = 0; line < maxLines; line++) {
         text += "\n";
     }
-    example.write("src/cellar/long.cpp", text);
+    example.write("src/lower/long.cpp", text);
     for (size_t i = 1; i < maxSourcesOfAFolder; i++) {
-        example.write("src/cellar/" + std::to_string(i) + ".hpp", "");
+        example.write("src/lower/" + std::to_string(i) + ".hpp", "");
     }
     CHECK(overfull(example.base(), "src").empty());
-    example.write("src/cellar/long.cpp", text + "\n");
-    example.write("src/cellar/one_more.hpp", "");
-    CHECK(overfull(example.base(), "src") == std::vector<std::string>{"src/cellar/long.cpp: 601 lines, at most 600",
-                                                                      "src/cellar/: 31 sources, at most 30"});
+    example.write("src/lower/long.cpp", text + "\n");
+    example.write("src/lower/one_more.hpp", "");
+    CHECK(overfull(example.base(), "src") ==
+          std::vector<std::string>{"src/lower/long.cpp: 601 lines, at most 600", "src/lower/: 31 sources, at most 30"});
 }

@@ -45,7 +45,7 @@ std::vector<VkfProblem> problemsOf(const PrefillOptions& options) {
 // ---- Output ----------------------------------------------------------------------------------------
 
 void printPrefillHeading() {
-    fmt::print("\n{:<5}{:>4}{:>7}{:>4}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>9}{:>11}  {:<15}  {}\n", "type", "D",
+    fmt::print("\n{:<5}{:>4}{:>7}{:>4}{:>4}{:>4} {:<7}{:<9}{:>9}{:>9}{:>7}{:>5}{:>10}{:>11}  {:<15}  {}\n", "type", "D",
                "N", "B", "H", "KV", "causal", "path", "median", "least", "spread", "runs", "TFLOP/s", "scratch",
                "error / bound", "others: TFLOP/s (ratio)");
 }
@@ -67,7 +67,7 @@ struct PrefillRow {
 void printResult(const TimedResult& result, const PrefillRow& row, const std::vector<Peer>& peers) {
     const Timing& timing = result.timing;
     printPrefillShape(result.problem, row.path);
-    fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>9.4g}{:>11}  {:<15}{}", timeText(timing.median), timeText(timing.least),
+    fmt::print("{:>9}{:>9}{:>6.1f}%{:>5}{:>10.4g}{:>11}  {:<15}{}", timeText(timing.median), timeText(timing.least),
                timing.spread * 100, timing.runs, result.teraflops(), bytesText(static_cast<double>(row.scratchBytes)),
                fmt::format("{:.1g} / {:.1g}", row.error, row.bound), clockText(timing));
     printPeers(peers, result.teraflops());

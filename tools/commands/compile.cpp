@@ -81,6 +81,32 @@ std::vector<std::string> kernelsOfPaths(const std::vector<std::string>& paths) {
     return kernels;
 }
 
+// The functions and arrays that a compiled file has: "keep, score; arrays bias f16".
+std::string contentOf(const std::vector<std::byte>& file) {
+    constexpr std::array<std::pair<VkfFunctionBits, std::string_view>, 3> names = {
+        {{VKF_FUNCTION_KEEP, "keep"},
+         {VKF_FUNCTION_SCORE, "score"},
+         {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
+    VkfFunctions handle = nullptr;
+    VkfMessage message{};
+    if (vkfLoadFunctions(file.data(), file.size(), &handle, &message) != VKF_SUCCESS)
+        fail("{}", static_cast<const char*>(message.text));
+    const std::unique_ptr<VkfFunctions_T, decltype(&vkfDestroyFunctions)> owned(handle, vkfDestroyFunctions);
+    std::vector<std::string_view> functions;
+    for (const auto& [bit, name] : names) {
+        if ((vkfGetFunctionSet(handle) & static_cast<VkfFunctionSet>(bit)) != 0)
+            functions.push_back(name);
+    }
+    std::array<VkfFunctionArray, VKF_MAX_FUNCTION_ARRAYS> arrays{};
+    std::vector<std::string> texts;
+    for (uint32_t i = 0; i < vkfGetFunctionArrays(handle, arrays.data(), VKF_MAX_FUNCTION_ARRAYS); i++) {
+        const auto* const type = std::find_if(elements.begin(), elements.end(),
+                                              [&](const auto& element) { return element.second == arrays[i].element; });
+        texts.push_back(fmt::format("{} {}", static_cast<const char*>(arrays[i].name), type->first));
+    }
+    return fmt::format("{}{}{}", fmt::join(functions, ", "), texts.empty() ? "" : "; arrays ", fmt::join(texts, ", "));
+}
+
 std::vector<std::byte> compileAll(const functions::Source& source, const std::vector<std::string>& kernels) {
     Progress progress("compiling");
     try {
@@ -107,7 +133,7 @@ void compileFunctions(const CompileOptions& options) {
     } catch (const WriteError& error) {
         fail("-o {}: {}", options.output, error.what());
     }
-    fmt::print("wrote {}: {} kernels, {} bytes\n", options.output, kernels.size(), bytes.size());
+    fmt::print("wrote {}: {}; {} kernels, {} bytes\n", options.output, contentOf(bytes), kernels.size(), bytes.size());
 }
 
 #else

@@ -8,6 +8,7 @@
 
 #include "device/chips.hpp"
 #include "device/matrix_support.hpp"
+#include "planning/decide/wgmma_gain.hpp"
 #include "problem/masks/chosen_keys.hpp"
 #include "tiles/amd/registers.hpp"
 
@@ -17,9 +18,6 @@ namespace {
 constexpr std::array paths = {VKF_PATH_DECODE, VKF_PATH_WGMMA,    VKF_PATH_COOPMAT,
                               VKF_PATH_SCALAR, VKF_PATH_STANDARD, VKF_PATH_KEY_OUTER};
 
-uint64_t packedRows(const VkfProblem& p) {
-    return p.kvHeads != 0 ? p.queryHeads / p.kvHeads * uint64_t{typicalRows(p)} : 0;
-}
 uint64_t keysOfAllHeads(const VkfProblem& p) { return uint64_t{typicalSequences(p)} * p.kvHeads * typicalKeys(p); }
 
 // ---- Path decode -----------------------------------------------------------------------------------------------
@@ -33,7 +31,7 @@ bool hasFewRows(const Chip::Path& chip, const VkfProblem& p) { return typicalRow
 // Whether many packed rows meet many keys. fp32 as bf16x3 was not measured for few rows.
 bool hasManyRowsAndKeys(const Chip::Path& chip, const CheckedProblem& problem) {
     const VkfProblem& p = problem.fields;
-    const bool manyRows = !problem.empty && packedRows(p) > chip.maxPackedDecodeRows;
+    const bool manyRows = !problem.empty && typicalPackedRows(p) > chip.maxPackedDecodeRows;
     return manyRows && keysOfAllHeads(p) >= chip.minCoopmatKeys && !usesBf16x3(p);
 }
 
@@ -59,7 +57,8 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
     return rows +
            inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
                    static_cast<unsigned long long>(chip.maxPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
+                   static_cast<unsigned long long>(typicalPackedRows(p)),
+                   static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
@@ -67,7 +66,8 @@ std::string manyRowsAndKeys(const Chip::Path& chip, const VkfProblem& p) {
     return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
                    "KV heads (here %llu)",
                    static_cast<unsigned long long>(chip.maxPackedDecodeRows),
-                   static_cast<unsigned long long>(packedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
+                   static_cast<unsigned long long>(typicalPackedRows(p)),
+                   static_cast<unsigned long long>(chip.minCoopmatKeys),
                    static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
@@ -89,97 +89,6 @@ PathDecision whyNotDecode(const Caps& caps, const CheckedProblem& problem) {
 
 // ---- Path wgmma ------------------------------------------------------------------------------------------------
 
-// What decides between path wgmma and path coopmat.
-struct LaunchSize {
-    bool masked = false;
-    uint32_t columns = 0; // of the wider of q and v
-    uint64_t packedRows = 0;
-    uint64_t workgroups = 0;
-    double visibleKeys = 0;         // of a row, on average
-    double multiprocessorShare = 0; // that workgroups occupy until the last of them ends
-};
-
-LaunchSize launchSizeOf(const Chip::Wgmma& chip, const CheckedProblem& problem, const WgmmaChoice& choice) {
-    const VkfProblem& p = problem.fields;
-    const double pairOperations = 2.0 * (static_cast<double>(p.headDim) + p.valueDim) * p.queryHeads;
-    const uint64_t rows = uint64_t{p.batch} * typicalRows(p);
-    const WgmmaPlan& plan = choice.plan;
-    const uint64_t workgroups = choice.tiled.workgroups(plan.tile.rows()) * std::max(plan.splits, 1U);
-    const uint64_t waves = std::max<uint64_t>((workgroups + chip.workgroupsAtOnce - 1) / chip.workgroupsAtOnce, 1);
-    LaunchSize size;
-    size.masked = choice.tiled.masked;
-    size.columns = std::max(p.headDim, p.valueDim);
-    size.workgroups = workgroups;
-    size.packedRows = packedRows(p);
-    size.visibleKeys = callOperations(problem) / (pairOperations * static_cast<double>(std::max<uint64_t>(rows, 1)));
-    size.multiprocessorShare = static_cast<double>(workgroups) / static_cast<double>(waves * chip.workgroupsAtOnce);
-    return size;
-}
-
-uint64_t minPackedRows(const Chip::Wgmma& chip, const LaunchSize& size) {
-    const bool wide = size.columns > chip.unmaskedColumns;
-    return wide || size.masked ? chip.minMaskedPackedRows : chip.minPackedRows;
-}
-
-uint64_t fewWorkgroups(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.masked ? chip.fewMaskedWorkgroups : chip.fewWorkgroups;
-}
-
-double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.masked ? chip.minNarrowMaskedKeys : chip.minNarrowKeys;
-}
-
-// For heads of up to narrowColumns.
-bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
-    const uint64_t minRows = size.visibleKeys >= chip.manyKeys ? chip.minNarrowRowsOfManyKeys : chip.minNarrowRows;
-    const bool few = size.packedRows >= minRows && size.workgroups <= fewWorkgroups(chip, size);
-    const bool many = size.packedRows >= chip.minNarrowRows && size.visibleKeys >= minNarrowKeys(chip, size) &&
-                      size.multiprocessorShare >= chip.minNarrowShare;
-    return few || many;
-}
-
-bool waitsForMemory(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return size.packedRows <= chip.fewPackedRows && size.visibleKeys >= chip.manyKeysOfFewRows;
-}
-
-bool pays(const Chip::Wgmma& chip, const LaunchSize& size) {
-    if (size.columns <= chip.narrowColumns) {
-        return paysForNarrow(chip, size);
-    }
-    return size.packedRows >= minPackedRows(chip, size) && !waitsForMemory(chip, size);
-}
-
-std::string enoughRows(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("a launch of wgmma pays for at least %llu packed rows (here %llu)",
-                   static_cast<unsigned long long>(minPackedRows(chip, size)),
-                   static_cast<unsigned long long>(size.packedRows));
-}
-
-std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("with up to %u columns, a launch of wgmma pays for %llu packed rows (here %llu), and either up to "
-                   "%llu workgroups (here %llu), or %.0f visible keys (here %.0f) and %.0f%% of the multiprocessors "
-                   "(here %.0f%%)",
-                   chip.narrowColumns, static_cast<unsigned long long>(chip.minNarrowRows),
-                   static_cast<unsigned long long>(size.packedRows),
-                   static_cast<unsigned long long>(fewWorkgroups(chip, size)),
-                   static_cast<unsigned long long>(size.workgroups), minNarrowKeys(chip, size), size.visibleKeys,
-                   100 * chip.minNarrowShare, 100 * size.multiprocessorShare);
-}
-
-std::string manyKeysForFewRows(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("coopmat reads memory faster for up to %llu packed rows (here %llu) that see at least %.0f keys "
-                   "(here %.0f)",
-                   static_cast<unsigned long long>(chip.fewPackedRows),
-                   static_cast<unsigned long long>(size.packedRows), chip.manyKeysOfFewRows, size.visibleKeys);
-}
-
-std::string launchReason(const Chip::Wgmma& chip, const LaunchSize& size) {
-    if (size.columns <= chip.narrowColumns) {
-        return narrowCalls(chip, size);
-    }
-    return waitsForMemory(chip, size) ? manyKeysForFewRows(chip, size) : enoughRows(chip, size);
-}
-
 // What AUTO says about path wgmma: takes it, with its tile, or says why not.
 struct WgmmaDecision {
     PathDecision decision;
@@ -191,12 +100,11 @@ WgmmaDecision judgeWgmma(const TunedDevice& device, const CheckedProblem& proble
     if (choice.whyNot != nullptr) {
         return {{VKF_PATH_WGMMA, VKF_RULE_UNSUPPORTED, inWords("path wgmma: %s", choice.whyNot)}, {}};
     }
-    const Chip::Wgmma& chip = chipOf(device.caps).wgmma;
-    const LaunchSize size = launchSizeOf(chip, problem, choice);
-    if (!pays(chip, size)) {
-        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, launchReason(chip, size)}, {}};
+    WgmmaGain gain = gainOfWgmma(chipOf(device.caps).wgmma, problem, choice);
+    if (!gain.pays) {
+        return {{VKF_PATH_WGMMA, VKF_RULE_SHORT_CALL, std::move(gain.reason)}, {}};
     }
-    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, launchReason(chip, size)}, std::move(choice)};
+    return {{VKF_PATH_WGMMA, VKF_RULE_LONG_CALL, std::move(gain.reason)}, std::move(choice)};
 }
 
 // ---- Path coopmat ----------------------------------------------------------------------------------------------

@@ -52,9 +52,8 @@ void requireKnownCommand(const CLI::App& group, std::span<const std::string> wor
         names.push_back(command->get_name());
     }
     if (!word.starts_with('-'))
-        throw CLI::ExtrasError(fmt::format("{}: there is no such sub-command{}; the sub-commands are {}", word,
-                                           suggestion(word, names), fmt::join(names, ", ")),
-                               CLI::ExitCodes::ExtrasError);
+        failInput("{}: there is no such sub-command{}; the sub-commands are {}", word, suggestion(word, names),
+                  fmt::join(names, ", "));
 }
 
 // Names of the flags of a command, as the command line has them.

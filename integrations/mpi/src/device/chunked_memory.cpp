@@ -5,7 +5,7 @@ namespace vkf::mpi {
 namespace {
 
 // Calls `copy` for each piece of the caller's tensor, in its order: chunk, sequence, group.
-template <typename Copy> void eachPiece(const HeadGroups& groups, const std::vector<Range>& chunks, const Copy& copy) {
+template <typename Copy> void eachPiece(const GroupLayout& groups, const std::vector<Range>& chunks, const Copy& copy) {
     for (const Range& chunk : chunks) {
         const uint64_t bytes = chunk.bytes / groups.batch;
         for (uint64_t sequence = 0; sequence < groups.batch; ++sequence) {
@@ -18,7 +18,7 @@ template <typename Copy> void eachPiece(const HeadGroups& groups, const std::vec
 
 } // namespace
 
-void HeadGroups::upload(Staging& staging, const Memory& to, const std::vector<Range>& chunks, const void* from) const {
+void GroupLayout::upload(Staging& staging, const Memory& to, const std::vector<Range>& chunks, const void* from) const {
     const auto* next = static_cast<const std::byte*>(from);
     eachPiece(*this, chunks, [&](const Range& range) {
         staging.upload(to, range, next);
@@ -26,7 +26,7 @@ void HeadGroups::upload(Staging& staging, const Memory& to, const std::vector<Ra
     });
 }
 
-void HeadGroups::download(Staging& staging, void* to, const Memory& from, const std::vector<Range>& chunks) const {
+void GroupLayout::download(Staging& staging, void* to, const Memory& from, const std::vector<Range>& chunks) const {
     auto* next = static_cast<std::byte*>(to);
     eachPiece(*this, chunks, [&](const Range& range) {
         staging.download(next, from, range);

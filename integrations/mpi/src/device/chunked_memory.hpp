@@ -11,7 +11,7 @@
 namespace vkf::mpi {
 
 // How the heads of a part lie in device memory.
-struct HeadGroups {
+struct GroupLayout {
     uint32_t count = 1;
     uint64_t batch = 1; // sequences of a dense tensor; each has a range of every group
     uint64_t bytes = 0; // of all chunks of a group
@@ -37,7 +37,7 @@ public:
 
 private:
     std::vector<Range> chunks_; // in the first group
-    HeadGroups groups_;
+    GroupLayout groups_;
     Memory memory_;
 };
 

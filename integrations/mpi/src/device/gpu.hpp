@@ -10,9 +10,9 @@
 
 #include <vkflash/host.hpp>
 
-#include "device/functions.hpp"
 #include "device/memory.hpp"
 #include "device/queue.hpp"
+#include "device/vulkan_functions.hpp"
 
 namespace vkf::mpi {
 

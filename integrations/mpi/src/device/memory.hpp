@@ -8,7 +8,7 @@
 
 #include <vkflash/host.hpp>
 
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 
 namespace vkf::mpi {
 

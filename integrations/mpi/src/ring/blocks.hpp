@@ -101,7 +101,7 @@ private:
     State& state_;
     Gpu& gpu_;
     Schedule schedule_;
-    HeadGroups groups_;                // of the own block
+    GroupLayout groups_;               // of the own block
     std::vector<BlockLayout> layouts_; // of a group, by owner
     std::vector<uint32_t> arriving_;   // the steps of a group whose blocks come from other ranks
     Memory block_, arrays_;

@@ -3,7 +3,7 @@
 // Ring attention, forward, for one group of heads after the other: a rank computes its rows over one block after the
 // other, and merges the partial results.
 #include "ring/blocks.hpp"
-#include "ring/row_sums.hpp"
+#include "ring/partial_results.hpp"
 #include "split/head_groups.hpp"
 
 namespace vkf::mpi {
@@ -30,7 +30,7 @@ private:
     void compute(const Round& round, RunReport& report);
     Bound bound(const Round& round, size_t number) const;
     void submit(const Round& round, std::vector<Bound>& pairs);
-    void mergeSome(RowSums& sums);
+    void mergeSome(PartialResults& sums);
     void mergeGroup(const Round& last);
     Queue& queueOf(const Round& round);
     uint64_t submissions() const;
@@ -43,7 +43,7 @@ private:
     Calls calls_;
     Staging staging_;
     std::vector<std::vector<size_t>> plans_; // by step and pair
-    std::vector<RowSums> sums_;              // by chunk
+    std::vector<PartialResults> sums_;       // by chunk
     Moment merged_;                          // from which on slots of sums are free again
     ChunkedMemory q_, o_, lse_;
 };
@@ -147,7 +147,7 @@ void Ring::submit(const Round& round, std::vector<Bound>& pairs) {
 void Ring::compute(const Round& round, RunReport& report) {
     std::vector<Bound> pairs;
     for (size_t i = 0; i < plans_[round.step].size(); ++i) {
-        RowSums& sums = sums_[blocks_.schedule().steps[round.step][i].rows];
+        PartialResults& sums = sums_[blocks_.schedule().steps[round.step][i].rows];
         if (sums.isFull()) {
             submit(round, pairs);
             mergeSome(sums);
@@ -159,7 +159,7 @@ void Ring::compute(const Round& round, RunReport& report) {
     submit(round, pairs);
 }
 
-void Ring::mergeSome(RowSums& sums) {
+void Ring::mergeSome(PartialResults& sums) {
     merged_ = gpu_.kernels().submit([&](VkCommandBuffer commands) { sums.mergeSome(commands); },
                                     {gpu_.kernelsBeside().last()});
 }
@@ -192,7 +192,7 @@ uint64_t Ring::submissions() const {
 
 void Ring::runRounds(RunReport& report, const Progress& progress) {
     Traffic traffic(state_.ranks, gpu_.watch(progress, submissions()));
-    for (RowSums& sums : sums_) {
+    for (PartialResults& sums : sums_) {
         sums.restart();
     }
     const std::vector<Round> rounds = blocks_.rounds();

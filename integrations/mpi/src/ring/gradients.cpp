@@ -72,7 +72,7 @@ void RingGradients::expectHome(Traffic& traffic) {
 }
 
 // Adds what has arrived, after the kernels of the step.
-void RingGradients::add(uint32_t step, const Moment& arrived) {
+void RingGradients::addArrived(uint32_t step, const Moment& arrived) {
     Slot& slot = slotOf(step);
     const uint64_t bytes = layouts_[blocks_.schedule().ownerOf(step)].bytes;
     slot.added = gpu_.kernels().submit(
@@ -93,7 +93,7 @@ double RingGradients::receiveShared(Traffic& traffic, uint32_t step) {
             gpu_.copy(commands, window_.of(blocks_.previous()), windowAt(step - 1), slot.addend, 0, bytes);
         },
         {slot.added});
-    add(step, arrived);
+    addArrived(step, arrived);
     const double copying = traffic.awaitIdle(arrived, computed);
     traffic.send(blocks_.previous(), Tag::taken, &one_, 1);
     traffic.countShared(bytes);
@@ -117,7 +117,7 @@ double RingGradients::receive(Traffic& traffic, uint32_t step) {
     };
     const Traffic::Ticket sums = traffic.receive(blocks_.previous(), Tag::gradients, slot.in.mapped(), bytes, arrived);
     const double idle = traffic.awaitIdle(sums, gpu_.kernels().last());
-    add(step, gpu_.toDevice().last());
+    addArrived(step, gpu_.toDevice().last());
     return idle;
 }
 

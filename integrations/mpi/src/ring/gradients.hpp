@@ -5,6 +5,14 @@
 // previous rank, and sends them on; in the first of these steps there is nothing to add to. From the last rank that
 // sees the block they return to its owner, which adds its own.
 //
+// RingBackward::moveSums calls, behind the kernels of each round (step s of group g):
+//
+//     send(s - 1)        the sums of the round before go on, or home
+//     complete(g - 1)    s = 0: sums of the group before have come home; the own ones are added, and converted
+//     expectHome         s = 0: those of this group may come home
+//     receive(s)         the sums of the previous rank arrive and are added to those of this step
+//     finish(s)          the sums go to mapped memory
+//
 // In shared memory, a rank leaves its sums in its own window and sends a signal of one byte. The receiver copies them
 // to its device and answers with another byte, after which the sender may write there again. Sums that return go into
 // the window of their owner, where they have a place of their own, when the owner says that it is free.
@@ -44,8 +52,8 @@ public:
     // Takes the sums of the step to mapped memory, from which `send` sends them.
     void finish(Traffic& traffic, uint32_t step);
     void send(Traffic& traffic, uint32_t step);
-    // Waits for the sums of the rank's own keys, and adds them to what its own rows gave. Convert them before the round
-    // after the next one of the same step.
+    // Waits for the sums of the rank's own keys, and adds them to what its own rows gave. The memory is used again by
+    // the group after the next one: convert the sums before.
     void complete(Traffic& traffic, uint32_t group);
     const Memory& own(uint32_t group) const { return own_[group % own_.size()]; }
 
@@ -66,7 +74,7 @@ private:
     // Whether sums go on from rank to rank before they return.
     bool goesFar() const { return blocks_.schedule().ranks > 2; }
     double receiveShared(Traffic& traffic, uint32_t step);
-    void add(uint32_t step, const Moment& arrived);
+    void addArrived(uint32_t step, const Moment& arrived);
     bool isHere(uint32_t step) const { return step > 0 && blocks_.schedule().hasBlock(step); }
 
     State& state_;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "ring/row_sums.hpp"
+#include "ring/partial_results.hpp"
 
 namespace vkf::mpi {
 namespace {
 
 constexpr uint32_t minusInfinity = 0xff800000;
-constexpr uint32_t mergedAtOnce = 3; // by mergeSome
 
 uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 } // namespace
 
-RowSums::RowSums(State& state, Calls& calls, const VkfProblem& group, const Chunk& rows, uint32_t partials)
+PartialResults::PartialResults(State& state, Calls& calls, const VkfProblem& group, const Chunk& rows,
+                               uint32_t partials)
     : state_(state), partials_(partials),
       oBytes_(chunkElements(group, rows, group.queryHeads, valueDimOf(group)) * sizeof(float)),
       lseBytes_(chunkElements(group, rows, group.queryHeads, 1) * sizeof(float)), oStride_(rounded(oBytes_)),
@@ -30,14 +30,14 @@ RowSums::RowSums(State& state, Calls& calls, const VkfProblem& group, const Chun
     problem.lsePartialStride = lseStride_ / sizeof(float);
     problem.partials = mergedAtOnce;
     some_ = calls.makeMerge(problem);
-    // More than four: three are merged first, and then two at a time with the sum.
-    problem.partials = partials_ <= mostSlots ? slotCount() : (partials_ % 2 == 1 ? 3 : 2);
+    // More than four: mergeSome leaves M and two, or M and one.
+    problem.partials = partials_ <= mostSlots ? slotCount() : mergedAtOnce - (partials_ % 2 == 1 ? 0 : 1);
     problem.o.type = group.o.type;
     last_ = calls.makeMerge(problem);
 }
 
-void RowSums::merge(VkCommandBuffer commands, VkfMerge merge, uint32_t count, const VkfBinding& o,
-                    const VkfBinding& lse) const {
+void PartialResults::merge(VkCommandBuffer commands, VkfMerge merge, uint32_t count, const VkfBinding& o,
+                           const VkfBinding& lse) const {
     auto bindings = make<VkfMergeBindings>();
     bindings.partials = slots_.binding(oAt(firstSlot()), (count - 1) * oStride_ + oBytes_);
     bindings.partialLse = slots_.binding(lseAt(firstSlot()), (count - 1) * lseStride_ + lseBytes_);
@@ -47,14 +47,14 @@ void RowSums::merge(VkCommandBuffer commands, VkfMerge merge, uint32_t count, co
     check(vkfCmdMerge(commands, merge, &bindings, &message), message);
 }
 
-void RowSums::mergeSome(VkCommandBuffer commands) {
-    const uint32_t to = sum_ == mostSlots - 1 ? 0 : mostSlots - 1;
+void PartialResults::mergeSome(VkCommandBuffer commands) {
+    const uint32_t to = merged_ == mostSlots - 1 ? 0 : mostSlots - 1;
     merge(commands, some_.get(), mergedAtOnce, slots_.binding(oAt(to), oBytes_), slots_.binding(lseAt(to), lseBytes_));
-    sum_ = to;
+    merged_ = to;
     filled_ = 0;
 }
 
-void RowSums::mergeLast(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) {
+void PartialResults::mergeLast(VkCommandBuffer commands, const VkfBinding& o, const VkfBinding& lse) {
     if (oBytes_ == 0) {
         return;
     }
@@ -63,13 +63,13 @@ void RowSums::mergeLast(VkCommandBuffer commands, const VkfBinding& o, const Vkf
         state_.gpu->barrier(commands);
         filled_ = 1;
     }
-    merge(commands, last_.get(), filled_ + (sum_ == none ? 0 : 1), o, lse);
+    merge(commands, last_.get(), filled_ + (merged_ == none ? 0 : 1), o, lse);
     restart();
 }
 
-void RowSums::restart() {
+void PartialResults::restart() {
     filled_ = 0;
-    sum_ = none;
+    merged_ = none;
 }
 
 } // namespace vkf::mpi

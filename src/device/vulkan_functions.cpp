@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/functions.hpp"
+#include "device/vulkan_functions.hpp"
 
 #include "base/message.hpp"
 

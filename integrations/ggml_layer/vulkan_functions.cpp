@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "functions.hpp"
+#include "vulkan_functions.hpp"
 
 namespace vkf::layer {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/functions.hpp"
+#include "host/vulkan_functions.hpp"
 
 #include <string>
 
