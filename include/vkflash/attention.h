@@ -67,7 +67,8 @@ typedef struct VkfPlanInfo {
      * - on path key_outer: o, m and l of each row, in fp32
      * - for probabilities without lse, where they are not written by the softmax: lse
      * - with some optional inputs: their addresses and strides, a map of tiles, or a list of packed sequences
-     * - on path coopmat, with k and v of block types: what VkfProblem::maxScratchBytes says */
+     * - on path coopmat with k and v of block types, and on path wgmma with fp8 types: the converted k and v
+     *   (VkfProblem::maxScratchBytes) */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;

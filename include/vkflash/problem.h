@@ -51,17 +51,38 @@
  * FEATURES AND PATHS
  *
  * Every path has every feature of this header, except for those in this table. A dash is UNSUPPORTED. VKF_PATH_AUTO
- * takes a path that has the features. VkfPath says what each path needs of types and devices.
+ * chooses a path that has the features. VkfPath says which types and devices each path needs.
  *
- *                                            scalar   standard   coopmat   decode     key_outer
- *     headDim, valueDim at most              256      256        256       576, 512   256
- *     mask, documentIds, window.firstKeys    yes      -          yes       yes        yes
- *     blockMask                              yes      -          yes       -          yes
- *     packed, pages, k or v of block types   yes      -          yes       yes        -
- *     kvSplits over 1, splitKeys             yes      -          yes       yes        -
+ *                                    scalar   coopmat   wgmma     decode     standard   key_outer
+ *     headDim, valueDim at most      256      256 (1)   256       576, 512   256        256
+ *     window.firstKeys               yes      yes       yes       yes        -          yes
+ *     mask, documentIds              yes      yes       -         yes        -          yes
+ *     blockMask                      yes      yes       -         -          -          yes
+ *     chosenKeys                     yes      yes (2)   -         yes        -          -
+ *     bias, dropout, probabilities   yes      yes       -         yes        yes        yes
+ *     functions, positions           yes      yes       -         yes        yes        yes
+ *     packed                         yes      yes (1)   yes       yes        -          -
+ *     pages, kvSplits over 1         yes      yes       yes       yes        -          -
+ *     splitKeys                      yes      yes (1)   -         yes        -          -
+ *     k or v of block types          yes      yes       yes (3)   yes        -          -
+ *     kvScales                       yes      yes       -         yes        -          -
+ *     VKF_PRECISION_FP32             yes      yes (4)   -         yes        yes        yes
  *
- * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. These pairs are UNSUPPORTED on every path:
- * blockMask with packed, blockMask with pages, packed with probabilities.
+ * (1) If q, k and v are fp32: headDim and valueDim at most 128, not packed, no splitKeys (device).
+ * (2) Not with ALiBi, and not if q, k and v are fp32 (device).
+ * (3) k and v both of fp8 types, not packed, without pages and kvScales, where maxScratchBytes lets the library convert
+ *     them before attention.
+ * (4) If q, k and v are fp32.
+ *
+ * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. On path wgmma, vkfCheckProblem refuses chosenKeys,
+ * positions and splitKeys only, and vkfCheckSupport refuses the rest. These pairs are UNSUPPORTED on every path:
+ *
+ *     packed       with blockMask, with probabilities
+ *     pages        with blockMask
+ *     chosenKeys   with blockMask, with probabilities
+ *     positions    with documentIds, with functions, with window.firstKeys
+ *
+ * The backward pass has limits of its own (backward_problem.h).
  *
  *
  * PLANS AND PIPELINES
@@ -216,8 +237,7 @@ typedef struct VkfProblem {
     /* Dropout by a mask, of BOOL8 or BOOL1, true = kept. Kept probabilities are multiplied by 1 / (1 -
      * dropout.probability) as with the generator. Zero without VKF_USE_DROPOUT_MASK. */
     VkfBroadcastArray dropoutMask;
-    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_USE_BLOCK_MASK. Built on paths scalar,
-     * coopmat and key_outer: UNSUPPORTED on the others, with packed sequences, and with pages. */
+    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_USE_BLOCK_MASK. */
     VkfBlockMask blockMask;
     /* Pages of k and v. Zero without VKF_USE_BLOCK_TABLE. */
     VkfPaging paging;
