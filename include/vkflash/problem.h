@@ -39,8 +39,8 @@
  * RULES FOR ALL STRUCTS
  *
  * - Start from a zeroed struct. Zero in a field is the field's documented default.
- * - structSize, where a struct has it, is sizeof the struct. The library also takes the structs of older and of newer
- *   headers, as vkflash.h says, and else returns VKF_ERROR_STRUCT_SIZE.
+ * - structSize, where a struct has it, is sizeof the struct. The library also accepts the structs of older and of
+ *   newer headers, as vkflash.h says. Otherwise it returns VKF_ERROR_STRUCT_SIZE.
  * - A bit of VkfUseBits enables what only some calls have. No other field does.
  * - Fields named `reserved` must be 0, else INVALID_ARGUMENT.
  * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
@@ -218,13 +218,13 @@ typedef struct VkfProblem {
     /* Sliding window. Zero without VKF_USE_WINDOW. */
     VkfWindow window;
 
-    /* Rows of the longest packed sequence. 0 = not known. The library chooses tiles for this length, or else for the
-     * mean length. bias, mask and dropoutMask reach this far, or else as far as queryRows. INVALID_ARGUMENT if over
-     * queryRows, or nonzero without packed sequences. */
+    /* Rows of the longest packed sequence. The library chooses tiles for this length. bias, mask and dropoutMask have
+     * this many rows. 0 = not known: the tiles are for the mean length, and the arrays have queryRows rows.
+     * INVALID_ARGUMENT if over queryRows, or nonzero without packed sequences. */
     uint32_t longestRows;
-    /* Keys of the longest packed sequence. 0 = not known. The library chooses tiles and key splits for this length, or
-     * else for the mean length, with pages for `keys`. bias, mask and dropoutMask reach this far, or else as far as
-     * `keys`. INVALID_ARGUMENT if over `keys`, or nonzero without packed sequences. */
+    /* Keys of the longest packed sequence. The library chooses tiles and key splits for this length. bias, mask and
+     * dropoutMask have this many keys. 0 = not known: tiles and key splits are for the mean length, with pages for
+     * `keys`, and the arrays have `keys` keys. INVALID_ARGUMENT if over `keys`, or nonzero without packed sequences. */
     uint32_t longestKeys;
 
     /* Additive bias, of F32, F16 or BF16. -infinity gives a key a probability of 0. The kernel may skip such a key, or
@@ -260,18 +260,18 @@ typedef struct VkfProblem {
     VkfFunctions functions;
     /* Where rows and keys stand. Zero without VKF_USE_POSITIONS. */
     VkfPositions positions;
-    /* Number of keys of a key split. 0 = not fixed: the library chooses the number of key splits for the size of the
-     * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted
-     * from the first key that the row tile sees. Their length doubles until the keys of the tile make at most 64. Paths
-     * and tiles are chosen without regard to the number of sequences and their lengths. So the bits of o and lse of a
-     * sequence depend neither on the batch around it nor on other sequences' lengths (docs/semantics.md). 128 costs
-     * little at all lengths.
-     * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
-     * are always merged.
+    /* Number of keys of a key split. 0 = not fixed: kvSplits, or the library's choice for the size of the call, is the
+     * number of key splits. Otherwise each split has splitKeys keys, rounded up to whole tiles, counted from the
+     * first key that the row tile sees. Where that would make more than 64 splits, the length doubles until it does
+     * not.
      *
-     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, and on path coopmat
-     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED without storageBuffer16BitAccess (device),
-     * as kvSplits over 1. */
+     * The library chooses paths and tiles without regard to the number of sequences and their lengths. So the bits of o
+     * and lse of a sequence depend neither on the batch around it nor on other sequences' lengths (docs/semantics.md).
+     * 128 costs little at all lengths. From 2^30 - 65536 on, keys are not split, and no partial results are merged.
+     * With another number partial results are always merged.
+     *
+     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on the paths that the table above excludes, of which AUTO
+     * chooses none, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
     uint32_t splitKeys;
     uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
     /* Lists of the keys that rows see. Zero without VKF_USE_CHOSEN_KEYS. */

@@ -324,8 +324,8 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0, /* "auto": the path that is expected to be the fastest on the device */
     /* "scalar": fused, plain fp32 arithmetic. Runs on any device. */
     VKF_PATH_SCALAR = 1,
-    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
-     * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons: AUTO never chooses it.
+     * Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_STANDARD = 2,
     /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type
      * of k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is
@@ -335,13 +335,13 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * results have the accuracy of fp32. UNSUPPORTED with head dimensions over 128, with packed sequences, and on
      * devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
-    /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
-     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and 16384 keys in all KV heads of all
-     * sequences, AUTO prefers coopmat. AUTO also takes it for head dimensions over 256. Needs storageBuffer16BitAccess:
-     * UNSUPPORTED without it (device). */
+    /* "decode": fused, for few query rows. A workgroup computes all heads of a KV head at once, and the keys are split.
+     * AUTO chooses it for head dimensions over 256, and for rows that have lists of chosen keys of their own. It also
+     * chooses it for up to 16 query rows, unless there are over 32 packed rows and at least 16384 keys (keys times KV
+     * heads times sequences). Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_DECODE = 4,
     /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
-     * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
+     * loop over query tiles; m, l and o are in scratch memory in between. For study: AUTO never chooses it. */
     VKF_PATH_KEY_OUTER = 5,
     /* "wgmma": fused, kernels of PTX for NVIDIA's Hopper chips, for many query rows. q, k and v are all fp16 or all
      * bf16; or k and v are of fp8 types without scales, and are converted to the type of q before attention, as on path

@@ -44,8 +44,8 @@ public:
     // Takes the sums of the step to mapped memory, from which `send` sends them.
     void finish(Traffic& traffic, uint32_t step);
     void send(Traffic& traffic, uint32_t step);
-    // Waits for the sums of the rank's own keys, and adds them to what its own rows gave. Convert them before the round
-    // after the next one of the same step.
+    // Waits for the sums of the rank's own keys, and adds them to what its own rows gave. The caller converts
+    // own(group) before the kernels of group + 2 run, because these write to the same memory.
     void complete(Traffic& traffic, uint32_t group);
     const Memory& own(uint32_t group) const { return own_[group % own_.size()]; }
 
