@@ -44,7 +44,8 @@ VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixIn
 typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
-    /* Rules of AUTO. It asks about decode first, then about wgmma, coopmat and scalar, in the order of these lines: */
+    /* Rules of AUTO, in the order in which it follows them: about decode first, then about wgmma, coopmat and scalar.
+     * If it finds many rows and keys, and takes neither wgmma nor coopmat, VKF_RULE_FEW_ROWS decides for decode. */
     VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path computes heads over 256 columns */
     VKF_RULE_CHOSEN_KEYS = 14,       /* decode, whose tiles have the rows of one list of chosen keys */
     VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
