@@ -20,7 +20,6 @@
  * - Lengths outside of [0, keys] are clamped into it.
  * - A row at position `keys` or past it is dropped.
  * - A row is dropped if its entry of the block table is not in [0, pages).
- *
  * - Entries of cuSeqlens outside of [0, rows] are clamped into it. A packed row of no sequence is dropped, in q too.
  *
  * q is rotated even where rows of k and v are dropped.
@@ -83,11 +82,11 @@ typedef struct VkfRotary {
  * Conversions round to nearest, ties to even, as vkfStoreElement (reference.h) does. Block types are made as by
  * vkfQuantizeBlocks (reference.h), in blocks of one row. With VKF_USE_KV_SCALES, elements of fp8 types are divided in
  * fp32 by the number of their head first, after the rotation. Binding kvScales and the fields k.scales and v.scales are
- * those of the calls that read the cache. A number that is not positive and from 2^-100 to 2^100 makes any elements.
+ * those of the calls that read the cache. If a scale is outside [2^-100, 2^100], the stored elements are unspecified.
  *
- * `rows`, `batch`, VKF_USE_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines, but with
- * VKF_USE_ROTARY_POSITIONS the head strides of newK and q do.
- * Another value of any other field leads to new pipelines. */
+ * `rows`, `batch`, VKF_USE_NEW_LENGTHS and the strides of newK, newV, q and rotatedQ lead to no new pipelines. One
+ * exception: with VKF_USE_ROTARY_POSITIONS, other head strides of newK and q do. Another value of any other field leads
+ * to new pipelines. */
 typedef struct VkfAppendProblem {
     size_t structSize; /* sizeof(VkfAppendProblem) */
     /* Number of sequences. 0 is INVALID_ARGUMENT. At most 65535, else UNSUPPORTED. batch * kvHeads * rows and

@@ -67,7 +67,8 @@ typedef struct VkfPlanInfo {
      * - on path key_outer: o, m and l of each row, in fp32
      * - for probabilities without lse, where they are not written by the softmax: lse
      * - with some optional inputs: their addresses and strides, a map of tiles, or a list of packed sequences
-     * - on path coopmat, with k and v of block types: what VkfProblem::maxScratchBytes says */
+     * - on path coopmat with k and v of block types, and on path wgmma with fp8 types: the converted k and v
+     *   (VkfProblem::maxScratchBytes) */
     VkDeviceSize scratchBytes;
     /* Bytes that the address of the scratch memory must be a multiple of. */
     VkDeviceSize scratchAlignment;
@@ -119,11 +120,12 @@ VKF_API VkfResult vkfGetPlanInfo(VkfPlan plan, VkfPlanInfo* info, VkfMessage* me
 
 /* Device memory of one attention call. Bindings of arrays that the problem does not have must be zero.
  *
- * `o`, `lse`, `probabilities` and `scratch` are written; they must overlap neither each other nor any memory that the
- * call reads. VKF_ERROR_INVALID_ARGUMENT refuses an output at the address of another binding, and ranges that certainly
- * overlap: one has no gaps, and holds the first or the last byte of the other. Tensors whose rows have gaps may lie in
- * each other's gaps. The contents of all other bindings are read on the device, so that they may change between
- * submissions. */
+ * `o`, `lse`, `probabilities` and `scratch` are outputs. An output must overlap neither another output nor memory that
+ * the call reads. Tensors whose rows have gaps may lie in each other's gaps. The library returns
+ * VKF_ERROR_INVALID_ARGUMENT for overlaps that are certain: an output at the address of another binding, or a range
+ * without gaps that holds the first or the last byte of another one.
+ *
+ * The contents of all other bindings are read on the device, so that they may change between submissions. */
 typedef struct VkfBindings {
     size_t structSize;
     /* Queries, as VkfProblem::q says. Alignment: VkfPlanInfo::inputAlignment. */
@@ -231,9 +233,9 @@ VKF_API VkfResult vkfCmdAttentionSteps(VkCommandBuffer commandBuffer, VkfPlan pl
  *
  * A map is valid for any number of calls of any plan of an equal problem in the same context, as long as nothing that
  * the map was made from changes:
- * - the contents of mask, blockMask, documentIds, bias, biasFactors, keyLengths, rowOffsets, and of arrays that
- * functions read
- * - the functions
+ * - the contents of mask, blockMask, documentIds, bias, biasFactors, keyLengths and rowOffsets
+ * - the functions, and the contents of the arrays that they read
+ *
  * Other tensors may differ, so all layers of a model can share one map. The library cannot see that a map is no longer
  * valid: the results are then unspecified, but no kernel reads or writes outside of the bindings.
  *

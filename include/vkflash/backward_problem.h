@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/backward_problem.h: the backward pass. From the gradient of o it computes the gradients of q, k and v, and
- * on request those of the bias and of the sinks. The library and the CPU reference share this
- * description, which needs no Vulkan. vkfCreateBackward and vkfCmdBackward (backward.h) run it on the
- * device, vkfReferenceBackward (reference.h) on the CPU.
+ * on request those of the bias and of the sinks. The library and the CPU reference share this description, which needs
+ * no Vulkan. vkfCreateBackward and vkfCmdBackward (backward.h) run it on the device, vkfReferenceBackward (reference.h)
+ * on the CPU.
  *
  *
  * DEFINITION
@@ -74,7 +74,7 @@ typedef struct VkfBackwardProblem {
      * - `path`: AUTO, SCALAR, COOPMAT or WGMMA, else UNSUPPORTED. It is the path of the backward pass alone: o and lse
      *   may come from any path.
      * - headDim and valueDim are at most 256, else UNSUPPORTED.
-     * - Block types of k and v, and VKF_USE_BLOCK_TABLE (pages), are UNSUPPORTED.
+     * - Block types of k and v, VKF_USE_BLOCK_TABLE (pages) and VKF_USE_CHOSEN_KEYS are UNSUPPORTED.
      * - VKF_USE_PROBABILITIES, VKF_USE_PROBABILITY_ROWS and kvSplits change nothing.
      * - maxStepOperations limits the steps of the backward pass too. */
     const VkfProblem* forward;

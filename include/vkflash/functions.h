@@ -4,16 +4,16 @@
  * docs/functions.md explains how to write them, functions.hpp compiles them at run time, and `vkflash compile` writes
  * them to a file. This header needs no Vulkan, and the library has no compiler: it takes SPIR-V.
  *
- * A file of functions has any of these; what is not there changes nothing:
+ * A file defines one or more of these functions. A missing one has no effect:
  *
  *     float score(float s, Position at)             the score of a pair, in natural units, after scale and softcap
  *     bool keep(Position at)                        whether the row sees the key, besides the other masks
  *     float scoreDerivative(float s, Position at)   the derivative of score by s, for the backward pass
  *
- * A file may also promise that keep is monotone. Then, for a head, keep changes at most once along the keys of a row,
- * in the same direction in all rows; and the same along the rows of a key. A causal mask is monotone, a window is not.
- * Where no other mask asks about single keys, the map of tiles then looks only at the corners of a tile. A promise that
- * is wrong gives wrong results.
+ * A file may also promise that keep is monotone. In each head, keep then changes at most once along the keys of a row,
+ * in the same direction in all rows, and at most once along the rows of a key, in the same direction for all keys. A
+ * causal mask is monotone, a window is not. Without other per-key masks, the map of tiles then looks only at the
+ * corners of a tile. A wrong promise gives wrong results.
  *
  *     const bool keepIsMonotone = true;
  *
@@ -129,9 +129,10 @@ VKF_API VkfResult vkfLoadFunctions(const void* data, size_t bytes, VkfFunctions*
 /* Destroys the object. NULL is ignored. All plans and backward passes that use it must have been destroyed. */
 VKF_API void vkfDestroyFunctions(VkfFunctions functions);
 
-/* What a VkfFunctions has. Both are 0 or NULL for NULL. Thread-safe. */
+/* Returns which functions the object has. 0 for NULL. Thread-safe. */
 VKF_API VkfFunctionSet vkfGetFunctionSet(VkfFunctions functions);
-/* Copies the declared arrays to `arrays`, at most `capacity` of them, and returns how many there are. */
+/* Copies the declared arrays to `arrays`, at most `capacity` of them, and returns how many there are. 0 for NULL.
+ * Thread-safe. */
 VKF_API uint32_t vkfGetFunctionArrays(VkfFunctions functions, VkfFunctionArray* arrays, uint32_t capacity);
 
 #ifdef __cplusplus

@@ -41,11 +41,12 @@ private:
 // A file of functions.
 struct Source {
     // GLSL with any of score, keep and scoreDerivative, and with functions, structs and constants of its own. No names
-    // of the file can collide with names of the kernels. tanh is a fast one, no constant expression, with an absolute
-    // error under 2^-21, unless the file declares its own. A file without arrays may see keys past the last one; nobody
-    // uses their scores. Functions that keep or score call may read arrays, but functions that these call should not:
-    // NVIDIA's compiler inlines so many calls, and with more of them a kernel on matrices takes two to three times as
-    // long.
+    // of the file can collide with names of the kernels. Unless the file declares its own tanh, tanh is a fast one: its
+    // absolute error is under 2^-21, and it is no constant expression. A file without arrays may see keys past the last
+    // one; nobody uses their scores.
+    //
+    // Read arrays in keep and score themselves, or in functions that they call directly. NVIDIA's compiler does not
+    // inline deeper calls, and a kernel on matrices then takes two to three times as long.
     std::string text;
     // Name of the file in messages.
     std::string name;

@@ -44,20 +44,21 @@ VKF_API VkfResult vkfGetMatrixInfo(VkfContext context, VkfType type, VkfMatrixIn
 typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
-    /* Rules of AUTO, in the order in which it follows them: */
-    VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path takes heads over 256 columns */
+    /* Rules of AUTO, in the order in which it follows them: about decode first, then about wgmma, coopmat and scalar.
+     * If it finds many rows and keys, and takes neither wgmma nor coopmat, VKF_RULE_FEW_ROWS decides for decode. */
+    VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path computes heads over 256 columns */
+    VKF_RULE_CHOSEN_KEYS = 14,       /* decode, whose tiles have the rows of one list of chosen keys */
     VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
-    VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* coopmat instead of decode: many packed rows and many keys */
+    VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* wgmma or coopmat instead of decode: many packed rows and many keys */
     VKF_RULE_MANY_ROWS = 5,          /* not decode: too many query rows */
+    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call pays for a launch */
+    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: the call does not pay for a launch */
     VKF_RULE_CHIP = 6,               /* not coopmat: the table of chips says so */
     VKF_RULE_WHOLE_WORDS = 7,        /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
     VKF_RULE_SPILLS = 8,             /* not coopmat: its tile spills registers on this device */
     VKF_RULE_MATRIX_UNITS = 9,       /* coopmat: matrix units multiply faster than plain arithmetic */
-    VKF_RULE_OTHERWISE = 10,         /* scalar, where AUTO takes neither decode nor coopmat */
+    VKF_RULE_OTHERWISE = 10,         /* scalar, where AUTO chooses none of the paths above */
     VKF_RULE_COMPARISON = 11,        /* not standard or key_outer: they are for comparisons */
-    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call pays for a launch */
-    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: the call does not pay for a launch */
-    VKF_RULE_CHOSEN_KEYS = 14,       /* decode, whose tiles have the rows of one list of chosen keys */
     VKF_RULE_FORCE_INT32 = 0x7fffffff
 } VkfPathRule;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vkflash/matrix_layout.h: the element layout of cooperative matrices. It says which invocation of a subgroup holds
- * which element of a matrix. VkfContextCreateInfo::matrixLayouts takes element layouts.
+ * which element of a matrix. An application passes it in VkfContextCreateInfo::matrixLayouts.
  *
  * Vulkan leaves the element layout to the driver. Where the library knows it, the scores of path coopmat stay in
  * registers, and path decode uses matrices for head dimensions up to 256 too (docs/paths.md). Elsewhere scores pass
@@ -44,8 +44,7 @@
 extern "C" {
 #endif
 
-/* Rows and columns that one bit adds. One number is 0, and the other one is a power of two. Both are 0 for a bit that
- * no element number or lane number has. */
+/* Rows and columns that one bit adds: one number is 0, the other one a power of two. Unused bits have {0, 0}. */
 typedef struct VkfMatrixPosition {
     uint16_t row;    /* rows */
     uint16_t column; /* columns */

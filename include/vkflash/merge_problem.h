@@ -34,9 +34,9 @@ extern "C" {
  *
  * Example: two attention calls with B = 2, H = 8, Nq = 1, Dv = 128, all dense.
  *
- *     the second call's o is bound 2 * 8 * 1 * 128 elements after the first call's o the second call's lse is bound 2 *
- *     8 * 1 floats after the first call's lse the merge has partials = 2, batch = 2, heads = 8, rows = 1, dim = 128,
- *     structSize; all else is 0
+ * - The second call's o is bound 2 * 8 * 1 * 128 elements after the first call's o.
+ * - The second call's lse is bound 2 * 8 * 1 floats after the first call's lse.
+ * - The merge has structSize, partials = 2, batch = 2, heads = 8, rows = 1 and dim = 128. All else is 0.
  *
  * Types other than F32 need storageBuffer16BitAccess: vkfCreateMerge returns UNSUPPORTED without it.
  *

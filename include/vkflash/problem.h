@@ -39,8 +39,8 @@
  * RULES FOR ALL STRUCTS
  *
  * - Start from a zeroed struct. Zero in a field is the field's documented default.
- * - structSize, where a struct has it, is sizeof the struct. The library also takes the structs of older and of newer
- *   headers, as vkflash.h says, and else returns VKF_ERROR_STRUCT_SIZE.
+ * - structSize, where a struct has it, is sizeof the struct. The library also accepts the structs of older and of
+ *   newer headers, as vkflash.h says. Otherwise it returns VKF_ERROR_STRUCT_SIZE.
  * - A bit of VkfUseBits enables what only some calls have. No other field does.
  * - Fields named `reserved` must be 0, else INVALID_ARGUMENT.
  * - The comments shorten VKF_ERROR_INVALID_ARGUMENT and VKF_ERROR_UNSUPPORTED to INVALID_ARGUMENT and UNSUPPORTED.
@@ -51,17 +51,38 @@
  * FEATURES AND PATHS
  *
  * Every path has every feature of this header, except for those in this table. A dash is UNSUPPORTED. VKF_PATH_AUTO
- * takes a path that has the features. VkfPath says what each path needs of types and devices.
+ * chooses a path that has the features. VkfPath says which types and devices each path needs.
  *
- *                                            scalar   standard   coopmat   decode     key_outer
- *     headDim, valueDim at most              256      256        256       576, 512   256
- *     mask, documentIds, window.firstKeys    yes      -          yes       yes        yes
- *     blockMask                              yes      -          yes       -          yes
- *     packed, pages, k or v of block types   yes      -          yes       yes        -
- *     kvSplits over 1, splitKeys             yes      -          yes       yes        -
+ *                                    scalar   coopmat   wgmma     decode     standard   key_outer
+ *     headDim, valueDim at most      256      256 (1)   256       576, 512   256        256
+ *     window.firstKeys               yes      yes       yes       yes        -          yes
+ *     mask, documentIds              yes      yes       -         yes        -          yes
+ *     blockMask                      yes      yes       -         -          -          yes
+ *     chosenKeys                     yes      yes (2)   -         yes        -          -
+ *     bias, dropout, probabilities   yes      yes       -         yes        yes        yes
+ *     functions, positions           yes      yes       -         yes        yes        yes
+ *     packed                         yes      yes (1)   yes       yes        -          -
+ *     pages, kvSplits over 1         yes      yes       yes       yes        -          -
+ *     splitKeys                      yes      yes (1)   -         yes        -          -
+ *     k or v of block types          yes      yes       yes (3)   yes        -          -
+ *     kvScales                       yes      yes       -         yes        -          -
+ *     VKF_PRECISION_FP32             yes      yes (4)   -         yes        yes        yes
  *
- * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. These pairs are UNSUPPORTED on every path:
- * blockMask with packed, blockMask with pages, packed with probabilities.
+ * (1) If q, k and v are fp32: headDim and valueDim at most 128, not packed, no splitKeys (device).
+ * (2) Not with ALiBi, and not if q, k and v are fp32 (device).
+ * (3) k and v both of fp8 types, not packed, without pages and kvScales, where maxScratchBytes lets the library convert
+ *     them before attention.
+ * (4) If q, k and v are fp32.
+ *
+ * "packed" is VKF_USE_CU_SEQLENS, "pages" is VKF_USE_BLOCK_TABLE. On path wgmma, vkfCheckProblem refuses chosenKeys,
+ * positions and splitKeys only, and vkfCheckSupport refuses the rest. These pairs are UNSUPPORTED on every path:
+ *
+ *     packed       with blockMask, with probabilities
+ *     pages        with blockMask
+ *     chosenKeys   with blockMask, with probabilities
+ *     positions    with documentIds, with functions, with window.firstKeys
+ *
+ * The backward pass has limits of its own (backward_problem.h).
  *
  *
  * PLANS AND PIPELINES
@@ -197,13 +218,13 @@ typedef struct VkfProblem {
     /* Sliding window. Zero without VKF_USE_WINDOW. */
     VkfWindow window;
 
-    /* Rows of the longest packed sequence. 0 = not known. The library chooses tiles for this length, or else for the
-     * mean length. bias, mask and dropoutMask reach this far, or else as far as queryRows. INVALID_ARGUMENT if over
-     * queryRows, or nonzero without packed sequences. */
+    /* Rows of the longest packed sequence. The library chooses tiles for this length. bias, mask and dropoutMask have
+     * this many rows. 0 = not known: the tiles are for the mean length, and the arrays have queryRows rows.
+     * INVALID_ARGUMENT if over queryRows, or nonzero without packed sequences. */
     uint32_t longestRows;
-    /* Keys of the longest packed sequence. 0 = not known. The library chooses tiles and key splits for this length, or
-     * else for the mean length, with pages for `keys`. bias, mask and dropoutMask reach this far, or else as far as
-     * `keys`. INVALID_ARGUMENT if over `keys`, or nonzero without packed sequences. */
+    /* Keys of the longest packed sequence. The library chooses tiles and key splits for this length. bias, mask and
+     * dropoutMask have this many keys. 0 = not known: tiles and key splits are for the mean length, with pages for
+     * `keys`, and the arrays have `keys` keys. INVALID_ARGUMENT if over `keys`, or nonzero without packed sequences. */
     uint32_t longestKeys;
 
     /* Additive bias, of F32, F16 or BF16. -infinity gives a key a probability of 0. The kernel may skip such a key, or
@@ -216,8 +237,7 @@ typedef struct VkfProblem {
     /* Dropout by a mask, of BOOL8 or BOOL1, true = kept. Kept probabilities are multiplied by 1 / (1 -
      * dropout.probability) as with the generator. Zero without VKF_USE_DROPOUT_MASK. */
     VkfBroadcastArray dropoutMask;
-    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_USE_BLOCK_MASK. Built on paths scalar,
-     * coopmat and key_outer: UNSUPPORTED on the others, with packed sequences, and with pages. */
+    /* Block-sparse mask: keys of closed blocks are dropped. Zero without VKF_USE_BLOCK_MASK. */
     VkfBlockMask blockMask;
     /* Pages of k and v. Zero without VKF_USE_BLOCK_TABLE. */
     VkfPaging paging;
@@ -240,18 +260,18 @@ typedef struct VkfProblem {
     VkfFunctions functions;
     /* Where rows and keys stand. Zero without VKF_USE_POSITIONS. */
     VkfPositions positions;
-    /* Number of keys of a key split. 0 = not fixed: the library chooses the number of key splits for the size of the
-     * call, or takes kvSplits. Otherwise splits end after splitKeys keys, rounded up to tiles of the kernel, counted
-     * from the first key that the row tile sees. Their length doubles until the keys of the tile make at most 64. Paths
-     * and tiles are chosen without regard to the number of sequences and their lengths. So the bits of o and lse of a
-     * sequence depend neither on the batch around it nor on other sequences' lengths (docs/semantics.md). 128 costs
-     * little at all lengths.
-     * From 2^30 - 65536 on: keys are not split, and no partial results are merged. With another number partial results
-     * are always merged.
+    /* Number of keys of a key split. 0 = not fixed: kvSplits, or the library's choice for the size of the call, is the
+     * number of key splits. Otherwise each split has splitKeys keys, rounded up to whole tiles, counted from the
+     * first key that the row tile sees. Where that would make more than 64 splits, the length doubles until it does
+     * not.
      *
-     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on paths standard, key_outer and wgmma, and on path coopmat
-     * with fp32 q, k and v (device). AUTO takes none of these. UNSUPPORTED without storageBuffer16BitAccess (device),
-     * as kvSplits over 1. */
+     * The library chooses paths and tiles without regard to the number of sequences and their lengths. So the bits of o
+     * and lse of a sequence depend neither on the batch around it nor on other sequences' lengths (docs/semantics.md).
+     * 128 costs little at all lengths. From 2^30 - 65536 on, keys are not split, and no partial results are merged.
+     * With another number partial results are always merged.
+     *
+     * INVALID_ARGUMENT together with kvSplits. UNSUPPORTED on the paths that the table above excludes, of which AUTO
+     * chooses none, and without storageBuffer16BitAccess (device), as kvSplits over 1. */
     uint32_t splitKeys;
     uint32_t reserved2; /* 0; else INVALID_ARGUMENT */
     /* Lists of the keys that rows see. Zero without VKF_USE_CHOSEN_KEYS. */

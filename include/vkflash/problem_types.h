@@ -19,12 +19,14 @@ extern "C" {
  * VkfProblem, VkfAppendProblem, VkfMergeProblem and VkfBackwardProblem hold these bits. No other field enables what a
  * bit is for.
  *
- * - A bit of an array enables the bindings that its comment names. The call must then have memory in them, unless it
- *   reads or writes no bytes of them.
+ * - A bit of an array enables the bindings that its comment names. The bindings must then be set, unless the array is
+ *   empty.
  * - Some bits have a parameter field in the problem. A parameter field that is not zero, without the bit, is
  *   INVALID_ARGUMENT.
  * - A bit that belongs to another kind of problem is INVALID_ARGUMENT. A bit that this version does not know is
- *   UNSUPPORTED. */
+ *   UNSUPPORTED.
+ * - Some paths lack some bits, and some bits exclude each other. FEATURES AND PATHS in problem.h has the tables: what
+ *   they exclude is UNSUPPORTED. */
 typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Output lse: the natural logarithm of each row's sum. fp32, dense [batch, queryHeads, queryRows]; with packed
      * sequences [queryHeads, queryRows]. Merges have it too: fp32, dense [batch, heads, rows]. */
@@ -37,7 +39,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * scores a second time from q and k, in fp32, after o and lse are done. lse is rounded to fp32, so these
      * probabilities are off by about |lse| 2^-23 of their value. A plan without output lse keeps lse in scratch memory.
      *
-     * UNSUPPORTED with packed sequences, and over 2^62 bytes (device). */
+     * UNSUPPORTED over 2^62 bytes (device). */
     VKF_USE_PROBABILITIES = 1 << 1,
     /* Input probabilityRows, int32 [probabilityRowCount]: the query rows that have probabilities, the same for all
      * sequences and heads. Numbers may come in any order and repeat. A number outside of [0, queryRows) gives a row of
@@ -55,11 +57,11 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * and the length stands for Nk in alignment, ALiBi and documents. Values outside of [0, keys] are clamped into it.
      * With packed sequences the length is at most the packed one. */
     VKF_USE_KEY_LENGTHS = 1 << 3,
-    /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: a block-sparse mask. Parameter field: VkfProblem::blockMask.
-     * UNSUPPORTED on paths standard and decode, with packed sequences, and with pages. */
+    /* Input blockMask, uint32 [VkfBlockMaskLayout::words]: block-sparse mask. Parameter field: VkfProblem::blockMask.
+     */
     VKF_USE_BLOCK_MASK = 1 << 4,
     /* Input blockTable, int32 [batch, paging.maxPages]: k and v lie in pages. Parameter field: VkfProblem::paging and
-     * VkfAppendProblem::paging. UNSUPPORTED on paths standard and key_outer, and with a block mask. */
+     * VkfAppendProblem::paging. */
     VKF_USE_BLOCK_TABLE = 1 << 5,
     /* Input sinks, fp32 [queryHeads]. Each is a logit that joins the softmax of every row of its head once. It is
      * neither scaled nor capped nor masked, and has no value. -infinity = none; +infinity makes the head's rows NaN. */
@@ -69,11 +71,10 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     VKF_USE_ALIBI_SLOPES = 1 << 7,
     /* Input bias, of F32, F16 or BF16: added to scores. Parameter field: VkfProblem::bias. */
     VKF_USE_BIAS = 1 << 8,
-    /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Parameter field: VkfProblem::mask.
-     * UNSUPPORTED on path standard. */
+    /* Input mask, of BOOL8 or BOOL1: keys that it drops never reach a result. Parameter field: VkfProblem::mask. */
     VKF_USE_MASK = 1 << 9,
     /* Input documentIds, int32 [batch, keys]: each key's document. Packed keys have int32 [keys]; packed rows with
-     * pages have [batch, keys]. Any numbers, in any order. UNSUPPORTED on path standard.
+     * pages have [batch, keys]. Any numbers, in any order.
      *
      * A row sees only the keys of its own document. Its document is that of the key at i + Nk - Nq, whatever the
      * alignment; Nk is the sequence's own length. A row before the first key sees nothing. With Nq = Nk = 5 and
@@ -116,8 +117,6 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * keyLengths shortens sequences: min(length, keyLengths[b]). With pages only q and o are packed: `keys` is the most
      * that a sequence has, keyLengths say how many it has, and there is no cuSeqlensK.
      *
-     * UNSUPPORTED on paths standard and key_outer, with a block mask, and with probabilities.
-     *
      * In appends: new rows are packed (VkfAppendProblem::rows). */
     VKF_USE_CU_SEQLENS = 1 << 11,
     /* Input dropoutMask, of BOOL8 or BOOL1: dropout by a mask instead of the generator. Parameter field:
@@ -158,8 +157,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     /* Input dlse of backward passes, fp32, dense like lse: the gradient of lse. Without it lse has no gradient. */
     VKF_USE_DLSE = 1 << 21,
     /* Masks and scores of the caller's own (functions.h). Parameter field: VkfProblem::functions. The bindings
-     * functionArrays have the arrays that the functions declare. UNSUPPORTED on path wgmma, and in backward passes with
-     * VKF_FUNCTION_SCORE without VKF_FUNCTION_SCORE_DERIVATIVE. */
+     * functionArrays have the arrays that the functions declare. UNSUPPORTED in backward passes with VKF_FUNCTION_SCORE
+     * without VKF_FUNCTION_SCORE_DERIVATIVE. */
     VKF_USE_FUNCTIONS = 1 << 22,
     /* The map of tiles is memory of the caller: the binding tileMap, VkfPlanInfo::tileMapBytes. vkfCmdMapTiles makes
      * the map, and calls only read it. Without this bit, each call makes the map in its scratch memory. The results
@@ -185,8 +184,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements. Appends divide
      * the new elements by these numbers. */
     VKF_USE_KV_SCALES = 1 << 28,
-    /* Input chosenKeys, int32: the lists of keys that rows see. Parameter field: VkfProblem::chosenKeys. UNSUPPORTED on
-     * paths standard, key_outer and wgmma, with a block mask, with probabilities, and in backward passes. */
+    /* Input chosenKeys, int32: the lists of keys that rows see. Parameter field: VkfProblem::chosenKeys. UNSUPPORTED in
+     * backward passes. */
     VKF_USE_CHOSEN_KEYS = 1 << 29,
     VKF_USE_FORCE_INT32 = 0x7fffffff
 } VkfUseBits;
@@ -325,8 +324,8 @@ typedef enum VkfPath VKF_INT32_ENUM {
     VKF_PATH_AUTO = 0, /* "auto": the path that is expected to be the fastest on the device */
     /* "scalar": fused, plain fp32 arithmetic. Runs on any device. */
     VKF_PATH_SCALAR = 1,
-    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons, never taken by AUTO. Needs
-     * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+    /* "standard": unfused, with the scores in scratch memory. The baseline for comparisons: AUTO never chooses it.
+     * Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_STANDARD = 2,
     /* "coopmat": fused, on cooperative matrices of one 16-bit type. It is the type of q; if q is fp32, the 16-bit type
      * of k or v; if both are of block types, fp16. k and v are each of this type or of a block type. An fp32 q is
@@ -336,21 +335,21 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * results have the accuracy of fp32. UNSUPPORTED with head dimensions over 128, with packed sequences, and on
      * devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
-    /* "decode": fused, for few query rows. A workgroup takes all heads of a KV head at once, and the keys are split.
-     * AUTO takes it for up to 16 query rows; with more than 32 packed rows and 16384 keys in all KV heads of all
-     * sequences, AUTO prefers coopmat. AUTO also takes it for head dimensions over 256. Needs storageBuffer16BitAccess:
-     * UNSUPPORTED without it (device). */
+    /* "decode": fused, for few query rows. A workgroup computes all heads of a KV head at once, and the keys are split.
+     * AUTO chooses it for head dimensions over 256, and for rows that have lists of chosen keys of their own. It also
+     * chooses it for up to 16 query rows, unless there are over 32 packed rows and at least 16384 keys (keys times KV
+     * heads times sequences). Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_DECODE = 4,
     /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
-     * loop over query tiles; m, l and o are in scratch memory in between. For study, never taken by AUTO. */
+     * loop over query tiles; m, l and o are in scratch memory in between. For study: AUTO never chooses it. */
     VKF_PATH_KEY_OUTER = 5,
     /* "wgmma": fused, kernels of PTX for NVIDIA's Hopper chips, for many query rows. q, k and v are all fp16 or all
      * bf16; or k and v are of fp8 types without scales, and are converted to the type of q before attention, as on path
      * coopmat (maxScratchBytes). headDim and valueDim are multiples of 8. Rows and strides of q, k and v are multiples
-     * of 16 bytes. k and v in pages have the type of q, and neither spans over 64 GiB. AUTO takes it where it is faster
-     * than coopmat. UNSUPPORTED with a bias, boolean masks, documents, block masks, probabilities, dropout and
-     * VKF_PRECISION_FP32, and without VKF_FEATURE_BINARY_IMPORT (device). Also UNSUPPORTED in a context whose driver
-     * has refused a kernel of this path (device). The backward pass takes fewer problems here. */
+     * of 16 bytes. k and v in pages have the type of q, and neither spans over 64 GiB. AUTO chooses it where it is
+     * faster than coopmat. UNSUPPORTED without VKF_FEATURE_BINARY_IMPORT, and in a context whose driver has refused a
+     * kernel of this path (device). problem.h has the features that it lacks. The backward pass accepts fewer problems
+     * on this path. */
     VKF_PATH_WGMMA = 6,
     VKF_PATH_FORCE_INT32 = 0x7fffffff
 } VkfPath;
@@ -418,8 +417,7 @@ typedef struct VkfWindow {
                               struct has left = 0, the row's own key. */
     int64_t right;         /* keys to the right of the row's position; -1 = unlimited; less is INVALID_ARGUMENT. With
                               VKF_USE_CAUSAL it must be 0 or -1, else INVALID_ARGUMENT. */
-    uint32_t firstKeys;    /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all.
-                              UNSUPPORTED on path standard. */
+    uint32_t firstKeys;    /* number of first keys that rows see besides the window; 0 = none; more than `keys` = all */
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfWindow;
@@ -438,7 +436,7 @@ typedef struct VkfWindow {
  * - Positions do not depend on keyLengths, which drops keys by their numbers.
  * - Masks, biases, block masks and dropout count rows and keys by their numbers.
  * - Packed sequences all have these positions, unless the call has rowOffsets.
- * - UNSUPPORTED on path wgmma, and with documents, functions and window.firstKeys. */
+ * - FEATURES AND PATHS in problem.h says with what positions are UNSUPPORTED. */
 typedef struct VkfPositions {
     uint32_t firstRow;     /* of row 0. firstRow + queryRows * rowStride is at most 2^29, else UNSUPPORTED. */
     uint32_t rowStride;    /* from row to row; 0 = 1. At most 8192, else UNSUPPORTED. */
@@ -467,8 +465,7 @@ typedef struct VkfPositions {
  * - All heads of a KV head share a list. With rowStride 0 all rows share it too, and fill tiles together. Otherwise a
  *   tile has one row of those heads, so the call is fast with many query heads to a KV head.
  *
- * UNSUPPORTED on paths standard, key_outer and wgmma, with a block mask, with probabilities, and in backward passes.
- * There is no map of tiles. */
+ * UNSUPPORTED in backward passes, and with what FEATURES AND PATHS in problem.h excludes. There is no map of tiles. */
 typedef struct VkfChosenKeys {
     uint32_t count;        /* entries of a list. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
@@ -539,9 +536,7 @@ typedef struct VkfBlockMask {
  * - The device uses an entry only if the entry's page holds a key under the sequence's length. Other entries may hold
  *   anything.
  * - Where an entry that attention uses is not in [0, pages), its keys are absent: no row sees them. A row that sees no
- *   other key has o = 0 and lse = -infinity. An append drops rows of such entries.
- *
- * UNSUPPORTED on paths standard and key_outer, and with a block mask. */
+ *   other key has o = 0 and lse = -infinity. An append drops rows of such entries. */
 typedef struct VkfPaging {
     uint32_t pageSize;     /* rows of a page. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * vkflash/tuning.h: checks tuning data. VkfContextCreateInfo::tuning takes the data.
+ * vkflash/tuning.h: checks tuning data, which an application passes in VkfContextCreateInfo::tuning.
  *
- * Tuning data says which tile to take for a class of problems. `vkflash tune` measures on one device and writes the
- * data; files of several devices may be joined. It is text with one entry a line. Tuning data changes times, never
- * results: the library accepts only entries that give correct results.
+ * Tuning data names the tiles for classes of problems. `vkflash tune` measures on one device and writes the data; files
+ * of several devices may be joined. It is text with one entry on each line. Tuning data changes times, never results:
+ * the library accepts only entries that give correct results.
  *
  * - The library checks the entries of other devices and then ignores them. A device is its vendor ID, device ID and
  *   driver ID. The driver's version may differ from the measured one; the entries stay valid, but the fastest tile may
  *   be another one then.
- * - Among the entries about a problem, the library takes the first one whose tile fits the device's shared memory,
+ * - Among the entries about a problem, the library uses the first one whose tile fits the device's shared memory,
  *   invocations and subgroups. If there is none, the library chooses a tile itself.
  * - VkfProblem::kvSplits, if not 0, takes precedence over the key splits of an entry.
  *

@@ -15,9 +15,8 @@ constexpr std::array registerCandidates = {
     // Twice as many workgroups: one sequence of 512 rows takes 17.3 us instead of 19.7, causal 18.9 instead of 22.4.
     CoopmatCandidate{4, 1, 4, 64},
     // Windows of few keys, and causal masks over maxKeysOfSmallCausalTiles: fewer tiles are partial than with 256 rows.
-    // 8192
-    // rows with a window of 1024 keys, D = 128, take 295 us, and 323 with the next tile. This one also serves blocks
-    // that are smaller than the next one.
+    // 8192 rows with a window of 1024 keys, D = 128, take 295 us, and 323 with the next tile. This one also serves
+    // blocks that are smaller than the next one.
     CoopmatCandidate{8, 1, 4, 128, 1536},
     // o and q of 32 rows fill the registers: one workgroup of eight subgroups.
     CoopmatCandidate{8, 2, 2, 128},

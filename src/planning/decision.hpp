@@ -32,11 +32,11 @@ struct TileShape {
 // The map of tiles (shaders/masks/tile_map.glsl), from which kernels know empty and partial tiles.
 struct TileMapChoice {
     bool readsBias = false;
-    bool byHead = false; // each KV head has its own map
+    bool byHead = false; // each query head has its own map; where query heads are packed, each KV head
     bool ofAll = false;  // all sequences share one map
     uint32_t rows = 0;   // of a tile of the map
     uint32_t keys = 0;
-    std::vector<uint32_t> rowClasses; // VKF_ROWS_*, each with an attention phase; none = one phase for all rows
+    std::vector<uint32_t> rowClasses; // VKF_ROWS_*, each with an attention phase; empty = one phase for all rows
 };
 
 // Path coopmat: the tile for rows whose bias is a mask, which is the tile of the map too. Rows to which the bias is
@@ -81,7 +81,7 @@ struct Decision {
     Kernel kernel{};                         // of attention; path standard has several
     Constants constants{};                   // of the tile, and of how the kernel loads and stores rows
     std::optional<StandardKernels> standard; // path standard
-    std::optional<ScalarTile> fallback;      // of the kernel that repeats a call whose numbers have no parts
+    std::optional<ScalarTile> fallback;      // of the fallback kernel for fp32 inputs that bf16x3 cannot represent
     uint32_t splits = 1;                     // key splits
     uint32_t packedHeads = 1;                // query heads whose rows share tiles
     uint32_t interleavedHeads = 1;           // heads whose workgroups take turns with their tiles

@@ -13,7 +13,7 @@ constexpr uint64_t mapPairOperations = 8; // what a look at a pair counts agains
 
 // How large a map of tiles is.
 struct TileMapSizes {
-    uint64_t maps = 0;     // one for all, for each sequence, or for each KV head of each sequence
+    uint64_t maps = 0;     // one for all, for each sequence, or for each head or group of packed heads of each sequence
     uint64_t rowTiles = 0; // of each map
     uint64_t wordKeys = 0; // keys of a word of the map
     uint64_t words = 0;

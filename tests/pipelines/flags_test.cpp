@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Flags (shaders/common/compilers.glsl): where several invocations may store to one place in memory, they store
-// atomically.
-// A plain store there is a data race by Vulkan's memory model. No driver shows it as a wrong result, so the test reads
-// SPIR-V.
+// atomically. A plain store there is a data race by Vulkan's memory model. No driver shows it as a wrong result, so the
+// test reads SPIR-V.
 #include <map>
 #include <set>
 #include <span>

@@ -2,16 +2,17 @@
 //
 // The Vulkan device of the tests.
 //
-// A validation message fails the test case during which it arrives, with its text. One that arrives
-// on a thread of the test's own, or outside every test case, aborts the program after printing it.
+// A validation message fails the test case during which it arrives, with its text. One that arrives on a thread of the
+// test's own, or outside every test case, aborts the program after printing it.
 //
 // Environment variables, read in device.cpp and nowhere else:
 //
-//     VKFLASH_TEST_DEVICE number or name, as vkf::host::DeviceOptions::select; default the best VKFLASH_TEST_VALIDATION
-//     0 = without the validation layer; default with it VKFLASH_TEST_SWEEPS 1 = whole sweeps: every case on every
-//     variation; default a part of them VKFLASH_TEST_ROLLED 1 = kernels of plain arithmetic are not unrolled, for
-//     drivers that compile for a CPU VKFLASH_TEST_DRIVER swiftshader = on the driver SwiftShader; default the drivers
-//     of the Vulkan loader VKFLASH_TEST_SWIFTSHADER file that describes this driver to the Vulkan loader
+// - VKFLASH_TEST_DEVICE: number or name, as vkf::host::DeviceOptions::select. Default: the best device.
+// - VKFLASH_TEST_VALIDATION: 0 = without the validation layer. Default: with it.
+// - VKFLASH_TEST_SWEEPS: 1 = whole sweeps, every case on every variation. Default: a part of them.
+// - VKFLASH_TEST_ROLLED: 1 = kernels of plain arithmetic are not unrolled, for drivers that compile for a CPU.
+// - VKFLASH_TEST_DRIVER: swiftshader = on the driver SwiftShader. Default: the drivers of the Vulkan loader.
+// - VKFLASH_TEST_SWIFTSHADER: the file that describes this driver to the Vulkan loader.
 //
 // Without any Vulkan device, test cases that need one are skipped. If VKFLASH_TEST_DEVICE is set, they fail instead.
 // Test cases on SwiftShader are skipped if VKFLASH_TEST_SWIFTSHADER is not set.

@@ -51,8 +51,7 @@ inline VkfBroadcastArray lastKeysMask(VkfProblem p, VkfType type, uint32_t last,
 }
 
 // True if key j is visible to row i without block masks and boolean masks. Follows the contract directly, for tests of
-// masks.
-// rowOffset is the sequence's entry of rowOffsets.
+// masks. rowOffset is the sequence's entry of rowOffsets.
 inline bool isVisible(const VkfProblem& problem, int64_t keys, int64_t row, int64_t key, int64_t rowOffset = 0) {
     int64_t diagonal = row + (problem.alignment == VKF_ALIGNMENT_TOP_LEFT ? 0 : keys - problem.queryRows);
     int64_t position = key;

@@ -5,6 +5,8 @@
     python3 tests/tree/check_text.py [ROOT]
 
 - Sentences of over 40 words, and sentences that open with a word for something before.
+- Lines of one or two words inside a paragraph of a comment. A tool that breaks long lines leaves them, and it destroys
+  lists and tables in the same way.
 - Names in documents and comments that the tree does not have: files, headings, flags, identifiers. A document names an
   identifier in backticks. A comment names it by writing it: a word with an underscore or a capital letter inside.
 """
@@ -15,6 +17,9 @@ import subprocess
 import sys
 
 MOST_WORDS = 40
+WIDTH = 120  # of a line of code, as .clang-format says
+COMMENT_LINE = re.compile(r" *(?://|/\*|\*)(?![/*])( *)(.*)$")
+BULLET = re.compile(r"([-*+]|\d+\.) ")
 OPENINGS = re.compile(r"[(*\"]*(Of|Those|The same|Such|So do|So does)\b|[(*\"]*What .* (is|are) .*[^?]$")
 ABBREVIATIONS = ("al.", "cf.", "e.g.", "etc.", "i.e.", "vs.", "...")
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".glsl", ".comp", ".in")
@@ -36,6 +41,7 @@ FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGM
 FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md",
                  "integrations/python/README.md", "lab/log-0.4.md")
 HISTORY = ("CHANGELOG.md", "lab/log-0.4.md")  # they name what is gone
+RAGGED = ("shaders/merge/merge_rows.glsl",)  # files whose stray lines are not mended yet
 
 
 def read_tree(root):
@@ -83,7 +89,7 @@ def blocks_of(start, text, markdown):
             row = re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "/"), bare)
             blocks += [[number, cell] for cell in row.split("|")]
             fresh = True
-        elif fresh or re.match(r"([-*+]|\d+\.) ", bare):
+        elif fresh or BULLET.match(bare):
             blocks.append([number, re.sub(r"^([-*+]|\d+\.) ", "", bare)])
             fresh = False
         else:
@@ -105,6 +111,27 @@ def sentence_faults(block):
         if OPENINGS.match(text):
             yield "opens with a word for something before", text
         sentence = []
+
+
+def is_stray(before, here, after):
+    """Whether `here` is a line of one or two words between lines of its paragraph. All are COMMENT_LINE or None."""
+    if not (before and here and after):
+        return False
+    words, following = here[2].split(), after[2].replace("*/", "").split()
+    if not 1 <= len(words) <= 2 or here[2].endswith((":", "*/")) or not following or len(after[1]) > 4:
+        return False
+    is_broken = len(before[0]) + len(words[0]) >= WIDTH > len(here[0]) + len(following[0])
+    is_sentence = before[2].endswith(".") and here[2].endswith(".")
+    if BULLET.match(after[2]):  # an item that begins after another one, or after a paragraph
+        return is_broken and len(here[1]) <= len(after[1]) and bool(BULLET.match(before[2]))
+    return is_broken and not is_sentence
+
+
+def stray_lines(text):
+    """[(line, text)] of the stray lines of comments that have lines of their own."""
+    lines = [COMMENT_LINE.match(line) for line in text.split("\n")]
+    return [(number, here[2]) for number, (before, here, after) in enumerate(zip(lines, lines[1:], lines[2:]), 2)
+            if is_stray(before, here, after)]
 
 
 def slugs_of(text):
@@ -167,6 +194,8 @@ def faults_of(root):
             yield from (f"{name}: {link} does not exist" for link in names.broken_links(name, text))
         elif name.endswith(SOURCES) and name.startswith(COMMENTED):
             parts = split_source(text)[1]
+            strays = stray_lines(text) if name not in RAGGED else []
+            yield from (f"{name}:{line}: a short line inside a paragraph: {stray}" for line, stray in strays)
         else:
             continue
         for start, part in parts:

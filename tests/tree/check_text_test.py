@@ -66,6 +66,23 @@ class CheckText(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(faults(text + "\n"), [])
 
+    def test_stray_lines(self):
+        full = ("One " * 40)[:116].strip()
+        self.assertEqual(faults(f"// {full}\n// 8192 rows\n// are one.\nint a;\n", "src/a.cpp"),
+                         ["src/a.cpp:2: a short line inside a paragraph: 8192 rows"])
+        for text in (f"// {full}\n// one.\n// Two are many.", f"/* {full}\n * one\n * two. */",
+                     f"// - {full[:-2]}\n// one.\n//   two", f"// - {full[:-2]}\n//   one\n//   two",
+                     f"// - {full[:-2]}\n// one\n// - two"):
+            with self.subTest(text):
+                self.assertEqual(len(faults(text + "\nint a;\n", "src/a.cpp")), 1)
+        for text in (f"// {full}\n// one two three\n// four.", "// One\n// two\n// three.", f"// {full}\n// one.",
+                     f"// {full}\n// one.\n//\n// Two.", f"// {full}\n// one:\n// - two",
+                     f"// {full}\n// one.\n// - two", f"// - {full[:-2]}\n//   one.\n// - two",
+                     f"// {full[:-1]}.\n// Source: a.\n// Two.", f"// {full}\n// one\n//     example",
+                     f"// {full}\n// one\n// {'u' * 117}", f"/* {full}\n * one. */\n// Two."):
+            with self.subTest(text):
+                self.assertEqual(faults(text + "\nint a;\n", "src/a.cpp"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

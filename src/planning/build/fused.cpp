@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Paths scalar, coopmat and decode: one phase of attention, and where keys are split another that merges the splits.
+// Paths scalar, coopmat, wgmma and decode: one phase of attention, and another one that merges key splits if there are
+// any.
 #include "planning/build/build_parts.hpp"
 
 #include <bit>

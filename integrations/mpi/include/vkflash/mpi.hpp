@@ -13,7 +13,7 @@
 // - A rank is a process with one Vulkan device.
 // - Every function is collective unless it says otherwise: all ranks call it, in the same order, with equal arguments
 //   but for their own tensors.
-// - Threads: all objects of one Ranks belong to one thread. MPI needs no support of threads.
+// - Threads: all objects of one Ranks belong to one thread. MPI_THREAD_SINGLE is enough.
 // - Lifetimes: a Ranks must outlive everything that is made of it. MPI must still be initialized then.
 //
 // Errors are exceptions of type vkf::host::Error. Two kinds differ in what the caller can do next:
@@ -46,8 +46,7 @@ enum class Distribution { contiguous, zigzag };
 // - automatic: see chooseMethod.
 // - ring: the ranks keep their rows. Blocks of k and v go round.
 // - headExchange: an exchange gives each rank some heads of the whole sequence, and another one brings the results
-// back.
-//   kvHeads must be a multiple of the number of ranks.
+//   back. kvHeads must be a multiple of the number of ranks.
 enum class Method { automatic, ring, headExchange };
 
 // How blocks of the ring travel.
