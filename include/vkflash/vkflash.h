@@ -51,11 +51,12 @@
  *     backward_problem.h, backward.h  gradients
  *     reference.h                     the same on the CPU, to compare with
  *     inspect.h, tuning.h             why a plan is as it is; measured tiles
+ *     functions.h, functions.hpp      masks and scores of your own, compiled into the kernels; their compiler
  *     matrix_layout.h                 element layouts of cooperative matrices
  *     vkflash.hpp, problem.hpp        owning handles and shorthands for C++17
  *     host.hpp                        a device, buffers and one-call functions for C++ programs without an engine
  *
- * This header includes those of the first five rows.
+ * This header includes those from device.h to backward.h.
  *
  *
  * RULES

@@ -92,7 +92,7 @@ std::vector<std::string> wordsOf(const char* text) {
 
 bool startsWith(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
 
-// Rules are about headers of this project and of Vulkan. Those of other libraries need none: a target that does not
+// Rules are about headers of this project and of Vulkan. Other libraries need no rules: a target that does not
 // link a library does not find its headers.
 bool mayInclude(const LayerRule& rule, const std::string& included) {
     const std::string inner = included.substr(1, included.size() - 2);
