@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The walk of backward/walk.glsl by lists (backward/tile_lists.glsl).
-//
-// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
 #ifndef VKF_LISTED_WALK_GLSL
 #define VKF_LISTED_WALK_GLSL
+
+#include "backward/tile_lists.glsl"
 
 // The part of lists that a walk takes.
 const uint FULL_TILES = 0;
@@ -63,5 +63,37 @@ bool nextListedTile(const uint part) {
     }
     return found;
 }
+
+// The hooks of kernels with lists. backward/without_lists.glsl has the same hooks for kernels without lists. Owners of
+// the bias look at the map, because they visit all sequences.
+#define AND_NO_TILE_MAP &&!HAS_TILE_MAP
+#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item, item.head, item.row_begin, key_begin).x)
+#define AND_NOT_LISTED_AS_FULL                                                                                         \
+    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end))
+// The walk of backward/walk.glsl, for which backward/listed_walk.glsl has another one.
+#define OPEN_OTHER_TILES                                                                                               \
+    if (HAS_TILE_MAP) {                                                                                                \
+        openPart(OTHER_TILES);                                                                                         \
+    }
+#define NEXT_LISTED_OR(next) (HAS_TILE_MAP && !OWNS_BIAS ? nextListedTile(OTHER_TILES) : (next))
+// The walks of backward_coopmat/backward_coopmat.comp.
+#define OPEN_FULL_TILES                                                                                                \
+    if (HAS_TILE_MAP) {                                                                                                \
+        stopped_head = ALL_PARTIAL ? 0 : 0xffffffffu;                                                                  \
+        openPart(FULL_TILES);                                                                                          \
+    }
+#define STOP_LISTED_TILES                                                                                              \
+    if (HAS_TILE_MAP && OWNS_KEYS) {                                                                                   \
+        stopped_head = item.head;                                                                                      \
+        stopped_at = walk_at;                                                                                          \
+    }
+#define LEAVE_ALL_LISTED_TILES                                                                                         \
+    stopped_head = 0;                                                                                                  \
+    stopped_at = 0;
+#define UNLESS_LISTED(found, full)                                                                                     \
+    if (HAS_TILE_MAP) {                                                                                                \
+        found = UNIFORM_BY_VOTE(nextListedTile(full ? FULL_TILES : OTHER_TILES));                                      \
+    } else
+#define STORE_EMPTY_TILES storeEmptyTiles();
 
 #endif

@@ -11,7 +11,6 @@
 #define VKF_WALK_GLSL
 
 #include "backward/bands.glsl"
-#include "backward/tile_lists.glsl"
 
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
@@ -23,7 +22,11 @@ uint own_batch;    // batch of the owned elements of the bias
 uint own_head;
 bool turned; // the walk has turned to another head or sequence
 
+#ifdef VKF_TILE_LISTS
 #include "backward/listed_walk.glsl"
+#else
+#include "backward/without_lists.glsl"
+#endif
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
 

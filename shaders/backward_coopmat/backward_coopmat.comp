@@ -81,7 +81,9 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #define STORED_TILE_KEYS TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
 #include "backward_coopmat/store_matrices.glsl"
+#ifdef VKF_TILE_LISTS
 #include "backward_coopmat/empty_tiles.glsl"
+#endif
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
 void beginTensors() {

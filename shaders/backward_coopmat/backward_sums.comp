@@ -126,8 +126,11 @@ uint subgroupColumn() {
 }
 
 #define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
-#include "backward/tile_lists.glsl"
+#ifdef VKF_TILE_LISTS
 #include "backward_coopmat/listed_steps.glsl"
+#else
+#include "backward/without_lists.glsl"
+#endif
 #include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and

@@ -27,6 +27,4 @@
 #define ROW_POSITION_ARGUMENT(item, head, row)
 #define SET_ROW_POSITION(terms, item, head, row)
 
-#include "functions/no_lists.glsl"
-
 #endif

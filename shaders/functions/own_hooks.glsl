@@ -6,6 +6,9 @@
 #ifndef VKF_HOOKS_GLSL
 #define VKF_HOOKS_GLSL
 
+// A mask of the caller's own has a map of tiles, which the backward pass visits by lists.
+#define VKF_TILE_LISTS
+
 #include "functions/position.glsl"
 
 #include "functions/user.glsl"

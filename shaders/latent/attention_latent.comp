@@ -65,7 +65,7 @@ layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
