@@ -13,10 +13,10 @@
 #define OPEN_FULL_TILES
 #define STOP_LISTED_TILES
 #define LEAVE_ALL_LISTED_TILES
-#define UNLESS_LISTED(found, full)
+#define SEEK_LISTED_OR(found, full, seek_unlisted) seek_unlisted
 #define STORE_EMPTY_TILES
-#define STEP_NUMBER(number, walk) number
+#define STEP_NUMBER(number, step) number
 #define BEGIN_STEPS
-#define SEEK_STEP(walk)
+#define SEEK_STEP(step)
 
 #endif

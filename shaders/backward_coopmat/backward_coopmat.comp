@@ -145,11 +145,10 @@ void selectTile(const uint number) {
     beginPairs();
 }
 
-// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
-// calls must be short (docs/kernel_rules.md, "Chains of calls").
-#define VKF_SEEK(found, full)                                                                                          \
-    found = false;                                                                                                     \
-    UNLESS_LISTED(found, full)                                                                                         \
+// Moves the walk to its next full or partial tile, and says whether there is one: by lists of tiles, or by the ranges
+// that windows leave. These are macros, because chains of calls must be short (docs/kernel_rules.md, "Chains of
+// calls").
+#define VKF_SEEK_UNLISTED(found, full)                                                                                 \
     if (full) {                                                                                                        \
         found = UNIFORM_BY_VOTE(nextFullTile());                                                                       \
     } else {                                                                                                           \
@@ -157,7 +156,10 @@ void selectTile(const uint number) {
             found = !wasFull();                                                                                        \
             next_begin = found ? next_begin : endOfFullTiles();                                                        \
         }                                                                                                              \
-    }                                                                                                                  \
+    }
+#define VKF_SEEK(found, full)                                                                                          \
+    found = false;                                                                                                     \
+    SEEK_LISTED_OR(found, full, VKF_SEEK_UNLISTED(found, full))                                                        \
     if (turned) {                                                                                                      \
         selectHead();                                                                                                  \
     }

@@ -29,16 +29,19 @@ uint nextListedStep(const uint count, const uint heads, const uint steps, const 
     return found ? step_head * steps + tile - first : count;
 }
 
-// The steps of backward_coopmat/backward_sums.comp: `walk` is the step that a fetch found, in place of each number.
-#define STEP_NUMBER(number, walk) walk
+// The hooks of addVisited in backward_coopmat/backward_sums.comp. backward/without_lists.glsl has the same hooks for
+// kernels without lists. `step` is the number of the step that a fetch found. It takes the place of each `number`.
+#define STEP_NUMBER(number, step) step
 #define BEGIN_STEPS                                                                                                    \
-    uint next_step = 0, even_step = 0, odd_step = 0;                                                                   \
+    next_step = 0;                                                                                                     \
+    even_step = 0;                                                                                                     \
+    odd_step = 0;                                                                                                      \
     step_head = 0;                                                                                                     \
     if (HAS_TILE_MAP) {                                                                                                \
         openSteps();                                                                                                   \
     }
-#define SEEK_STEP(walk)                                                                                                \
-    walk = HAS_TILE_MAP ? nextListedStep(count, heads, steps, begin / STEP) : next_step;                               \
-    next_step = walk + 1;
+#define SEEK_STEP(step)                                                                                                \
+    step = HAS_TILE_MAP ? nextListedStep(count, heads, steps, begin / STEP) : next_step;                               \
+    next_step = step + 1;
 
 #endif

@@ -17,8 +17,9 @@ const bool ALL_PARTIAL = ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NO_TILE_
 // Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
 uvec2 full_range;
 
-// The tile of rows at which the walk over full tiles stopped: its head and first row.
-uint stop_head, stop_begin;
+// The tile of rows of full_range at which the walk over full tiles stopped: its head and first row. With lists,
+// list_stop_head and list_stop_position say the same (backward/listed_walk.glsl).
+uint range_stop_head, range_stop_begin;
 
 #include "backward/full_tiles.glsl"
 
@@ -26,23 +27,25 @@ uint stop_head, stop_begin;
 void beginFullTiles() {
     full_range = ALL_PARTIAL ? uvec2(0) : OWNS_KEYS ? fullRows() : fullKeys();
     next_begin = full_range.x;
-    stop_head = 0xffffffffu;
-    stop_begin = 0;
+    range_stop_head = 0xffffffffu;
+    range_stop_begin = 0;
     OPEN_FULL_TILES
 }
 
 // Leaves the walk's tile and all later ones to the walk over partial tiles.
 void stopFullTiles() {
     if (OWNS_KEYS) {
-        stop_head = item.head;
-        stop_begin = item.row_begin;
+        range_stop_head = item.head;
+        range_stop_begin = item.row_begin;
     }
     STOP_LISTED_TILES
 }
 
 // One past the last row or key of the walk's head that the walk over full tiles took.
 uint endOfFullTiles() {
-    return item.head < stop_head ? full_range.y : item.head == stop_head ? min(stop_begin, full_range.y) : 0;
+    return item.head < range_stop_head    ? full_range.y
+           : item.head == range_stop_head ? min(range_stop_begin, full_range.y)
+                                          : 0;
 }
 
 bool wasFull() {
