@@ -67,10 +67,12 @@ bool nextListedTile(const uint part) {
 
 // The hooks of kernels with lists. backward/without_lists.glsl has the same hooks for kernels without lists. Owners of
 // the bias look at the map, because they visit all sequences.
-#define AND_NO_TILE_MAP &&!HAS_TILE_MAP
-#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item, item.head, item.row_begin, key_begin).x)
-#define AND_NOT_LISTED_AS_FULL                                                                                         \
-    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end))
+#define AND_NO_TILE_MAP(condition) ((condition) && !HAS_TILE_MAP)
+#define AND_SHARER_IS_SEEN(condition)                                                                                  \
+    ((condition) && (!HAS_TILE_MAP || tileBits(item, item.head, item.row_begin, key_begin).x))
+#define AND_NOT_LISTED_AS_FULL(condition)                                                                              \
+    ((condition) &&                                                                                                    \
+     !(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end)))
 // The walk of backward/walk.glsl, for which backward/listed_walk.glsl has another one.
 #define OPEN_OTHER_TILES                                                                                               \
     if (HAS_TILE_MAP) {                                                                                                \

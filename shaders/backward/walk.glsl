@@ -171,7 +171,7 @@ bool nextSharer() {
         if (next_begin < min(seeing_rows.y, SEQUENCE_ROWS(item))) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if (key_begin < item.keys && isSeen() AND_SHARER_IS_SEEN) {
+            if (AND_SHARER_IS_SEEN(key_begin < item.keys && isSeen())) {
                 return true;
             }
         } else {
@@ -190,7 +190,7 @@ bool nextTile() {
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NOT_LISTED_AS_FULL) ||
+    return AND_NOT_LISTED_AS_FULL(BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) ||
            isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 

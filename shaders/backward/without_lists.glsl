@@ -5,9 +5,9 @@
 #ifndef VKF_WITHOUT_LISTS_GLSL
 #define VKF_WITHOUT_LISTS_GLSL
 
-#define AND_NO_TILE_MAP
-#define AND_SHARER_IS_SEEN
-#define AND_NOT_LISTED_AS_FULL
+#define AND_NO_TILE_MAP(condition) (condition)
+#define AND_SHARER_IS_SEEN(condition) (condition)
+#define AND_NOT_LISTED_AS_FULL(condition) (condition)
 #define OPEN_OTHER_TILES
 #define NEXT_LISTED_OR(next) next
 #define OPEN_FULL_TILES

@@ -146,8 +146,7 @@ void selectTile(const uint number) {
 }
 
 // Moves the walk to its next full or partial tile, and says whether there is one: by lists of tiles, or by the ranges
-// that windows leave. These are macros, because chains of calls must be short (docs/kernel_rules.md, "Chains of
-// calls").
+// that windows leave. Macros, because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
 #define VKF_SEEK_UNLISTED(found, full)                                                                                 \
     if (full) {                                                                                                        \
         found = UNIFORM_BY_VOTE(nextFullTile());                                                                       \

@@ -12,7 +12,7 @@
 
 // No tile is full then: masks test each pair, or rows are not whole words. With a loop for full tiles, NVIDIA's
 // compiler loses all sums of some kernels for such rows (docs/portability.md).
-const bool ALL_PARTIAL = ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NO_TILE_MAP) || !WHOLE_WORDS;
+const bool ALL_PARTIAL = AND_NO_TILE_MAP(BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) || !WHOLE_WORDS;
 
 // Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
 uvec2 full_range;

@@ -62,7 +62,7 @@ void main() {
         stageP(p, item, key_begin, thread);
         stageV(v, key_begin, thread);
         barrier();
-        if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS) OR_HAS_KEEP) {
+        if (OR_KEEP(isPartial(mask, key_begin, key_begin + CHUNK_KEYS))) {
             accumulateOutput(group, lane, true);
         } else {
             accumulateOutput(group, lane, false);
