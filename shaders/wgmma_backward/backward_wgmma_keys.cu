@@ -34,7 +34,7 @@
 
 namespace vkf::wgmma {
 
-using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_TERMS, true>;
+using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_SOFTCAP_OR_ALIBI, true>;
 
 VKF_DEVICE void copyRows(const Call call, const KeyItem & own, const RowWalk & walk) {
     using K = ThisKernel;
