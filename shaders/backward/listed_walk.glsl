@@ -73,13 +73,13 @@ bool nextListedTile(const uint part) {
 #define AND_NOT_LISTED_AS_FULL(condition)                                                                              \
     ((condition) &&                                                                                                    \
      !(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end)))
-// The walk of backward/walk.glsl, for which backward/listed_walk.glsl has another one.
+// In backward/walk.glsl:
 #define OPEN_OTHER_TILES                                                                                               \
     if (HAS_TILE_MAP) {                                                                                                \
         openPart(OTHER_TILES);                                                                                         \
     }
 #define NEXT_LISTED_OR(next) (HAS_TILE_MAP && !OWNS_BIAS ? nextListedTile(OTHER_TILES) : (next))
-// The walks of backward_coopmat/backward_coopmat.comp.
+// In backward_coopmat/backward_coopmat.comp:
 #define OPEN_FULL_TILES                                                                                                \
     if (HAS_TILE_MAP) {                                                                                                \
         list_stop_head = ALL_PARTIAL ? 0 : 0xffffffffu;                                                                \

@@ -6,7 +6,8 @@
 #ifndef VKF_HOOKS_GLSL
 #define VKF_HOOKS_GLSL
 
-// A mask of the caller's own has a map of tiles, which the backward pass visits by lists.
+// All kernels with functions have lists of tiles (backward/tile_lists.glsl), because a mask of the caller's own may
+// have a map of tiles.
 #define VKF_TILE_LISTS
 
 #include "functions/position.glsl"
