@@ -2,8 +2,9 @@
 # Compiles the entry points of path wgmma to PTX (shaders/shared/wgmma_params.h has their names).
 
 # vkf_add_ptx(<file> <root> TYPES ... DIMS ... TERMS_DIMS ...): adds the rules for each type and dimension, without terms
-# and with them. Names begin with that of the file. Paths of includes are relative to the folder `root`. The
-# results are in the global properties VKF_PTX_ENTRIES, lines "name|ptx file|missing reason", and VKF_PTX_TARGETS.
+# (softcap and ALiBi) and with them. Names begin with that of the file. Paths of includes are relative to the folder
+# `root`. The results are in the global properties VKF_PTX_ENTRIES, lines "name|ptx file|missing reason", and
+# VKF_PTX_TARGETS.
 function(vkf_add_ptx file root)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TYPES;DIMS;TERMS_DIMS")
   get_filename_component(prefix "${file}" NAME_WE)
@@ -27,7 +28,7 @@ function(vkf_add_ptx file root)
         endif()
         set(defines -DVKF_TYPE=${type} -DVKF_DIM=${dim})
         if(variant STREQUAL terms)
-          list(APPEND defines -DVKF_TERMS)
+          list(APPEND defines -DVKF_SOFTCAP_OR_ALIBI)
         endif()
         set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx")
         add_custom_command(

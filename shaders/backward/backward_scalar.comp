@@ -68,22 +68,18 @@
 #define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)
 
 // The arguments of fetchColumns and stageColumns for lines 10 and 13.
-#define VKF_HEAD_COLUMNS                                                                                               \
-    owned_heads, VKF_TYPE_OWNED_HEADS, VKF_OWNED_FIRST, visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST,      \
-        HEAD_DIM
-#define VKF_VALUE_COLUMNS                                                                                              \
-    owned_values, VKF_TYPE_OWNED_VALUES, VKF_OWNED_FIRST, visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST,  \
-        VALUE_DIM
+#define VKF_QK_COLUMNS                                                                                                 \
+    owned_qk, VKF_TYPE_OWNED_QK, VKF_OWNED_FIRST, visited_qk, VKF_TYPE_VISITED_QK, VKF_VISITED_FIRST, HEAD_DIM
+#define VKF_DOV_COLUMNS                                                                                                \
+    owned_dov, VKF_TYPE_OWNED_DOV, VKF_OWNED_FIRST, visited_dov, VKF_TYPE_VISITED_DOV, VKF_VISITED_FIRST, VALUE_DIM
 
 // Fetches chunk `chunk` of the summands of dv, or of dq or dk.
-void fetchValueSummands(const uint chunk) {
-    fetchSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
-                  VALUE_DIM);
+void fetchDovSummands(const uint chunk) {
+    fetchSummands(visited_dov, VKF_TYPE_VISITED_DOV, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, DOV_WORDS, VALUE_DIM);
 }
 
-void fetchHeadSummands(const uint chunk) {
-    fetchSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
-                  HEAD_DIM);
+void fetchQkSummands(const uint chunk) {
+    fetchSummands(visited_qk, VKF_TYPE_VISITED_QK, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, QK_WORDS, HEAD_DIM);
 }
 
 // Sets what depends on the item's head and sequence. main calls it, because chains of calls must be short
@@ -96,45 +92,45 @@ void selectHead() {
     Rows k = rowsOf(params.k, VKF_K, TYPE_K, HEAD_DIM, item, item.keys);
     Rows v = rowsOf(params.v, VKF_V, TYPE_V, VALUE_DIM, item, item.keys);
     if (OWNS_KEYS) {
-        owned_heads = k;
-        owned_values = v;
-        visited_heads = q;
-        visited_values = dout;
+        owned_qk = k;
+        owned_dov = v;
+        visited_qk = q;
+        visited_dov = dout;
     } else {
-        owned_heads = q;
-        owned_values = dout;
-        visited_heads = k;
-        visited_values = v;
+        owned_qk = q;
+        owned_dov = dout;
+        visited_qk = k;
+        visited_dov = v;
     }
 }
 
 // Lines 10 and 13: scores and dp of the tile. Then the first summands are fetched.
 void computeScores() {
     clearPairs();
-    fetchColumns(VKF_HEAD_COLUMNS, 0);
-    KEEP_LOOP for (uint chunk = 0; chunk < HEAD_CHUNKS; chunk++) {
+    fetchColumns(VKF_QK_COLUMNS, 0);
+    KEEP_LOOP for (uint chunk = 0; chunk < QK_CHUNKS; chunk++) {
         barrier(); // the last readers of the stages are done
-        stageColumns(VKF_HEAD_COLUMNS, chunk);
+        stageColumns(VKF_QK_COLUMNS, chunk);
         barrier();
-        if (chunk + 1 < HEAD_CHUNKS) {
-            fetchColumns(VKF_HEAD_COLUMNS, chunk + 1);
+        if (chunk + 1 < QK_CHUNKS) {
+            fetchColumns(VKF_QK_COLUMNS, chunk + 1);
         } else if (NEEDS_DP) {
-            fetchColumns(VKF_VALUE_COLUMNS, 0);
+            fetchColumns(VKF_DOV_COLUMNS, 0);
         } else {
-            fetchValueSummands(0);
+            fetchDovSummands(0);
         }
         addProducts(FIRST_SCORE);
     }
-    KEEP_LOOP for (uint chunk = 0; chunk < (NEEDS_DP ? VALUE_CHUNKS : 0); chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < (NEEDS_DP ? DOV_CHUNKS : 0); chunk++) {
         barrier();
-        stageColumns(VKF_VALUE_COLUMNS, chunk);
+        stageColumns(VKF_DOV_COLUMNS, chunk);
         barrier();
-        if (chunk + 1 < VALUE_CHUNKS) {
-            fetchColumns(VKF_VALUE_COLUMNS, chunk + 1);
-        } else if (SUMS_VALUES) {
-            fetchValueSummands(0);
-        } else if (SUMS_HEADS) {
-            fetchHeadSummands(0);
+        if (chunk + 1 < DOV_CHUNKS) {
+            fetchColumns(VKF_DOV_COLUMNS, chunk + 1);
+        } else if (SUMS_DV) {
+            fetchDovSummands(0);
+        } else if (SUMS_DQK) {
+            fetchQkSummands(0);
         }
         addProducts(FIRST_DP);
     }
@@ -142,29 +138,29 @@ void computeScores() {
 
 // Lines 12, 15 and 16.
 void addUp(const bool partial) {
-    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_VALUES ? SUM_CHUNKS : 0); chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_DV ? SUM_CHUNKS : 0); chunk++) {
         barrier(); // the last readers of the stages are done
-        stageSummands(visited_values, VKF_TYPE_VISITED_VALUES, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, VALUE_WORDS,
-                      VALUE_DIM, LANES * VALUE_COLUMNS4);
+        stageSummands(visited_dov, VKF_TYPE_VISITED_DOV, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, DOV_WORDS,
+                      VALUE_DIM, LANES * DV_COLUMNS4);
         stagePairs(FIRST_SCORE, chunk);
         barrier();
         if (chunk + 1 < SUM_CHUNKS) {
-            fetchValueSummands(chunk + 1);
-        } else if (SUMS_HEADS) {
-            fetchHeadSummands(0);
+            fetchDovSummands(chunk + 1);
+        } else if (SUMS_DQK) {
+            fetchQkSummands(0);
         }
-        addSums(FIRST_VALUE_SUM, VALUE_COLUMNS4, partial);
+        addSums(FIRST_DV_SUM, DV_COLUMNS4, partial);
     }
-    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_HEADS ? SUM_CHUNKS : 0); chunk++) {
+    KEEP_LOOP for (uint chunk = 0; chunk < (SUMS_DQK ? SUM_CHUNKS : 0); chunk++) {
         barrier();
-        stageSummands(visited_heads, VKF_TYPE_VISITED_HEADS, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, HEAD_WORDS,
-                      HEAD_DIM, LANES * HEAD_COLUMNS4);
+        stageSummands(visited_qk, VKF_TYPE_VISITED_QK, VKF_VISITED_FIRST + chunk * CHUNK_VISITED, QK_WORDS, HEAD_DIM,
+                      LANES * DQK_COLUMNS4);
         stagePairs(FIRST_DP, chunk);
         barrier();
         if (chunk + 1 < SUM_CHUNKS) {
-            fetchHeadSummands(chunk + 1);
+            fetchQkSummands(chunk + 1);
         }
-        addSums(FIRST_HEAD_SUM, HEAD_COLUMNS4, partial);
+        addSums(FIRST_DQK_SUM, DQK_COLUMNS4, partial);
     }
 }
 
@@ -191,14 +187,14 @@ void storeGradients() {
     }
     float scale = VKF_BACKWARD_TABLE.scale;
     if (!OWNS_KEYS) {
-        storeSums(VKF_BACKWARD_TABLE.dq, TYPE_DQ, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+        storeSums(VKF_BACKWARD_TABLE.dq, TYPE_DQ, HEAD_DIM, FIRST_DQK_SUM, DQK_COLUMNS4, scale);
         return;
     }
     if (WRITES_DK) {
-        storeSums(VKF_BACKWARD_TABLE.dk, TYPE_DK, HEAD_DIM, FIRST_HEAD_SUM, HEAD_COLUMNS4, scale);
+        storeSums(VKF_BACKWARD_TABLE.dk, TYPE_DK, HEAD_DIM, FIRST_DQK_SUM, DQK_COLUMNS4, scale);
     }
     if (WRITES_DV) {
-        storeSums(VKF_BACKWARD_TABLE.dv, TYPE_DV, VALUE_DIM, FIRST_VALUE_SUM, VALUE_COLUMNS4, scaledByDropout(1.0));
+        storeSums(VKF_BACKWARD_TABLE.dv, TYPE_DV, VALUE_DIM, FIRST_DV_SUM, DV_COLUMNS4, scaledByDropout(1.0));
     }
 }
 

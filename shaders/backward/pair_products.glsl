@@ -17,8 +17,8 @@ const uint FIRST_SCORE = 0;                        // scores, then p times what 
 const uint FIRST_DP = NEEDS_DP ? THREAD_PAIRS : 0; // dp, then the gradient of q k^T
 const uint PAIRS = NEEDS_DP ? 2 * THREAD_PAIRS : THREAD_PAIRS;
 const uint PAIR_ROW_WORDS = CHUNK_VISITED / 4 + 1;
-const uint FIRST_VALUE_SUM = 0;
-const uint FIRST_HEAD_SUM = SUMS_HEADS ? THREAD_OWNED * VALUE_COLUMNS4 : 0;
+const uint FIRST_DV_SUM = 0;
+const uint FIRST_DQK_SUM = SUMS_DQK ? THREAD_OWNED * DV_COLUMNS4 : 0;
 
 float scores_dp[PAIRS];
 vec4 sums[THREAD_OWNED * SUM_WORDS];

@@ -12,9 +12,9 @@
 const uint STAGED_WORDS = CHUNK_DIM4 + 1;
 const uint OWNED_FETCHES = (OWNED * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint VISITED_FETCHES = (VISITED * CHUNK_DIM4 + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint HEAD_WORDS = (HEAD_DIM + 3) / 4;
-const uint VALUE_WORDS = (VALUE_DIM + 3) / 4;
-const uint SUMMAND_WORDS = VKF_MAX_WORDS((SUMS_HEADS ? HEAD_WORDS : 0), (SUMS_VALUES ? VALUE_WORDS : 0));
+const uint QK_WORDS = (HEAD_DIM + 3) / 4;
+const uint DOV_WORDS = (VALUE_DIM + 3) / 4;
+const uint SUMMAND_WORDS = VKF_MAX_WORDS((SUMS_DQK ? QK_WORDS : 0), (SUMS_DV ? DOV_WORDS : 0));
 const uint SUMMAND_FETCHES = (CHUNK_VISITED * SUMMAND_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 
 shared vec4 owned_stage[VKF_BACKWARD_OWNED_WORDS(OWNED, CHUNK_DIM4)];
@@ -22,14 +22,14 @@ shared vec4 visited_stage[VKF_BACKWARD_VISITED_WORDS(VISITED, CHUNK_DIM4, CHUNK_
 
 vec4 fetched[VKF_MAX_WORDS(OWNED_FETCHES + VISITED_FETCHES, SUMMAND_FETCHES)];
 
-// The head of each tensor that the tile belongs to. A workgroup that owns keys owns k and v and visits q and dout;
-// another owns q and dout and visits k and v.
-Rows owned_heads, owned_values, visited_heads, visited_values;
+// Rows of the tile's attention head: of q or k, and of dout or v (backward_coopmat/globals.glsl, qk and dov). A
+// workgroup that owns keys owns k and v and visits q and dout; another owns q and dout and visits k and v.
+Rows owned_qk, owned_dov, visited_qk, visited_dov;
 
-#define VKF_TYPE_OWNED_HEADS (OWNS_KEYS ? TYPE_K : TYPE_Q)
-#define VKF_TYPE_OWNED_VALUES (OWNS_KEYS ? TYPE_V : TYPE_DOUT)
-#define VKF_TYPE_VISITED_HEADS (OWNS_KEYS ? TYPE_Q : TYPE_K)
-#define VKF_TYPE_VISITED_VALUES (OWNS_KEYS ? TYPE_DOUT : TYPE_V)
+#define VKF_TYPE_OWNED_QK (OWNS_KEYS ? TYPE_K : TYPE_Q)
+#define VKF_TYPE_OWNED_DOV (OWNS_KEYS ? TYPE_V : TYPE_DOUT)
+#define VKF_TYPE_VISITED_QK (OWNS_KEYS ? TYPE_Q : TYPE_K)
+#define VKF_TYPE_VISITED_DOV (OWNS_KEYS ? TYPE_DOUT : TYPE_V)
 
 // Fetches 4 CHUNK_DIM4 columns of the owned and of the visited tile, from column 4 CHUNK_DIM4 chunk on.
 void fetchColumns(const Rows owned, const uint owned_type, const uint owned_first, const Rows visited,

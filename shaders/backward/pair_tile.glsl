@@ -22,8 +22,8 @@ const bool OWNS_BIAS = OWNER == VKF_OWNS_BIAS;
 
 // What the kernel computes besides the scores: dp, and sums over what it visits.
 const bool NEEDS_DP = !OWNS_KEYS || WRITES_DK;
-const bool SUMS_HEADS = OWNS_KEYS ? WRITES_DK : !OWNS_BIAS; // dk or dq, of HEAD_DIM columns
-const bool SUMS_VALUES = OWNS_KEYS && WRITES_DV;            // dv, of VALUE_DIM columns
+const bool SUMS_DQK = OWNS_KEYS ? WRITES_DK : !OWNS_BIAS; // dk or dq, of HEAD_DIM columns
+const bool SUMS_DV = OWNS_KEYS && WRITES_DV;              // dv, of VALUE_DIM columns
 
 const uint GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes; each group has its own rows or keys
 const uint OWNED = GROUPS * THREAD_OWNED;
@@ -34,16 +34,16 @@ const uint THREAD_ROWS = OWNS_KEYS ? THREAD_VISITED : THREAD_OWNED;
 const uint THREAD_KEYS = OWNS_KEYS ? THREAD_OWNED : THREAD_VISITED;
 const uint THREAD_PAIRS = THREAD_OWNED * THREAD_VISITED;
 
-const uint HEAD_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
-const uint VALUE_CHUNKS = (VALUE_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint QK_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint DOV_CHUNKS = (VALUE_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
 const uint SUM_CHUNKS = VISITED / CHUNK_VISITED;
 
 // Columns of a sum that an invocation owns, in fours: word lane, lane + LANES, ...
-const uint HEAD_COLUMNS4 = SUMS_HEADS ? (HEAD_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
-const uint VALUE_COLUMNS4 = SUMS_VALUES ? (VALUE_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
+const uint DQK_COLUMNS4 = SUMS_DQK ? (HEAD_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
+const uint DV_COLUMNS4 = SUMS_DV ? (VALUE_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
 const uint BIAS_SUM_WORDS = (THREAD_VISITED + 3) / 4; // words of the sums of an owner of the bias, for each owned row
-const uint SUM_WORDS = OWNS_BIAS ? BIAS_SUM_WORDS : VALUE_COLUMNS4 + HEAD_COLUMNS4; // of all sums
-const uint MAX_COLUMNS4 = OWNS_BIAS ? 1 : VKF_MAX_WORDS(HEAD_COLUMNS4, VALUE_COLUMNS4);
+const uint SUM_WORDS = OWNS_BIAS ? BIAS_SUM_WORDS : DV_COLUMNS4 + DQK_COLUMNS4; // of all sums
+const uint MAX_COLUMNS4 = OWNS_BIAS ? 1 : VKF_MAX_WORDS(DQK_COLUMNS4, DV_COLUMNS4);
 
 uint thread, group, lane;
 

@@ -8,7 +8,8 @@
 // So a step to the next tile is one load, which is in flight during the tile before. Loops over tiles must have nothing
 // else: with a loop that looks at the map inside, NVIDIA's compiler moves all sums in each tile (lab/log-0.4.md).
 //
-// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
+// Kernels with lists define VKF_TILE_LISTS: the variants "_listed" and all kernels with functions. The others have
+// backward/without_lists.glsl.
 #ifndef VKF_TILE_LISTS_GLSL
 #define VKF_TILE_LISTS_GLSL
 
@@ -49,48 +50,5 @@ uint takeTile() {
     tile_ahead = open_list.tile[min(walk_next, LISTED_TILES - 1)];
     return tile;
 }
-
-// The hooks of kernels with lists. functions/no_lists.glsl has empty ones. Owners of the bias look at the map, because
-// they visit all sequences.
-#define AND_NO_TILE_MAP &&!HAS_TILE_MAP
-#define AND_SHARER_IS_SEEN &&(!HAS_TILE_MAP || tileBits(item, item.head, item.row_begin, key_begin).x)
-#define AND_NOT_LISTED_AS_FULL                                                                                         \
-    &&!(HAS_TILE_MAP && (OWNS_BIAS ? tileBits(item, item.head, item.row_begin, key_begin).y : walk_at < full_end))
-// The walk of backward/walk.glsl, for which backward/listed_walk.glsl has another one.
-#define OPEN_OTHER_TILES                                                                                               \
-    if (HAS_TILE_MAP) {                                                                                                \
-        openPart(OTHER_TILES);                                                                                         \
-    }
-#define NEXT_LISTED_OR(next) (HAS_TILE_MAP && !OWNS_BIAS ? nextListedTile(OTHER_TILES) : (next))
-// The walks of backward_coopmat/backward_coopmat.comp.
-#define OPEN_FULL_TILES                                                                                                \
-    if (HAS_TILE_MAP) {                                                                                                \
-        stopped_head = ALL_PARTIAL ? 0 : 0xffffffffu;                                                                  \
-        openPart(FULL_TILES);                                                                                          \
-    }
-#define STOP_LISTED_TILES                                                                                              \
-    if (HAS_TILE_MAP && OWNS_KEYS) {                                                                                   \
-        stopped_head = item.head;                                                                                      \
-        stopped_at = walk_at;                                                                                          \
-    }
-#define LEAVE_ALL_LISTED_TILES                                                                                         \
-    stopped_head = 0;                                                                                                  \
-    stopped_at = 0;
-#define UNLESS_LISTED(found, full)                                                                                     \
-    if (HAS_TILE_MAP) {                                                                                                \
-        found = UNIFORM_BY_VOTE(nextListedTile(full ? FULL_TILES : OTHER_TILES));                                      \
-    } else
-#define STORE_EMPTY_TILES storeEmptyTiles();
-// The steps of backward_coopmat/backward_sums.comp: `walk` is the step that a fetch found, in place of each number.
-#define STEP_NUMBER(number, walk) walk
-#define BEGIN_STEPS                                                                                                    \
-    uint next_step = 0, even_step = 0, odd_step = 0;                                                                   \
-    step_head = 0;                                                                                                     \
-    if (HAS_TILE_MAP) {                                                                                                \
-        openSteps();                                                                                                   \
-    }
-#define SEEK_STEP(walk)                                                                                                \
-    walk = HAS_TILE_MAP ? nextListedStep(count, heads, steps, begin / STEP) : next_step;                               \
-    next_step = walk + 1;
 
 #endif

@@ -11,7 +11,6 @@
 #define VKF_WALK_GLSL
 
 #include "backward/bands.glsl"
-#include "backward/tile_lists.glsl"
 
 TileMask mask;
 ivec2 empty_keys;  // between the first keys and the window: no row of the owned tile sees them
@@ -23,7 +22,11 @@ uint own_batch;    // batch of the owned elements of the bias
 uint own_head;
 bool turned; // the walk has turned to another head or sequence
 
+#ifdef VKF_TILE_LISTS
 #include "backward/listed_walk.glsl"
+#else
+#include "backward/without_lists.glsl"
+#endif
 
 #define VKF_END_OF_KEYS (key_begin + TILE_KEYS)
 
@@ -168,7 +171,7 @@ bool nextSharer() {
         if (next_begin < min(seeing_rows.y, SEQUENCE_ROWS(item))) {
             item.row_begin = next_begin;
             next_begin += TILE_ROWS;
-            if (key_begin < item.keys && isSeen() AND_SHARER_IS_SEEN) {
+            if (AND_SHARER_IS_SEEN(key_begin < item.keys && isSeen())) {
                 return true;
             }
         } else {
@@ -187,7 +190,7 @@ bool nextTile() {
 
 // Whether masks must test each pair of the tile.
 bool isPartialTile() {
-    return ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NOT_LISTED_AS_FULL) ||
+    return AND_NOT_LISTED_AS_FULL(BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) ||
            isPartial(mask, key_begin, VKF_END_OF_KEYS);
 }
 

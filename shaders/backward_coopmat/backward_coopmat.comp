@@ -33,10 +33,10 @@
 // subgroups own the same rows or keys. Each takes half of the depth of lines 10 and 13, and half of the columns of the
 // sums. They add up their pairs through shared memory (joinPairs). A subgroup holds:
 //
-//     k, v or q, dout     OWNED_MATRICES x HEAD_SLICES and VALUE_SLICES matrices
+//     k, v or q, dout     OWNED_MATRICES x QK_SLICES and DOV_SLICES matrices
 //     s, dp               2 x OWNED_MATRICES x STEP_MATRICES matrices
 //     p, ds               2 x OWNED_MATRICES x STEP_SLICES matrices
-//     dk, dv or dq        OWNED_MATRICES x HEAD_COLUMNS and VALUE_COLUMNS matrices
+//     dk, dv or dq        OWNED_MATRICES x DQK_COLUMNS and DV_COLUMNS matrices
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -81,7 +81,9 @@ layout(constant_id = VKF_ID_FALLBACK) const bool FALLBACK = false;
 #define STORED_TILE_KEYS TILE_KEYS
 #include "backward_coopmat/stored_matrices.glsl"
 #include "backward_coopmat/store_matrices.glsl"
+#ifdef VKF_TILE_LISTS
 #include "backward_coopmat/empty_tiles.glsl"
+#endif
 
 // Sets the rows of all tensors, for the item of the walk. If rows are visited, those of the first head.
 void beginTensors() {
@@ -90,18 +92,18 @@ void beginTensors() {
     HalfRows k = halfRowsOf(params.k, VKF_K, item, item.keys);
     HalfRows v = halfRowsOf(params.v, VKF_V, item, item.keys);
     if (OWNS_KEYS) {
-        owned_heads = k;
-        owned_values = v;
-        visited_heads = q;
-        visited_values = dout;
+        owned_qk = k;
+        owned_dov = v;
+        visited_qk = q;
+        visited_dov = dout;
     } else {
-        owned_heads = q;
-        owned_values = dout;
-        visited_heads = k;
-        visited_values = v;
+        owned_qk = q;
+        owned_dov = dout;
+        visited_qk = k;
+        visited_dov = v;
     }
-    first_heads = visited_heads.address;
-    first_values = visited_values.address;
+    first_qk = visited_qk.address;
+    first_dov = visited_dov.address;
 }
 
 // Sets what depends on the head of the walk's tile.
@@ -109,8 +111,8 @@ void selectHead() {
     turned = false;
     if (OWNS_KEYS) {
         uint head = item.head - item.kv_head * KV_HEAD_QUERY_HEADS;
-        visited_heads.address = add64(first_heads, strideOffset(head, params.head_stride[VKF_Q]));
-        visited_values.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+        visited_qk.address = add64(first_qk, strideOffset(head, params.head_stride[VKF_Q]));
+        visited_dov.address = add64(first_dov, strideOffset(head, params.head_stride[VKF_DOUT]));
         visited_states = rowStateAddress(VKF_BACKWARD_TABLE.row_state, item, 0);
     }
 }
@@ -143,11 +145,9 @@ void selectTile(const uint number) {
     beginPairs();
 }
 
-// Moves the walk to its next full or partial tile, and says whether there is one. It is a macro, because chains of
-// calls must be short (docs/kernel_rules.md, "Chains of calls").
-#define VKF_SEEK(found, full)                                                                                          \
-    found = false;                                                                                                     \
-    UNLESS_LISTED(found, full)                                                                                         \
+// Moves the walk to its next full or partial tile, and says whether there is one: by lists of tiles, or by the ranges
+// that windows leave. Macros, because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
+#define VKF_SEEK_UNLISTED(found, full)                                                                                 \
     if (full) {                                                                                                        \
         found = UNIFORM_BY_VOTE(nextFullTile());                                                                       \
     } else {                                                                                                           \
@@ -155,7 +155,10 @@ void selectTile(const uint number) {
             found = !wasFull();                                                                                        \
             next_begin = found ? next_begin : endOfFullTiles();                                                        \
         }                                                                                                              \
-    }                                                                                                                  \
+    }
+#define VKF_SEEK(found, full)                                                                                          \
+    found = false;                                                                                                     \
+    SEEK_LISTED_OR(found, full, VKF_SEEK_UNLISTED(found, full))                                                        \
     if (turned) {                                                                                                      \
         selectHead();                                                                                                  \
     }

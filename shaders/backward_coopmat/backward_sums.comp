@@ -126,8 +126,11 @@ uint subgroupColumn() {
 }
 
 #define TILE_KEYS (OWNS_KEYS ? OWNED : STEP)
-#include "backward/tile_lists.glsl"
+#ifdef VKF_TILE_LISTS
 #include "backward_coopmat/listed_steps.glsl"
+#else
+#include "backward/without_lists.glsl"
+#endif
 #include "backward_coopmat/sums_stage.glsl"
 
 // The operands of a step. If rows are owned, they come from shared memory, where they turn from matrices of keys and
@@ -166,28 +169,28 @@ void multiplyStep() {
     }
 }
 
-// Fetches step `number` of [0, count), if there is one. With a map of tiles: the next step with a seen pair, which
-// becomes the number `walk`.
-#define VKF_FETCH(pairs, words, tile_rows, number, walk)                                                               \
-    SEEK_STEP(walk)                                                                                                    \
-    IF_KEEPING_LOADS_HERE (STEP_NUMBER(number, walk) < count) {                                                        \
-        uint fetched_head = OWNS_KEYS ? STEP_NUMBER(number, walk) / steps : 0;                                         \
+// Fetches step `number` of [0, count), if there is one. With a map of tiles, it fetches the next step with a seen pair
+// instead, and sets `step` to the number of that step.
+#define VKF_FETCH(pairs, words, tile_rows, number, step)                                                               \
+    SEEK_STEP(step)                                                                                                    \
+    IF_KEEPING_LOADS_HERE (STEP_NUMBER(number, step) < count) {                                                        \
+        uint fetched_head = OWNS_KEYS ? STEP_NUMBER(number, step) / steps : 0;                                         \
         VKF_FETCH_STEP(pairs, words, tile_rows, fetched_head,                                                          \
-                       begin + (STEP_NUMBER(number, walk) - fetched_head * steps) * STEP)                              \
+                       begin + (STEP_NUMBER(number, step) - fetched_head * steps) * STEP)                              \
     } else {                                                                                                           \
         VKF_FORGET_STEP(pairs, words)                                                                                  \
     }
 
 // Adds the products of step `number`, and fetches the one after the next.
-#define VKF_ADD_STEP(pairs, words, tile_rows, number, walk)                                                            \
+#define VKF_ADD_STEP(pairs, words, tile_rows, number, step)                                                            \
     {                                                                                                                  \
-        uint present = min(STEP_NUMBER(number, walk), count - 1);                                                      \
+        uint present = min(STEP_NUMBER(number, step), count - 1);                                                      \
         uint head = OWNS_KEYS ? present / steps : 0;                                                                   \
         uint first = begin + (present - head * steps) * STEP;                                                          \
         VKF_STAGE_STEP(pairs, words, tile_rows, first)                                                                 \
         barrier();                                                                                                     \
-        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == STEP_NUMBER(number, walk))                            \
-        VKF_FETCH(pairs, words, tile_rows, ((number) + 2), walk)                                                       \
+        VKF_TAKE_PAIRS(pairs, tile_rows, head, first, present == STEP_NUMBER(number, step))                            \
+        VKF_FETCH(pairs, words, tile_rows, ((number) + 2), step)                                                       \
         multiplyStep();                                                                                                \
         barrier(); /* the readers of the step are done */                                                              \
     }
@@ -198,6 +201,7 @@ void multiplyStep() {
 void addVisited(const uint begin, const uint end, const uint heads) {
     uint steps = (end - begin + STEP - 1) / STEP; // of a head
     uint count = heads * steps;
+    uint next_step, even_step, odd_step; // only for lists (backward_coopmat/listed_steps.glsl)
     beginFetches();
     BEGIN_STEPS
     VKF_FETCH(even_pairs, even_visited, even_rows, 0, even_step)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Zeros in a band (backward/bands.glsl) for empty tiles that backward_sums.comp may read. They have a loop of their
-// own, because a branch in the loops over other tiles takes registers there.
-//
-// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
+// own, because a branch in the loops over other tiles takes registers there. Only kernels with lists
+// (backward/tile_lists.glsl) leave empty tiles out of these loops.
 #ifndef VKF_EMPTY_TILES_GLSL
 #define VKF_EMPTY_TILES_GLSL
 

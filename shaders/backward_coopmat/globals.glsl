@@ -2,6 +2,15 @@
 //
 // All mutable state of backward_coopmat.comp, and its shared memory. backward/walk.glsl and masks/block_mask.glsl keep
 // state of their own: the position of the walk, which is the tile that is fetched.
+//
+// One kernel owns a tensor, and the other one visits it. So operands and sums have names that fit both, here and in
+// path scalar:
+//
+//     name   owner of keys              owner of rows              columns
+//     qk     owns k, visits q           owns q, visits k           HEAD_DIM
+//     dov    owns v, visits dout        owns dout, visits v        VALUE_DIM
+//     dqk    sums dk                    sums dq                    HEAD_DIM
+//     dv     sums dv                                               VALUE_DIM
 #ifndef VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 #define VKF_BACKWARD_COOPMAT_GLOBALS_GLSL
 
@@ -9,16 +18,16 @@
 
 // A word has 16 bytes, which are eight elements.
 const uint STAGE_UNIT = VKF_MAX_WORDS(MATRIX_DEPTH, MATRIX_COLUMNS);
-const uint HEAD_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_SUBGROUPS); // words from row to row
-const uint VALUE_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
-const uint HEAD_WORDS = (HEAD_DIM + 7) / 8; // in a row
-const uint VALUE_WORDS = (VALUE_DIM + 7) / 8;
+const uint QK_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(HEAD_DIM, STAGE_UNIT, DEPTH_SUBGROUPS); // words from row to row
+const uint DOV_ROW = VKF_BACKWARD_MATRIX_ROW_WORDS(VALUE_DIM, STAGE_UNIT, DEPTH_SUBGROUPS);
+const uint QK_WORDS = (HEAD_DIM + 7) / 8; // in a row
+const uint DOV_WORDS = (VALUE_DIM + 7) / 8;
 const uint SLICE_WORDS = MATRIX_DEPTH / 8; // words in a row of an operand
 const uint COLUMN_WORDS = MATRIX_COLUMNS / 8;
 
-// A stage has the rows of q or k of a visited tile, then those of dout or v.
-const uint STAGE_VALUES = VISITED * HEAD_ROW; // where the second rows begin
-const uint STAGE_WORDS = VISITED * (HEAD_ROW + VALUE_ROW);
+// A stage has the rows of q or k of a visited tile, then the rows of dout or v.
+const uint STAGE_DOV = VISITED * QK_ROW; // where the rows of dout or v begin
+const uint STAGE_WORDS = VISITED * (QK_ROW + DOV_ROW);
 const uint SUBGROUP_WORDS = VKF_MATRIX_STAGE_WORDS(MATRIX_ROWS, MATRIX_DEPTH, MATRIX_COLUMNS);
 const uint ALL_STAGE_WORDS = VKF_MAX_WORDS((TWO_STAGES ? 2 : 1) * STAGE_WORDS, SUBGROUPS * SUBGROUP_WORDS);
 
@@ -34,17 +43,17 @@ float slope;             // ALiBi: of its head, in the unit of scores
 uint present_stage;      // the first word of its stage
 uint present_rows;       // its first row in row_states
 
-HalfRows owned_heads, owned_values, visited_heads, visited_values;
-uvec2 first_heads, first_values; // addresses of the first head that is visited
-uvec2 visited_states;            // if rows are visited: the address of the state of row 0 of the walk's head
+HalfRows owned_qk, owned_dov, visited_qk, visited_dov;
+uvec2 first_qk, first_dov; // addresses of the first visited head
+uvec2 visited_states;      // if rows are visited: the address of the state of row 0 of the walk's head
 
 // k and v of the owned keys, or q and dout of the owned rows.
-LeftMatrix head_matrix[OWNED_MATRICES * HEAD_SLICES];
-LeftMatrix value_matrix[OWNED_MATRICES * VALUE_SLICES];
+LeftMatrix qk_matrix[OWNED_MATRICES * QK_SLICES];
+LeftMatrix dov_matrix[OWNED_MATRICES * DOV_SLICES];
 
-// The sums: dv of OWNED_MATRICES x VALUE_COLUMNS matrices, then dk or dq of OWNED_MATRICES x HEAD_COLUMNS matrices.
-const uint FIRST_HEAD_SUM = OWNED_MATRICES * VALUE_COLUMNS;
-const uint SUMS = OWNED_MATRICES * (VALUE_COLUMNS + HEAD_COLUMNS);
+// The sums: dv of OWNED_MATRICES x DV_COLUMNS matrices, then dk or dq of OWNED_MATRICES x DQK_COLUMNS matrices.
+const uint FIRST_DQK_SUM = OWNED_MATRICES * DV_COLUMNS;
+const uint SUMS = OWNED_MATRICES * (DV_COLUMNS + DQK_COLUMNS);
 ResultMatrix sum_matrix[SUMS > 0 ? SUMS : 1];
 
 // The factor of ds in the sums of dk or dq, a power of two. It is 1, unless a ds exceeded the largest fp16.
@@ -60,11 +69,11 @@ vec2 own_state[OWNS_KEYS ? 1 : LANE_ROWS];
 RowDropout own_dropout[HAS_DROPOUT && !OWNS_KEYS ? LANE_ROWS : 1];
 
 // Words of a visited tile, and the states of its rows, in flight from device memory to shared memory.
-const uint HEAD_FETCHES = (STEP * HEAD_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-const uint VALUE_FETCHES = (STEP * VALUE_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint QK_FETCHES = (STEP * QK_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint DOV_FETCHES = (STEP * DOV_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
 const uint STATE_FETCHES = (VISITED + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
-uvec4 fetched_heads[VISITED_STEPS * HEAD_FETCHES];
-uvec4 fetched_values[VISITED_STEPS * VALUE_FETCHES];
+uvec4 fetched_qk[VISITED_STEPS * QK_FETCHES];
+uvec4 fetched_dov[VISITED_STEPS * DOV_FETCHES];
 vec2 fetched_states[OWNS_KEYS ? STATE_FETCHES : 1];
 
 // Whether a visited row or key had infinity or NaN in the present partial tile, and in one so far.

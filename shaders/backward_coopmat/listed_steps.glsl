@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The steps of backward_sums.comp by lists (backward/tile_lists.glsl).
-//
-// The include guard keeps this file out of kernels without lists (functions/no_lists.glsl).
 #ifndef VKF_LISTED_STEPS_GLSL
 #define VKF_LISTED_STEPS_GLSL
+
+#include "backward/tile_lists.glsl"
 
 uint step_head; // number of the visited head among those of the item
 
@@ -28,5 +28,20 @@ uint nextListedStep(const uint count, const uint heads, const uint steps, const 
     uint tile = takeTile();
     return found ? step_head * steps + tile - first : count;
 }
+
+// The hooks of addVisited in backward_coopmat/backward_sums.comp. backward/without_lists.glsl has the same hooks for
+// kernels without lists. `step` is the number of the step that a fetch found. It takes the place of each `number`.
+#define STEP_NUMBER(number, step) step
+#define BEGIN_STEPS                                                                                                    \
+    next_step = 0;                                                                                                     \
+    even_step = 0;                                                                                                     \
+    odd_step = 0;                                                                                                      \
+    step_head = 0;                                                                                                     \
+    if (HAS_TILE_MAP) {                                                                                                \
+        openSteps();                                                                                                   \
+    }
+#define SEEK_STEP(step)                                                                                                \
+    step = HAS_TILE_MAP ? nextListedStep(count, heads, steps, begin / STEP) : next_step;                               \
+    next_step = step + 1;
 
 #endif

@@ -101,14 +101,14 @@ void rescaleSums() {
         factor *= RESCALE_FACTOR;
     }
     ds_factor *= factor;
-    UNROLL for (uint i = 0; i < OWNED_MATRICES * HEAD_COLUMNS; i++) {
-        sum_matrix[FIRST_HEAD_SUM + i] = sum_matrix[FIRST_HEAD_SUM + i] * factor;
+    UNROLL for (uint i = 0; i < OWNED_MATRICES * DQK_COLUMNS; i++) {
+        sum_matrix[FIRST_DQK_SUM + i] = sum_matrix[FIRST_DQK_SUM + i] * factor;
     }
 }
 
 // Multiplies the ds of a step by the factor, which first becomes small enough for them.
 void scaleGradients() {
-    if (MATRICES_ARE_BF16 || !SUMS_HEADS) {
+    if (MATRICES_ARE_BF16 || !SUMS_DQK) {
         return;
     }
     bool exceeds = subgroupAny(largestGradient(false) * ds_factor > LARGEST_F16);
@@ -127,12 +127,12 @@ void scaleGradients() {
 // all sums of its row or key infinite or NaN, so one column of matrices tells. All invocations of the workgroup get the
 // same result.
 bool sumsOverflowed() {
-    if (MATRICES_ARE_BF16 || !SUMS_HEADS || full_range.x >= full_range.y) {
+    if (MATRICES_ARE_BF16 || !SUMS_DQK || full_range.x >= full_range.y) {
         return false;
     }
     bool finite = true;
     UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
-        const uint i = FIRST_HEAD_SUM + r * HEAD_COLUMNS;
+        const uint i = FIRST_DQK_SUM + r * DQK_COLUMNS;
         VKF_FOR_EACH_SUM(e, sum_matrix[i]) {
             finite = finite && abs(sum_matrix[i][e]) < PLUS_INFINITY;
         }
@@ -172,13 +172,13 @@ bool seesKey(const Item of_row, const uint row, const uint key) {
 }
 
 // What special values of dout add to four columns of dv of a key, which must be one of the sequence.
-vec4 specialValues(const uint key, const uint column) {
+vec4 specialDv(const uint key, const uint column) {
     Item of_row = item;
     vec4 sum = vec4(0.0);
     KEEP_LOOP for (uint head = 0; head < KV_HEAD_QUERY_HEADS; head++) {
         of_row.head = of_row.kv_head * KV_HEAD_QUERY_HEADS + head;
-        HalfRows rows = visited_values;
-        rows.address = add64(first_values, strideOffset(head, params.head_stride[VKF_DOUT]));
+        HalfRows rows = visited_dov;
+        rows.address = add64(first_dov, strideOffset(head, params.head_stride[VKF_DOUT]));
         KEEP_LOOP for (uint row = seeing_rows.x; row < seeing_rows.y; row++) {
             uint loaded = VALUE_DIM > 1 ? row : min(row, rows.count - 1);
             vec4 x = loadRow4(halfRowAddress(rows, loaded), column, VALUE_DIM, TYPE_DOUT);
@@ -193,13 +193,13 @@ vec4 specialValues(const uint key, const uint column) {
 }
 
 // What special values of k add to four columns of dq of a row.
-vec4 specialHeads(const uint row, const uint column) {
+vec4 specialDq(const uint row, const uint column) {
     Item of_row = item;
     ivec2 visible = visibleKeys(of_row, row);
     vec4 sum = vec4(0.0);
     KEEP_LOOP for (int key = visible.x; key < visible.y; key++) {
-        uint loaded = HEAD_DIM > 1 ? uint(key) : min(uint(key), visited_heads.count - 1);
-        vec4 x = loadRow4(halfRowAddress(visited_heads, loaded), column, HEAD_DIM, TYPE_K);
+        uint loaded = HEAD_DIM > 1 ? uint(key) : min(uint(key), visited_qk.count - 1);
+        vec4 x = loadRow4(halfRowAddress(visited_qk, loaded), column, HEAD_DIM, TYPE_K);
         bvec4 special = greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
         if (any(special) && seesKey(of_row, row, uint(key))) {
             sum += mix(vec4(0.0), vec4(uintBitsToFloat(0x7fc00000u)), special);

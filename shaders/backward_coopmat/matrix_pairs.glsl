@@ -2,9 +2,10 @@
 //
 // The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
 // matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
+// backward_coopmat/globals.glsl has the names of operands and sums.
 //
-// Matrices of pairs have what is owned as rows and what is visited as columns. All pairs of a query
-// row share lse, delta, masks and score terms.
+// Matrices of pairs have what is owned as rows and what is visited as columns. All pairs of a query row share lse,
+// delta, masks and score terms.
 #ifndef VKF_MATRIX_PAIRS_GLSL
 #define VKF_MATRIX_PAIRS_GLSL
 
@@ -29,9 +30,9 @@ const bool OWNS_KEYS = OWNER == VKF_OWNS_KEYS;
 const bool OWNS_BIAS = false;
 
 // What the kernel computes besides the scores: dp, and sums over what it visits.
-const bool SUMS_HEADS = !OWNS_KEYS || WRITES_DK; // dk or dq, of HEAD_DIM columns
-const bool SUMS_VALUES = OWNS_KEYS && WRITES_DV; // dv, of VALUE_DIM columns
-const bool NEEDS_DP = SUMS_HEADS || STORES_P;
+const bool SUMS_DQK = !OWNS_KEYS || WRITES_DK; // dk or dq, of HEAD_DIM columns
+const bool SUMS_DV = OWNS_KEYS && WRITES_DV;   // dv, of VALUE_DIM columns
+const bool NEEDS_DP = SUMS_DQK || STORES_P;
 
 const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
 const uint SUBGROUP_OWNED = OWNED_MATRICES * MATRIX_ROWS;
@@ -46,10 +47,10 @@ const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
 const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
 
 // Matrices of the subgroup: operands, and columns of sums.
-const uint HEAD_SLICES = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint VALUE_SLICES = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
-const uint HEAD_COLUMNS = SUMS_HEADS ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
-const uint VALUE_COLUMNS = SUMS_VALUES ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint QK_SLICES = VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint DOV_SLICES = VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS);
+const uint DQK_COLUMNS = SUMS_DQK ? VKF_BACKWARD_SHARE(HEAD_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
+const uint DV_COLUMNS = SUMS_DV ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, DEPTH_SUBGROUPS) : 0;
 
 const uint SCORE_MATRICES = OWNED_MATRICES * STEP_MATRICES;            // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_MATRICES : OWNED_MATRICES; // rows of matrices of pairs: scores, then dp

@@ -12,13 +12,14 @@
 
 // No tile is full then: masks test each pair, or rows are not whole words. With a loop for full tiles, NVIDIA's
 // compiler loses all sums of some kernels for such rows (docs/portability.md).
-const bool ALL_PARTIAL = ((BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) AND_NO_TILE_MAP) || !WHOLE_WORDS;
+const bool ALL_PARTIAL = AND_NO_TILE_MAP(BLOCKS_CROSS_TILES || HAS_PER_KEY_MASKS) || !WHOLE_WORDS;
 
 // Rows or keys [x, y) of the full tiles of a head. A block mask may close some of these tiles.
 uvec2 full_range;
 
-// The tile of rows at which the walk over full tiles stopped: its head and first row.
-uint stop_head, stop_begin;
+// The tile of rows of full_range at which the walk over full tiles stopped: its head and first row. With lists,
+// list_stop_head and list_stop_position say the same (backward/listed_walk.glsl).
+uint range_stop_head, range_stop_begin;
 
 #include "backward/full_tiles.glsl"
 
@@ -26,23 +27,25 @@ uint stop_head, stop_begin;
 void beginFullTiles() {
     full_range = ALL_PARTIAL ? uvec2(0) : OWNS_KEYS ? fullRows() : fullKeys();
     next_begin = full_range.x;
-    stop_head = 0xffffffffu;
-    stop_begin = 0;
+    range_stop_head = 0xffffffffu;
+    range_stop_begin = 0;
     OPEN_FULL_TILES
 }
 
 // Leaves the walk's tile and all later ones to the walk over partial tiles.
 void stopFullTiles() {
     if (OWNS_KEYS) {
-        stop_head = item.head;
-        stop_begin = item.row_begin;
+        range_stop_head = item.head;
+        range_stop_begin = item.row_begin;
     }
     STOP_LISTED_TILES
 }
 
 // One past the last row or key of the walk's head that the walk over full tiles took.
 uint endOfFullTiles() {
-    return item.head < stop_head ? full_range.y : item.head == stop_head ? min(stop_begin, full_range.y) : 0;
+    return item.head < range_stop_head    ? full_range.y
+           : item.head == range_stop_head ? min(range_stop_begin, full_range.y)
+                                          : 0;
 }
 
 bool wasFull() {
@@ -79,7 +82,7 @@ bool nextFullTile() {
     return found;
 }
 
-const uint DP_SLICES = NEEDS_DP ? VALUE_SLICES : 0;
+const uint DP_SLICES = NEEDS_DP ? DOV_SLICES : 0;
 
 // Lines 10 and 13: scores and dp of a step. The two take turns, so that consecutive products do not depend on each
 // other.
@@ -87,25 +90,25 @@ void multiplyPairs(const uint step) {
     UNROLL for (uint i = 0; i < 2 * SCORE_MATRICES; i++) {
         pair_matrix[i] = ResultMatrix(0.0);
     }
-    uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_SLICES * SLICE_WORDS;
-    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_SLICES * SLICE_WORDS;
-    UNROLL for (uint d = 0; d < VKF_MAX_WORDS(HEAD_SLICES, DP_SLICES); d++) {
+    uint qk = present_stage + step * STEP * QK_ROW + columnShare() * QK_SLICES * SLICE_WORDS;
+    uint dov = present_stage + STAGE_DOV + step * STEP * DOV_ROW + columnShare() * DOV_SLICES * SLICE_WORDS;
+    UNROLL for (uint d = 0; d < VKF_MAX_WORDS(QK_SLICES, DP_SLICES); d++) {
         UNROLL for (uint t = 0; t < STEP_MATRICES; t++) {
             RightMatrix visited;
-            if (d < HEAD_SLICES) {
-                coopMatLoad(visited, stage, heads + t * MATRIX_COLUMNS * HEAD_ROW + d * SLICE_WORDS, HEAD_ROW,
+            if (d < QK_SLICES) {
+                coopMatLoad(visited, stage, qk + t * MATRIX_COLUMNS * QK_ROW + d * SLICE_WORDS, QK_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
                 UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
                     const uint i = r * STEP_MATRICES + t;
-                    pair_matrix[i] = coopMatMulAdd(head_matrix[r * HEAD_SLICES + d], visited, pair_matrix[i]);
+                    pair_matrix[i] = coopMatMulAdd(qk_matrix[r * QK_SLICES + d], visited, pair_matrix[i]);
                 }
             }
             if (d < DP_SLICES) {
-                coopMatLoad(visited, stage, values + t * MATRIX_COLUMNS * VALUE_ROW + d * SLICE_WORDS, VALUE_ROW,
+                coopMatLoad(visited, stage, dov + t * MATRIX_COLUMNS * DOV_ROW + d * SLICE_WORDS, DOV_ROW,
                             gl_CooperativeMatrixLayoutColumnMajor);
                 UNROLL for (uint r = 0; r < OWNED_MATRICES; r++) {
                     const uint i = SCORE_MATRICES + r * STEP_MATRICES + t;
-                    pair_matrix[i] = coopMatMulAdd(value_matrix[r * VALUE_SLICES + d], visited, pair_matrix[i]);
+                    pair_matrix[i] = coopMatMulAdd(dov_matrix[r * DOV_SLICES + d], visited, pair_matrix[i]);
                 }
             }
         }
@@ -150,10 +153,10 @@ void joinPairs() {
     }
 
 void addSums(const uint step) {
-    uint heads = present_stage + step * STEP * HEAD_ROW + columnShare() * HEAD_COLUMNS * COLUMN_WORDS;
-    uint values = present_stage + STAGE_VALUES + step * STEP * VALUE_ROW + columnShare() * VALUE_COLUMNS * COLUMN_WORDS;
-    VKF_ADD_SUMS(0, VALUE_COLUMNS, 0, values, VALUE_ROW)
-    VKF_ADD_SUMS(FIRST_HEAD_SUM, HEAD_COLUMNS, OWNED_MATRICES, heads, HEAD_ROW)
+    uint qk = present_stage + step * STEP * QK_ROW + columnShare() * DQK_COLUMNS * COLUMN_WORDS;
+    uint dov = present_stage + STAGE_DOV + step * STEP * DOV_ROW + columnShare() * DV_COLUMNS * COLUMN_WORDS;
+    VKF_ADD_SUMS(0, DV_COLUMNS, 0, dov, DOV_ROW)
+    VKF_ADD_SUMS(FIRST_DQK_SUM, DQK_COLUMNS, OWNED_MATRICES, qk, QK_ROW)
 }
 
 #endif

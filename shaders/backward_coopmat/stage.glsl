@@ -15,10 +15,10 @@
 
 #include "matrix/query_words.glsl"
 
-const uint TYPE_OWNED_HEADS = OWNS_KEYS ? TYPE_K : TYPE_Q;
-const uint TYPE_OWNED_VALUES = OWNS_KEYS ? TYPE_V : TYPE_DOUT;
-const uint TYPE_VISITED_HEADS = OWNS_KEYS ? TYPE_Q : TYPE_K;
-const uint TYPE_VISITED_VALUES = OWNS_KEYS ? TYPE_DOUT : TYPE_V;
+const uint TYPE_OWNED_QK = OWNS_KEYS ? TYPE_K : TYPE_Q;
+const uint TYPE_OWNED_DOV = OWNS_KEYS ? TYPE_V : TYPE_DOUT;
+const uint TYPE_VISITED_QK = OWNS_KEYS ? TYPE_Q : TYPE_K;
+const uint TYPE_VISITED_DOV = OWNS_KEYS ? TYPE_DOUT : TYPE_V;
 
 // Eight elements of a row in the type of the matrices; zeros past the last row and the last column.
 uvec4 matrixWord(const HalfRows rows, const uint type, const uint row, const uint column, const uint dim) {
@@ -78,9 +78,9 @@ uint ownedBegin() {
 
 void loadOwned() {
     uint first = ownedBegin() + ownedFirst();
-    VKF_LOAD_OWNED(owned_heads, TYPE_OWNED_HEADS, HEAD_DIM, first, HEAD_SLICES, head_matrix)
+    VKF_LOAD_OWNED(owned_qk, TYPE_OWNED_QK, HEAD_DIM, first, QK_SLICES, qk_matrix)
     if (NEEDS_DP) {
-        VKF_LOAD_OWNED(owned_values, TYPE_OWNED_VALUES, VALUE_DIM, first, VALUE_SLICES, value_matrix)
+        VKF_LOAD_OWNED(owned_dov, TYPE_OWNED_DOV, VALUE_DIM, first, DOV_SLICES, dov_matrix)
     }
 }
 
@@ -116,8 +116,8 @@ void clearSums() {
 
 #include "common/compilers.glsl"
 
-const bool FETCHES_HEADS = WHOLE_WORDS && TYPE_VISITED_HEADS != VKF_STORED_F32;
-const bool FETCHES_VALUES = WHOLE_WORDS && TYPE_VISITED_VALUES != VKF_STORED_F32;
+const bool FETCHES_QK = WHOLE_WORDS && TYPE_VISITED_QK != VKF_STORED_F32;
+const bool FETCHES_DOV = WHOLE_WORDS && TYPE_VISITED_DOV != VKF_STORED_F32;
 
 // The first visited row or key of the walk's tile.
 #define VKF_VISITED_BEGIN (OWNS_KEYS ? item.row_begin : key_begin)
@@ -129,7 +129,7 @@ void beginStages() {
         last_special[thread] = 0;
     }
     tile_number = 0;
-    if (HEAD_WORDS == HEAD_ROW - 1 && VALUE_WORDS == VALUE_ROW - 1) {
+    if (QK_WORDS == QK_ROW - 1 && DOV_WORDS == DOV_ROW - 1) {
         return;
     }
     KEEP_LOOP for (uint i = thread; i < ALL_STAGE_WORDS; i += WORKGROUP_SIZE) {
@@ -140,29 +140,27 @@ void beginStages() {
 // Fetches step `step` of the walk's tile. Loads past the last row or key read that one again.
 void fetchStep(const uint step) {
     uint begin = VKF_VISITED_BEGIN;
-    if (FETCHES_HEADS) {
-        Words tile = Words(halfRowAddress(visited_heads, begin));
-        UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
-            uint index = min(i * WORKGROUP_SIZE + thread, STEP * HEAD_WORDS - 1);
-            uint row = min(step * STEP + index / HEAD_WORDS, visited_heads.count - 1 - begin);
-            fetched_heads[step * HEAD_FETCHES + i] =
-                tile.word[row * (visited_heads.row_stride / 16) + index % HEAD_WORDS];
+    if (FETCHES_QK) {
+        Words tile = Words(halfRowAddress(visited_qk, begin));
+        UNROLL for (uint i = 0; i < QK_FETCHES; i++) {
+            uint index = min(i * WORKGROUP_SIZE + thread, STEP * QK_WORDS - 1);
+            uint row = min(step * STEP + index / QK_WORDS, visited_qk.count - 1 - begin);
+            fetched_qk[step * QK_FETCHES + i] = tile.word[row * (visited_qk.row_stride / 16) + index % QK_WORDS];
         }
     }
-    if (FETCHES_VALUES) {
-        Words tile = Words(halfRowAddress(visited_values, begin));
-        UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
-            uint index = min(i * WORKGROUP_SIZE + thread, STEP * VALUE_WORDS - 1);
-            uint row = min(step * STEP + index / VALUE_WORDS, visited_values.count - 1 - begin);
-            fetched_values[step * VALUE_FETCHES + i] =
-                tile.word[row * (visited_values.row_stride / 16) + index % VALUE_WORDS];
+    if (FETCHES_DOV) {
+        Words tile = Words(halfRowAddress(visited_dov, begin));
+        UNROLL for (uint i = 0; i < DOV_FETCHES; i++) {
+            uint index = min(i * WORKGROUP_SIZE + thread, STEP * DOV_WORDS - 1);
+            uint row = min(step * STEP + index / DOV_WORDS, visited_dov.count - 1 - begin);
+            fetched_dov[step * DOV_FETCHES + i] = tile.word[row * (visited_dov.row_stride / 16) + index % DOV_WORDS];
         }
     }
 }
 
 void forgetTile() {
-    FORGET(fetched_heads, 0, VISITED_STEPS * HEAD_FETCHES, uvec4(0));
-    FORGET(fetched_values, 0, VISITED_STEPS * VALUE_FETCHES, uvec4(0));
+    FORGET(fetched_qk, 0, VISITED_STEPS * QK_FETCHES, uvec4(0));
+    FORGET(fetched_dov, 0, VISITED_STEPS * DOV_FETCHES, uvec4(0));
     FORGET(fetched_states, 0, OWNS_KEYS ? STATE_FETCHES : 0, vec2(0.0));
 }
 
@@ -186,30 +184,30 @@ void stageElements(const HalfRows rows, const uint type, const uint dim, const u
 
 // Stores what fetchStep fetched to stage number `number`.
 void stageStep(const uint number, const uint step, const bool full) {
-    uint heads = number * STAGE_WORDS + step * STEP * HEAD_ROW;
-    uint values = number * STAGE_WORDS + STAGE_VALUES + step * STEP * VALUE_ROW;
+    uint qk = number * STAGE_WORDS + step * STEP * QK_ROW;
+    uint dov = number * STAGE_WORDS + STAGE_DOV + step * STEP * DOV_ROW;
     uint first = VKF_VISITED_BEGIN + step * STEP;
-    if (FETCHES_HEADS) {
-        UNROLL for (uint i = 0; i < HEAD_FETCHES; i++) {
+    if (FETCHES_QK) {
+        UNROLL for (uint i = 0; i < QK_FETCHES; i++) {
             uint index = i * WORKGROUP_SIZE + thread;
-            if (STEP * HEAD_WORDS % WORKGROUP_SIZE == 0 || index < STEP * HEAD_WORDS) {
-                stageWord(number, heads + index / HEAD_WORDS * HEAD_ROW + index % HEAD_WORDS,
-                          fetched_heads[step * HEAD_FETCHES + i], full);
+            if (STEP * QK_WORDS % WORKGROUP_SIZE == 0 || index < STEP * QK_WORDS) {
+                stageWord(number, qk + index / QK_WORDS * QK_ROW + index % QK_WORDS, fetched_qk[step * QK_FETCHES + i],
+                          full);
             }
         }
     } else {
-        stageElements(visited_heads, TYPE_VISITED_HEADS, HEAD_DIM, first, number, heads, HEAD_ROW, full);
+        stageElements(visited_qk, TYPE_VISITED_QK, HEAD_DIM, first, number, qk, QK_ROW, full);
     }
-    if (FETCHES_VALUES) {
-        UNROLL for (uint i = 0; i < VALUE_FETCHES; i++) {
+    if (FETCHES_DOV) {
+        UNROLL for (uint i = 0; i < DOV_FETCHES; i++) {
             uint index = i * WORKGROUP_SIZE + thread;
-            if (STEP * VALUE_WORDS % WORKGROUP_SIZE == 0 || index < STEP * VALUE_WORDS) {
-                stageWord(number, values + index / VALUE_WORDS * VALUE_ROW + index % VALUE_WORDS,
-                          fetched_values[step * VALUE_FETCHES + i], full);
+            if (STEP * DOV_WORDS % WORKGROUP_SIZE == 0 || index < STEP * DOV_WORDS) {
+                stageWord(number, dov + index / DOV_WORDS * DOV_ROW + index % DOV_WORDS,
+                          fetched_dov[step * DOV_FETCHES + i], full);
             }
         }
     } else {
-        stageElements(visited_values, TYPE_VISITED_VALUES, VALUE_DIM, first, number, values, VALUE_ROW, full);
+        stageElements(visited_dov, TYPE_VISITED_DOV, VALUE_DIM, first, number, dov, DOV_ROW, full);
     }
 }
 
@@ -245,7 +243,7 @@ void stageStates(const uint number) {
 // Makes the empty rows of a stage zeros.
 void zeroEmptyRows(const uint number) {
     KEEP_LOOP for (uint i = thread; i < STAGE_WORDS; i += WORKGROUP_SIZE) {
-        uint row = i < STAGE_VALUES ? i / HEAD_ROW : (i - STAGE_VALUES) / VALUE_ROW;
+        uint row = i < STAGE_DOV ? i / QK_ROW : (i - STAGE_DOV) / DOV_ROW;
         if (row_states[OWNS_KEYS ? number * VISITED + row : 0].x == PLUS_INFINITY) {
             stage[number * STAGE_WORDS + i] = uvec4(0);
         }
@@ -263,8 +261,8 @@ void makeRowsFinite(const uint begin, const uint row_words) {
 // Makes infinity and NaN in a step of the present tile zeros, after the products that read them.
 void makeStepFinite(const uint step) {
     barrier(); // the readers of the step are done
-    makeRowsFinite(present_stage + step * STEP * HEAD_ROW, HEAD_ROW);
-    makeRowsFinite(present_stage + STAGE_VALUES + step * STEP * VALUE_ROW, VALUE_ROW);
+    makeRowsFinite(present_stage + step * STEP * QK_ROW, QK_ROW);
+    makeRowsFinite(present_stage + STAGE_DOV + step * STEP * DOV_ROW, DOV_ROW);
     barrier();
 }
 

@@ -80,8 +80,8 @@ const uint MATRIX_WORDS = MATRIX_ROWS * MATRIX_COLUMNS / 4; // words of a matrix
 const uint STORED_MATRICES = 2;                             // at once; SUBGROUP_WORDS is large enough for them
 
 // Stores four columns of an owned row or key of dq or dk. `states`: of the rows.
-void storeHeads(const BackwardRows rows, const uvec2 states, const float factor, const uint index, const uint column,
-                const vec4 sum) {
+void storeDqk(const BackwardRows rows, const uvec2 states, const float factor, const uint index, const uint column,
+              const vec4 sum) {
     uint row = ownedBegin() + index;
     if (row >= (OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item)) || column >= HEAD_DIM) {
         return;
@@ -93,7 +93,7 @@ void storeHeads(const BackwardRows rows, const uvec2 states, const float factor,
 }
 
 // Stores four columns of an owned key of dv.
-void storeValues(const BackwardRows rows, const uint index, const uint column, const vec4 sum) {
+void storeDv(const BackwardRows rows, const uint index, const uint column, const vec4 sum) {
     uint key = key_begin + index;
     if (key >= stored_keys || column >= VALUE_DIM) {
         return;
@@ -109,12 +109,12 @@ void storeSums() {
     uint begin = subgroup * SUBGROUP_WORDS;
     float factor = VKF_BACKWARD_TABLE.scale / ds_factor;
     uvec2 states = VKF_BACKWARD_TABLE.row_state;
-    BackwardRows head_rows, value_rows;
+    BackwardRows dqk_rows, dv_rows;
     if (OWNS_KEYS) {
-        head_rows = backwardRows(VKF_BACKWARD_TABLE.dk, item.partial_result, item.kv_head, item.first_key);
-        value_rows = backwardRows(VKF_BACKWARD_TABLE.dv, item.partial_result, item.kv_head, item.first_key);
+        dqk_rows = backwardRows(VKF_BACKWARD_TABLE.dk, item.partial_result, item.kv_head, item.first_key);
+        dv_rows = backwardRows(VKF_BACKWARD_TABLE.dv, item.partial_result, item.kv_head, item.first_key);
     } else {
-        head_rows = backwardRows(VKF_BACKWARD_TABLE.dq, item.partial_result, item.head, item.first_row);
+        dqk_rows = backwardRows(VKF_BACKWARD_TABLE.dq, item.partial_result, item.head, item.first_row);
     }
     KEEP_LOOP for (uint first = 0; first < SUMS; first += STORED_MATRICES) {
         UNROLL for (uint i = 0; i < SUMS; i++) {
@@ -128,23 +128,23 @@ void storeSums() {
         UNROLL for (uint i = 0; i < STORED_MATRICES * MATRIX_WORDS / LANES; i++) {
             uint index = i * LANES + lane;
             uint matrix = first + index / MATRIX_WORDS;
-            bool heads = matrix >= FIRST_HEAD_SUM;
-            uint number = heads ? matrix - FIRST_HEAD_SUM : matrix;
-            uint columns = heads ? HEAD_COLUMNS : VALUE_COLUMNS;
+            bool is_dqk = matrix >= FIRST_DQK_SUM;
+            uint number = is_dqk ? matrix - FIRST_DQK_SUM : matrix;
+            uint columns = is_dqk ? DQK_COLUMNS : DV_COLUMNS;
             uint owned = ownedFirst() + number / columns * MATRIX_ROWS + index % MATRIX_WORDS / (MATRIX_COLUMNS / 4);
             uint column =
                 (columnShare() * columns + number % columns) * MATRIX_COLUMNS + index % (MATRIX_COLUMNS / 4) * 4;
             vec4 sum = uintBitsToFloat(stage[begin + index]);
-            if (special && OWNS_KEYS && !heads && key_begin + owned < item.keys) {
-                sum += specialValues(key_begin + owned, column);
+            if (special && OWNS_KEYS && !is_dqk && key_begin + owned < item.keys) {
+                sum += specialDv(key_begin + owned, column);
             }
             if (special && !OWNS_KEYS && item.row_begin + owned < SEQUENCE_ROWS(item)) {
-                sum += specialHeads(item.row_begin + owned, column);
+                sum += specialDq(item.row_begin + owned, column);
             }
-            if (heads && matrix < SUMS) {
-                storeHeads(head_rows, states, factor, owned, column, sum);
-            } else if (!heads) {
-                storeValues(value_rows, owned, column, sum);
+            if (is_dqk && matrix < SUMS) {
+                storeDqk(dqk_rows, states, factor, owned, column, sum);
+            } else if (!is_dqk) {
+                storeDv(dv_rows, owned, column, sum);
             }
         }
         subgroupBarrier();

@@ -57,8 +57,8 @@ void loadQueryParts() {
     }
 }
 
-#include "coopmat/begin.glsl"           // clearState: 5; fetchBias.
-#include "coopmat/scores.glsl"          // softcap, ALiBi and bias: 8.
+#include "coopmat/begin.glsl"           // clearState: 5.
+#include "coopmat/scores.glsl"          // fetchBias; softcap, ALiBi and bias: 8.
 #include "coopmat/softmax.glsl"         // masks, rescale: 9.
 #include "coopmat/bf16x3_products.glsl" // computeProducts: 8; makeProbabilities: 9; accumulateOutput: 10.
 #include "coopmat/tile_walk.glsl"       // computeScores: 8, 9; the order of the tiles.

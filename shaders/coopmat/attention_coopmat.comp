@@ -21,15 +21,15 @@
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code.
 //      7   The next tile is in flight to registers while line 10 uses this tile. With FETCHES_AHEAD, the first tile
 //          of the second loop follows the last tile of the first loop in this way.
-//      8 Where registers are short, the last slices of q are in shared memory.
+//      8   Where registers are short, the last slices of q are in shared memory.
 //   8, 10  A subgroup skips the products of its first matrix of rows, or of all, with a partial tile of which
 //          these rows see no key. coopmat/tile.glsl says which matrices a subgroup has.
 //      9   Exponentials are powers of two (scores/units.glsl). m_i moves by whole numbers, and only when a
 //          score exceeds it by more than RESCALE_THRESHOLD. So nearly all tiles leave o unchanged, and o takes most of
 //          the registers.
 //     10   The kernel computes p of the next slice of keys between the products of this slice.
-//     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results (o, m,
-//     l).
+//     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results
+//          (o, m, l).
 //
 // A workgroup owns TILE_ROWS packed rows (common/item.glsl) of one KV head. A subgroup owns SUBGROUP_ROWS of these
 // rows, with all their keys and all columns of o. So the softmax of one subgroup overlaps with the products of another.
@@ -68,8 +68,8 @@
 #include "coopmat/deferred_scores.glsl"       // exponent, takeProbability.
 #include "coopmat/elements_in_registers.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"                // normalize: 12, 13.
-#include "coopmat/begin.glsl"                 // clearState: 5; fetchBias.
-#include "coopmat/scores.glsl"                // softcap, ALiBi and bias: 8.
+#include "coopmat/begin.glsl"                 // loadQueries: 4; clearState: 5.
+#include "coopmat/scores.glsl"                // fetchBias; softcap, ALiBi and bias: 8.
 #include "coopmat/softmax.glsl"               // masks, rescale: 9.
 #include "coopmat/tile_walk.glsl"             // computeScores: 8, 9; the order of the tiles.
 #include "coopmat/tile_loop.glsl"             // attend: 6 to 11.

@@ -32,8 +32,8 @@
 #include "coopmat/elements_via_shared.glsl" // SCORE, makeProbabilities: 9.
 #include "coopmat/output.glsl"              // normalize: 12, 13.
 
-#include "coopmat/begin.glsl"     // clearState: 5; fetchBias.
-#include "coopmat/scores.glsl"    // softcap, ALiBi and bias: 8.
+#include "coopmat/begin.glsl"     // loadQueries: 4; clearState: 5.
+#include "coopmat/scores.glsl"    // fetchBias; softcap, ALiBi and bias: 8.
 #include "coopmat/softmax.glsl"   // masks, rescale: 9.
 #include "coopmat/tile_walk.glsl" // computeScores: 8, 9; the order of the tiles.
 #include "coopmat/tile_loop.glsl" // attend: 6 to 11.

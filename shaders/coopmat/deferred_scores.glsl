@@ -18,7 +18,7 @@
 #ifndef VKF_DEFERRED_SCORES_GLSL
 #define VKF_DEFERRED_SCORES_GLSL
 
-const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS AND_NO_SCORE;
+const bool CAPS_DEFERRED = AND_NO_SCORE(HAS_SOFTCAP && !ADDS_BIAS);
 // Factors that leave a score unchanged. The last two are tiny normal numbers instead of 0, because 0 times the square
 // of -infinity would be NaN.
 #define IDENTITY_FACTORS vec3(1.0, 2e-38, 2e-38)
@@ -26,12 +26,12 @@ const bool CAPS_DEFERRED = HAS_SOFTCAP && !ADDS_BIAS AND_NO_SCORE;
 // The factor of a product, or of x in tanh x under a softcap. The host gives it in natural units if the problem has a
 // bias. Rows whose bias is a mask need it in units of log2.
 float scoreScale() {
-    const bool converts = HAS_BIAS && !ADDS_BIAS && !HAS_SOFTCAP AND_NO_SCORE;
+    const bool converts = AND_NO_SCORE(HAS_BIAS && !ADDS_BIAS && !HAS_SOFTCAP);
     return converts ? abs(SCORE_SCALE) * LOG2E : abs(SCORE_SCALE);
 }
 
 float softcap() {
-    return HAS_BIAS && !ADDS_BIAS AND_NO_SCORE ? params.softcap * LOG2E : params.softcap;
+    return AND_NO_SCORE(HAS_BIAS && !ADDS_BIAS) ? params.softcap * LOG2E : params.softcap;
 }
 
 // The exponent of p: f(s) plus ALiBi, minus m. `row` indexes m_row; `key` counts from the lane's first key.
@@ -50,7 +50,7 @@ float exponent(const float s, const float m, const uint row, const uint key) {
     if (CAPS_DEFERRED) {
         return fma(s, nearTanhRatio(deferred, s), rest);
     }
-    return fma(s, HAS_ALIBI ? deferred.x : HAS_SOFTCAP || ADDS_BIAS OR_HAS_SCORE ? 1.0 : scoreScale(), rest);
+    return fma(s, HAS_ALIBI ? deferred.x : OR_SCORE(HAS_SOFTCAP || ADDS_BIAS) ? 1.0 : scoreScale(), rest);
 }
 
 // Line 9 of the algorithm: p = exp(x) for a row and a key of the lane. l includes p as it is before rounding and

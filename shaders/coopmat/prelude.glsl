@@ -21,7 +21,7 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 #endif

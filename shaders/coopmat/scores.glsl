@@ -243,8 +243,8 @@ void applyScore() {
     uvec2 position = lanePosition(lane);
     UNROLL for (uint row = 0; row < OWN_ROWS; row++) {
         uint packed_row = first_row + position.x + laneRow(row);
-        OWN_ROW_POSITION
-        SET_ROW_POSITION(own_row, item, queryHead(item, packed_row), queryRow(packed_row))
+        DECLARE_ROW_PAIR(own_row)
+        SET_ROW_PAIR(own_row, item, queryHead(item, packed_row), queryRow(packed_row))
         UNROLL for (uint i = 0; i < LANE_KEYS; i++) {
             float s = ROW_SCORE(row, i);
             s *= HAS_SOFTCAP ? nearTanhRatio(deferred, s) : scoreScale();

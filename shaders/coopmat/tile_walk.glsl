@@ -113,7 +113,7 @@ void accumulateHalves(const uint first_matrix) {
 
 const bool SKIPS_BY_MAP = HAS_BLOCK_MASK || WALKS_MAP;            // a block mask or a map says which tiles are empty
 const bool SKIPS_FIRST_KEYS_GAP = MASKS_ANY_KEY && !HAS_TILE_MAP; // the tiles between the first keys and the window
-const bool FULL_TILES_FIRST = !HAS_ALIBI AND_NO_SCORE;
+const bool FULL_TILES_FIRST = AND_NO_SCORE(!HAS_ALIBI);
 
 #define NO_TILE 0xffffffffu // no tile of keys has this number
 
@@ -136,10 +136,9 @@ const bool FETCHES_EARLY = FETCHES_AHEAD ? HEAD_DIM > 128 : false;
 //   - The walk takes the full tiles first, then the partial tiles on either side of them.
 //   - Under a score function the walk takes the partial tiles first. Many functions grow towards the row's position, as
 //     ALiBi does, and m would grow with them in nearly every tile.
-//   - Under ALiBi the walk takes the partial tiles first. Tiles [diagonal_first, diagonal_end) lie on both sides of a
-//   row's
-//     position and count as partial. Scores rise towards that position, and m would rise with them, so the walk begins
-//     there.
+//   - Under ALiBi the walk takes the partial tiles first. Tiles [diagonal_first, diagonal_end) lie on both sides of
+//     a row's position and count as partial. Scores rise towards that position, and m would rise with them, so the
+//     walk begins there.
 //   - With a map or a block mask the walk skips empty tiles. A map also says which tiles are full.
 //   - No tile counts as full in three cases: tiles cross blocks of a block mask, and there is no map; per-key masks can
 //     hide any key, and there is no map; full tiles have a bias that cannot be read in vectors.

@@ -25,7 +25,8 @@
 // Where the kernel deviates:
 //     7    The k of the next tile is in flight while line 10 uses this tile. Its v is in flight while line 8 makes
 //          the next scores.
-//     9    Exponentials are powers of two; scores are in units of log2, but for a bias (scores/units.glsl).
+//     9    Exponentials are powers of two. Scores are in units of log2, unless there is a bias or a score function
+//          (scores/units.glsl).
 //    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -49,7 +50,7 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"

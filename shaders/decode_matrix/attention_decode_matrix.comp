@@ -30,11 +30,10 @@
 //          ALiBi or bias the scale is deferred to the exponent.
 //      9   Exponentials are powers of two. m moves by whole numbers, so that factors are powers of two.
 //     10   Only p moves between invocations, through shared memory of its subgroup (decode_matrix/transpose.glsl).
-//     Where
-//          a matrix has two columns of each key, the zeros of p do not keep an infinite value out of the other column.
-//          If a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as partial ones,
-//          where such values become zeros (matrix/special_values.glsl). It does the same if a key has no page,
-//          because full tiles have no masks.
+//          Where a matrix has two columns of each key, the zeros of p do not keep an infinite value out of the
+//          other column. If a sum is infinite or NaN in the end, the workgroup starts again and treats all tiles as
+//          partial ones, where such values become zeros (matrix/special_values.glsl). It does the same if a key has
+//          no page, because full tiles have no masks.
 //     12   writeResults first joins the states of the subgroups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -63,7 +62,7 @@
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "cache/row_loads.glsl"

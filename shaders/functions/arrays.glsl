@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What the caller's functions need of the kernel: where a row stands, and the elements of arrays.
+// What the caller's functions need of the kernel: the pairs of a row, and the elements of arrays.
 #ifndef VKF_ARRAYS_GLSL
 #define VKF_ARRAYS_GLSL
 
-// A query row at the first key. A row past the last one is the last one.
-Position rowPosition(const Item item, const uint head, const uint row) {
+// The pair of a query row and the first key. A row past the last one is the last one.
+Position pairAtFirstKey(const Item item, const uint head, const uint row) {
     int rows = int(SEQUENCE_ROWS(item));
     int own_row = min(int(row), rows - 1);
     return Position(int(item.batch), int(head), int(head / KV_HEAD_QUERY_HEADS), own_row + item.offset, 0, rows,

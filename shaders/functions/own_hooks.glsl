@@ -6,15 +6,19 @@
 #ifndef VKF_HOOKS_GLSL
 #define VKF_HOOKS_GLSL
 
+// All kernels with functions have lists of tiles (backward/tile_lists.glsl), because a mask of the caller's own may
+// have a map of tiles.
+#define VKF_TILE_LISTS
+
 #include "functions/position.glsl"
 
 #include "functions/user.glsl"
 
-struct RowPosition {
+struct RowPair {
     Position at;
 };
 
-// The pair of a row and a key. A key past the last one is the last one.
+// The pair of a row and a key, from the row's pair with any key. A key past the last one is the last one.
 Position pairAt(Position at, const uint key) {
     at.key = min(int(key), at.keys - 1);
     return at;
@@ -26,10 +30,9 @@ Position scoredPair(Position at, const uint key) {
     return at;
 }
 
-#define OR_HAS_SCORE || HAS_SCORE
-#define AND_NO_SCORE &&!HAS_SCORE
-#define OR_HAS_KEEP || HAS_KEEP
-#define AND_KEEPS(masks, key) &&user_keep(pairAt((masks).at, key))
+// Score
+#define OR_SCORE(condition) ((condition) || HAS_SCORE)
+#define AND_NO_SCORE(condition) ((condition) && !HAS_SCORE)
 #define SCORED(terms, key, s) user_score(s, scoredPair((terms).at, key))
 #define UNLESS_SCORED(scale) (HAS_SCORE ? 1.0 : (scale))
 #define APPLY_SCORE                                                                                                    \
@@ -40,8 +43,17 @@ Position scoredPair(Position at, const uint key) {
     if (condition) {                                                                                                   \
         ds *= user_scoreDerivative(s, scoredPair((terms).at, (terms).first_key + (key)));                              \
     }
+
+// Keep
+#define OR_KEEP(condition) ((condition) || HAS_KEEP)
+#define AND_KEEPS(condition, masks, key) ((condition) && user_keep(pairAt((masks).at, key)))
+#define UNLESS_KEPT(item, row, key, statement)                                                                         \
+    if (!user_keep(pairAt(pairAtFirstKey(item, (item).head, row), key))) {                                             \
+        statement;                                                                                                     \
+    }
 #define TEST_KEEP(unmasked, masks, key) unmasked = unmasked && user_keep(pairAt((masks).at, key));
-// The sequence whose map of tiles an item has (masks/tile_map.glsl).
+
+// Keep, in maps of tiles. MAP_SEQUENCE is the sequence whose map an item has (masks/tile_map.glsl).
 #define MAP_SEQUENCE(item) (TILE_MAP == VKF_MAP_OF_ALL ? 0u : (item).batch)
 // The map of a monotone mask, if it is the only mask that asks about single keys (masks/map_tiles.comp). It looks at
 // the corners of each tile of keys. A function, because glslang 16 writes wrong specialization constants for one
@@ -56,8 +68,8 @@ Position scoredPair(Position at, const uint key) {
 #define UNLESS_BY_CORNERS(condition) (condition && !byCorners())
 #define FIND_BY_CORNERS(thread)                                                                                        \
     if (byCorners() && thread < 32) {                                                                                  \
-        Position top = rowPosition(item, item.head, first_row);                                                        \
-        Position bottom = rowPosition(item, item.head, first_row + rows - 1);                                          \
+        Position top = pairAtFirstKey(item, item.head, first_row);                                                     \
+        Position bottom = pairAtFirstKey(item, item.head, first_row + rows - 1);                                       \
         uint left = first_key + thread * TILE_KEYS;                                                                    \
         uint right = left + TILE_KEYS - 1;                                                                             \
         bvec4 kept = bvec4(user_keep(pairAt(top, left)), user_keep(pairAt(top, right)),                                \
@@ -65,13 +77,11 @@ Position scoredPair(Position at, const uint key) {
         atomicOr(seen_tiles, any(kept) ? 1u << thread : 0, OF_WORKGROUP);                                              \
         atomicOr(unmasked_tiles, all(kept) ? 1u << thread : 0, OF_WORKGROUP);                                          \
     }
-#define ROW_POSITION_MEMBER Position at;
-#define SKIP_UNLESS_KEPT(item, row, key)                                                                               \
-    if (!user_keep(pairAt(rowPosition(item, (item).head, row), key))) {                                                \
-        continue;                                                                                                      \
-    }
-#define OWN_ROW_POSITION RowPosition own_row;
-#define ROW_POSITION_ARGUMENT(item, head, row) , rowPosition(item, head, row)
-#define SET_ROW_POSITION(terms, item, head, row) terms.at = rowPosition(item, head, row);
+
+// Position
+#define ROW_PAIR_MEMBER Position at;
+#define WITH_ROW_PAIR(x, item, head, row) x, pairAtFirstKey(item, head, row)
+#define DECLARE_ROW_PAIR(name) RowPair name;
+#define SET_ROW_PAIR(terms, item, head, row) terms.at = pairAtFirstKey(item, head, row);
 
 #endif

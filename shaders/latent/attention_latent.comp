@@ -33,8 +33,8 @@
 // Where the kernel deviates:
 //     7    The k of the next tile is in flight to registers from line 8 on. Where v is not a view of k, v is in flight
 //          from line 8 on, and the next k from line 10 on. Both use the same registers.
-//     9    Exponentials are powers of two; scores are in units of log2, but for a bias (scores/units.glsl). m moves by
-//          whole numbers, so that factors are powers of two.
+//     9    Exponentials are powers of two. Scores are in units of log2, unless there is a bias or a score function
+//          (scores/units.glsl). m moves by whole numbers, so that factors are powers of two.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -65,7 +65,7 @@ layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"

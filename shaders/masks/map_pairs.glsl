@@ -70,7 +70,7 @@ uvec2 rowFlags(const uint index, const uint key, const bool documents) {
     uint row = queryRowOf(index);
     RowMasks masks = rowMasks(item, queryHeadOf(index), row);
     uint unmasked = MASK_BITS != 0 ? maskFlags(masks, key) : ALL_FLAGS;
-    if (documents || HAS_BLOCK_MASK OR_HAS_KEEP) {
+    if (OR_KEEP(documents || HAS_BLOCK_MASK)) {
         unmasked &= testedFlags(masks, row, key, documents);
     }
     if (FIRST_KEYS != 0) {

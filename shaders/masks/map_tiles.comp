@@ -9,10 +9,12 @@
 //
 // Pairs outside the visible ranges of the rows are not seen, and may be masked.
 //
-// Two cases need no test of single rows:
+// Three cases need no test of single rows:
 //   - The documents of all keys of the run lie outside the range of the documents of the rows.
 //   - All rows of the tile and all keys of the run have one document, and there is neither another per-key mask nor a
 //     block mask.
+//   - The only mask is one of the caller's own, and it is monotone. Then the corners of a tile of keys say all
+//     (FIND_BY_CORNERS in functions/own_hooks.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -121,8 +123,9 @@ void addRun(const uint run, const uint lane) {
     uint documents = documentsOf(key);
     if (documents == OF_NO_ROW) {
         atomicAnd(unmasked_flags[run], 0, OF_WORKGROUP);
-    } else if ((MASK_BITS != 0 && (!MASKS_LAST_KEYS || mayBeMasked(item, key + RUN_KEYS))) || HAS_BLOCK_MASK ||
-               FIRST_KEYS != 0 OR_HAS_KEEP || documents == OF_SOME_ROWS) {
+    } else if (OR_KEEP((MASK_BITS != 0 && (!MASKS_LAST_KEYS || mayBeMasked(item, key + RUN_KEYS))) || HAS_BLOCK_MASK ||
+                       FIRST_KEYS != 0) ||
+               documents == OF_SOME_ROWS) {
         addRows(run, key, lane, documents == OF_SOME_ROWS);
     } else {
         atomicOr(seen_flags[run], in_range, OF_WORKGROUP);

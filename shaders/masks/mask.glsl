@@ -10,7 +10,7 @@
 // unsigned.
 
 // Bits of the positions from `first` on. The caller passes as `shift`: 0 if `first` is negative; `first` if it is 0 to
-// 31. Any other `first` does not use `shift`.
+// 31. For `first` of 32 or more the result is 0, and `shift` is not used.
 #define BITS_FROM(first, shift) ((first) < 32 ? 0xffffffffu << (shift) : 0)
 
 // Bits of the positions before `end`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Per-key masks, inside the range of mask.glsl: the boolean mask, documents, and the keys between the first keys and
-// the window.
+// Per-key masks, inside the range of mask.glsl: the boolean mask, documents, the keys between the first keys and the
+// window, lists of chosen keys, and the caller's own mask (keep).
 #ifndef VKF_PER_KEY_MASKS_GLSL
 #define VKF_PER_KEY_MASKS_GLSL
 
@@ -16,10 +16,10 @@ layout(constant_id = VKF_ID_DOCUMENTS) const bool HAS_DOCUMENTS = false;
 layout(constant_id = VKF_ID_MASK_OF_LAST_KEYS) const bool MASK_OF_LAST_KEYS = false;
 
 // With lists of chosen keys, each entry may be a key outside of the visible range.
-const bool HAS_PER_KEY_MASKS = MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS OR_HAS_KEEP;
+const bool HAS_PER_KEY_MASKS = OR_KEEP(MASK_BITS != 0 || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS);
 // Whether per-key masks can hide any key, or only the last keys of a sequence.
 const bool MASKS_ANY_KEY =
-    (MASK_BITS != 0 && !MASK_OF_LAST_KEYS) || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS OR_HAS_KEEP;
+    OR_KEEP((MASK_BITS != 0 && !MASK_OF_LAST_KEYS) || HAS_DOCUMENTS || FIRST_KEYS != 0 || HAS_CHOSEN_KEYS);
 const bool MASKS_LAST_KEYS = MASK_OF_LAST_KEYS && !MASKS_ANY_KEY;
 
 // The key of column 0 of a mask of the last keys. It is negative if the mask has more columns than the sequence has
@@ -46,14 +46,14 @@ struct RowMasks {
     bool is_position; // whether the position of the row is a key; else the row has no document
     uint first_keys;  // number of first keys that the row sees in addition to its window
     ivec2 window;     // keys [x, y) of the window
-    ROW_POSITION_MEMBER
+    ROW_PAIR_MEMBER
 };
 
 // A row past the last one has the masks of the last row. The mask of a draft tree needs no table, because short calls
 // notice the dispatches and the barrier that a table takes.
 RowMasks rowMasks(const Item item, const uint head, const uint row) {
     RowMasks masks = RowMasks(BroadcastRow(uvec2(0), 0), 0, item.keys - 1, uvec2(0), 0, true, 0,
-                              ivec2(0) ROW_POSITION_ARGUMENT(item, head, row));
+                              WITH_ROW_PAIR(ivec2(0), item, head, row));
     if (MASK_BITS != 0) {
         uint rows = SEQUENCE_ROWS(item);
         if (EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_MASK) {
@@ -101,7 +101,7 @@ bool isUnmasked(const RowMasks masks, const uint key) {
     if (FIRST_KEYS != 0) {
         unmasked = unmasked && (key < masks.first_keys || isVisible(masks.window, key));
     }
-    return unmasked AND_KEEPS(masks, key);
+    return AND_KEEPS(unmasked, masks, key);
 }
 
 #endif

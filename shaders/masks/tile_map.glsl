@@ -8,8 +8,8 @@
 //     added   the bias of some pair inside the visible ranges is neither 0 nor -infinity
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not unmasked.
 //
-// A bias of 0 and -infinity is a mask. A loop that adds a bias is slow and takes registers. To walk over a map takes
-// time too. Therefore order_tiles.comp divides the tiles of rows into classes, and each class has an attention phase
+// A bias of 0 and -infinity is a mask. A loop that adds a bias is slow and takes registers. Walking the map also
+// takes time. Therefore order_tiles.comp divides the tiles of rows into classes, and each class has an attention phase
 // with code of its own (VKF_ROWS_*). A workgroup of another class ends at once.
 //
 // A tile of rows of the map may be several tiles of the kernel. Its rows are TILE_ROWS * MAP_ROW_TILES then.

@@ -61,7 +61,7 @@ vec4 specialValues(const Item item, const uvec2 v_head, const uint row, const ui
             continue;
         }
 #else
-        SKIP_UNLESS_KEPT(item, row, key)
+        UNLESS_KEPT(item, row, key, continue)
 #endif
         uvec2 v_row = keyAddress(v_head, VKF_V, pageOf(item.batch, key), key);
         vec4 x = infiniteAsHalves(loadElements4(v_row, column, VALUE_DIM, TYPE_V));

@@ -18,10 +18,11 @@
 #include "common/compilers.glsl"
 #include "shared/phase_params.h"
 #define VKF_PUSH_CONSTANTS ProbabilitiesParams
-#define VKF_STAGES_NO_V
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
 #include "scalar/scalar_tile.glsl"
+#define KV_FETCHES K_FETCHES // the kernel reads no v
+#define KV_STAGE_WORDS VKF_K_WORDS(TILE_KEYS, CHUNK_DIM4)
 
 layout(constant_id = VKF_ID_CHOSEN_ROWS) const bool CHOSEN_ROWS = false;
 

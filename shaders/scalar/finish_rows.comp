@@ -24,7 +24,7 @@ const uint TILE_ROWS = 1;
 #include "masks/mask.glsl"
 #include "scores/units.glsl"
 #include "softmax/stored_state.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "scores/dropout.glsl"
 
 const uint ROWS = WORKGROUP_SIZE / LANES; // of a workgroup

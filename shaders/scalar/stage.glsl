@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves q, k and v from device memory to shared memory. Shared memory holds fp32, whatever the storage type.
+// Moves q and k from device memory to shared memory; scalar/stage_values.glsl moves v. Shared memory holds fp32,
+// whatever the storage type.
 //
 // A piece moves in two steps. A fetch loads it into registers, with all loads in flight at once. A second step writes
 // the registers to shared memory. A kernel fetches the next piece, multiplies the current one, and stages the next
@@ -9,7 +10,8 @@
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
 // piece is loaded when it is staged. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
-// A kernel that stages keys in another order defines VKF_STAGED_KEY.
+// A kernel that stages keys in another order defines VKF_STAGED_KEY. One without scalar/value_tile.glsl defines
+// KV_FETCHES and KV_STAGE_WORDS.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL
 
@@ -31,8 +33,6 @@ shared vec4 kv_stage[KV_STAGE_WORDS];
 vec4 fetched[Q_FETCHES + KV_FETCHES]; // q, then k or v
 
 #include "cache/tensor_rows.glsl"
-// Moves chunks of k and v to shared memory (scalar/stage.glsl describes the two steps).
-
 // Fetches 4 CHUNK_DIM4 columns of TILE_KEYS rows of k, from column 4 CHUNK_DIM4 chunk on.
 void fetchK(const Rows k, const uint key_begin, const uint chunk, const uint thread) {
     if (isComplete(k, key_begin, TILE_KEYS, chunk * CHUNK_DIM4, CHUNK_DIM4, HEAD_DIM)) {
@@ -63,36 +63,5 @@ void stageK(const Rows k, const uint key_begin, const uint chunk, const uint thr
         }
     }
 }
-
-#ifndef VKF_STAGES_NO_V
-// Fetches all columns of CHUNK_KEYS rows of v.
-void fetchV(const Rows v, const uint key_begin, const uint thread) {
-    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
-        uvec2 piece = pieceAddress(v, TYPE_V, key_begin, 0);
-        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint index = min(i * WORKGROUP_SIZE + thread, CHUNK_KEYS * VALUE_WORDS - 1);
-            fetched[Q_FETCHES + i] =
-                fetchKeyWord(v, piece, TYPE_V, key_begin, 0, index / VALUE_WORDS, index % VALUE_WORDS);
-        }
-    }
-}
-
-void stageV(const Rows v, const uint key_begin, const uint thread) {
-    if (isComplete(v, key_begin, CHUNK_KEYS, 0, VALUE_WORDS, VALUE_DIM)) {
-        UNROLL for (uint i = 0; i < V_FETCHES; i++) {
-            uint index = i * WORKGROUP_SIZE + thread;
-            if (index < CHUNK_KEYS * VALUE_WORDS) {
-                kv_stage[index / VALUE_WORDS * VALUE_DIM4 + index % VALUE_WORDS] = fetched[Q_FETCHES + i];
-            }
-        }
-    } else {
-        KEEP_LOOP for (uint index = thread; index < CHUNK_KEYS * VALUE_WORDS; index += WORKGROUP_SIZE) {
-            uint row = index / VALUE_WORDS;
-            uint word = index % VALUE_WORDS;
-            kv_stage[row * VALUE_DIM4 + word] = loadWord(v, TYPE_V, VALUE_DIM, key_begin + row, word);
-        }
-    }
-}
-#endif
 
 #endif

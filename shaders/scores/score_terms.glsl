@@ -15,7 +15,7 @@ layout(constant_id = VKF_ID_ALIBI) const uint ALIBI = VKF_ALIBI_NONE;
 layout(constant_id = VKF_ID_BIAS_FACTORS) const bool HAS_BIAS_FACTORS = false;
 
 const bool HAS_ALIBI = ALIBI != VKF_ALIBI_NONE;
-const bool HAS_TERMS = HAS_ALIBI || HAS_BIAS OR_HAS_SCORE;
+const bool HAS_TERMS = OR_SCORE(HAS_ALIBI || HAS_BIAS);
 // Whether scores must be final before the softmax. Without softcap, ALiBi and bias, the scale is deferred to the
 // exponent.
 const bool SCALED_EARLY = HAS_SOFTCAP || HAS_TERMS;
@@ -84,7 +84,7 @@ struct RowTerms {
     float bias_factor; // for problems with bias factors
     uint first_key;
     uint last_key; // of the sequence
-    ROW_POSITION_MEMBER
+    ROW_PAIR_MEMBER
 };
 
 // A row past the last one has the bias of the last row. Kernels of path decode take a bias without a table too, because
@@ -97,7 +97,7 @@ RowTerms rowTerms(const Item item, const uint head, const float slope, const uin
     terms.bias_factor = HAS_BIAS_FACTORS ? biasFactorOf(head) : 1.0;
     terms.first_key = first_key;
     terms.last_key = item.keys - 1;
-    SET_ROW_POSITION(terms, item, head, row)
+    SET_ROW_PAIR(terms, item, head, row)
 #ifdef VKF_BIAS_IN_EXTRA_SLOT
     if (HAS_BIAS && EXTRA_SLOT == VKF_EXTRA_SLOT_HAS_BIAS) {
         uvec2 stride[3] = uvec2[3](uvec2(0), uvec2(0), multiply64(params.keys, 1u << LOG_BIAS_BITS));

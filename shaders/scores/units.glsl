@@ -2,9 +2,10 @@
 //
 // The unit of scores, of the running maximum m and of partial results in scratch memory.
 //
-// Usually it is log2: the host multiplies the scale by log2(e), and an exponential is one exp2. With a bias, scores are
-// in natural units. A bias may be as large as fp32 goes (models write masks as the smallest fp32 number), and log2(e)
-// times it would be infinite. The exponential then multiplies by log2(e), which costs what the bias saves.
+// Usually it is log2: the host multiplies the scale by log2(e), and an exponential is one exp2. With a bias or a
+// score function of the caller's own, scores are in natural units. The function gets such scores. A bias may be as
+// large as fp32 goes (models write masks as the smallest fp32 number), and log2(e) times it would be infinite. The
+// exponential then multiplies by log2(e), which costs what the bias saves.
 //
 // lse and sinks are always in natural units.
 //
@@ -25,7 +26,7 @@
 #define VKF_ADDS_BIAS HAS_BIAS
 #endif
 
-const bool BASE_E_SCORES = VKF_ADDS_BIAS OR_HAS_SCORE;
+const bool BASE_E_SCORES = OR_SCORE(VKF_ADDS_BIAS);
 #endif
 
 #define LARGEST_F32 uintBitsToFloat(0x7f7fffffu)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The optional inputs of a call. The push constants have room for one address: the address of a block mask, a block
- * table, sinks, slopes or scales of k and v, or on path decode of a bias that all heads share. It may also be a square
- * mask of the last keys, on all fused paths. A call with two of them, or with another optional input, has a table in
- * scratch memory. write_table.comp fills the table before all other kernels of the call. Each of its dispatches writes
- * as many words as fit into push constants. */
+ * The optional inputs of a call. The push constants have room for one address: of a block mask, a block table, sinks,
+ * slopes, scales of k and v, or dense lists of chosen keys. On path decode it may be a bias that all heads share. On
+ * all fused paths it may be a square mask of the last keys. A call with two of them, or with another optional input,
+ * has a table in scratch memory. write_table.comp fills the table before all other kernels of the call. Each of its
+ * dispatches writes as many words as fit into push constants. */
 #ifndef VKF_CALL_TABLE_H
 #define VKF_CALL_TABLE_H
 

@@ -134,7 +134,7 @@
 #define VKF_ID_CHOSEN_ROWS 76       /* bool: probabilities of the rows of a list in memory, not of all rows */
 #define VKF_ID_DEQUANTIZED_KEYS 107 /* dequantize_keys.comp: keys that a workgroup converts */
 
-/* backward: both paths (backward_params.h). */
+/* backward: all paths (backward_params.h). */
 #define VKF_ID_TYPE_DOUT 81 /* types of stored elements, VKF_STORED_* */
 #define VKF_ID_TYPE_DQ 82
 #define VKF_ID_TYPE_DK 83

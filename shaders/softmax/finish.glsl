@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a row: lines 12, 13 and 15 of the algorithm. A sink is one more logit for each query head. It enters the
+// The end of a row: lines 12 and 13 of the algorithm. A sink is one more logit for each query head. It enters the
 // softmax of the head's rows here, once, after all keys. It has no row of v.
 #ifndef VKF_FINISH_GLSL
 #define VKF_FINISH_GLSL
@@ -48,23 +48,5 @@ FinishedRow finishRow(const uint head, const float m, const float l) {
     }
     return FinishedRow(l, BASE_E_SCORES || l == 0.0 ? logOfSum(m, l) : (m + log2(l)) * LN2);
 }
-
-#ifdef VKF_ITEM_GLSL // a merge has no items
-
-// Line 15. Stores lse of a row, dense [batch, heads, rows]. With key splits it stores m and l for the merge, as two
-// numbers. In one number, a large m would leave no bits for l. Partial results of a problem with a bias are natural,
-// also those of a kernel that goes without the bias.
-void storeLse(const Item item, const uint row, const float m, const float l, const FinishedRow finished) {
-    uvec2 index = rowNumber(item, row);
-    if (KEY_SPLITS > 1) {
-        uvec2 bytes = SHIFT64(index, 3);
-        Word2(add64(params.lse, bytes)).value = floatBitsToUint(vec2(HAS_BIAS ? toNatural(m) : m, l));
-        return;
-    }
-    uvec2 bytes = SHIFT64(index, 2);
-    Word(add64(params.lse, bytes)).value = floatBitsToUint(finished.lse);
-}
-
-#endif
 
 #endif

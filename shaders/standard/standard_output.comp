@@ -10,12 +10,12 @@
 #define VKF_PUSH_CONSTANTS StandardOutputParams
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
-#include "scalar/scalar_tile.glsl"
+#include "scalar/value_tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "scalar/stage.glsl"
+#include "scalar/stage_values.glsl"
 #include "scalar/output.glsl"
 
 layout(constant_id = VKF_ID_TYPE_P) const uint TYPE_P = VKF_STORED_F32;
@@ -62,7 +62,7 @@ void main() {
         stageP(p, item, key_begin, thread);
         stageV(v, key_begin, thread);
         barrier();
-        if (isPartial(mask, key_begin, key_begin + CHUNK_KEYS) OR_HAS_KEEP) {
+        if (OR_KEEP(isPartial(mask, key_begin, key_begin + CHUNK_KEYS))) {
             accumulateOutput(group, lane, true);
         } else {
             accumulateOutput(group, lane, false);

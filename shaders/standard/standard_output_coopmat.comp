@@ -102,7 +102,7 @@ void main() {
         fetchA(p, item.row_begin, key_begin, p_columns, TYPE_P, true, thread);
         fetchB(v, key_begin, 0, VALUE_DIM, WHOLE_WORDS, thread);
         KEEP_LOOP for (; int(key_begin) < mask.any.y; key_begin += STEP_KEYS) {
-            if (isPartial(mask, key_begin, key_begin + STEP_KEYS) OR_HAS_KEEP) {
+            if (OR_KEEP(isPartial(mask, key_begin, key_begin + STEP_KEYS))) {
                 makeFinite();
             }
             stageStep(thread);

@@ -20,7 +20,7 @@
 const float P_EXPONENT = TYPE_P == VKF_STORED_F16 ? 14.0 : 0.0;
 const float P_DROPPED = TYPE_P == VKF_STORED_F32 ? DROPPED : 0.0;
 
-// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of softmax/finish.glsl does.
+// The factor of a row of P v. A factor below 0 makes o exactly 0, as EMPTY_ROW of softmax/row_state.glsl does.
 float rowFactor(const float l) {
     return l == 0.0 ? EMPTY_ROW : scaledByDropout(exp2(-P_EXPONENT) / l);
 }

@@ -32,7 +32,7 @@ const uint ROW_KEYS = WORKGROUP_SIZE * ROW_WORDS * 4; // keys whose scores the r
 #include "scores/units.glsl"
 #include "scores/final_score.glsl"
 #include "scores/score_terms.glsl"
-#include "softmax/finish.glsl"
+#include "softmax/store_lse.glsl"
 #include "standard/standard_p.glsl"
 
 shared float m_lane[WORKGROUP_SIZE];
@@ -41,7 +41,7 @@ shared float l_lane[WORKGROUP_SIZE];
 vec4 s_row[ROW_WORDS];
 float slope; // slope of the item's head
 RowDropout dropout;
-OWN_ROW_POSITION
+DECLARE_ROW_PAIR(own_row)
 
 // The keys [x, y) whose P this row writes, in whole chunks of READER_KEYS; rows of fp32 may end inside a chunk. They
 // are the keys that the next pass reads in the tile of this row. If probabilities are an output, they are all keys.
@@ -67,10 +67,10 @@ uint keyOf(const uint begin, const uint word, const uint lane) {
 
 bvec4 areVisible(const ivec2 visible, const uint key) {
     ivec4 keys = ivec4(int(key)) + ivec4(0, 1, 2, 3);
-    return bvec4(isVisible(visible, key) AND_KEEPS(own_row, key),
-                 isVisible(visible, key + 1) AND_KEEPS(own_row, key + 1),
-                 isVisible(visible, key + 2) AND_KEEPS(own_row, key + 2),
-                 isVisible(visible, key + 3) AND_KEEPS(own_row, key + 3));
+    return bvec4(AND_KEEPS(isVisible(visible, key), own_row, key),
+                 AND_KEEPS(isVisible(visible, key + 1), own_row, key + 1),
+                 AND_KEEPS(isVisible(visible, key + 2), own_row, key + 2),
+                 AND_KEEPS(isVisible(visible, key + 3), own_row, key + 3));
 }
 
 bvec4 stayIn(const uint key) {
@@ -204,7 +204,7 @@ void main() {
     uvec2 keys = keysToWrite(item, row);
 
     slope = slopeOf(item.head);
-    SET_ROW_POSITION(own_row, item, item.head, row)
+    SET_ROW_PAIR(own_row, item, item.head, row)
     dropout = rowDropout(item, item.head, row);
     vec2 state = vec2(MINUS_INFINITY, 0.0);
     if (visible.x < visible.y) {

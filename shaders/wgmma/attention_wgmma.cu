@@ -3,9 +3,9 @@
 // Fused attention on the matrix units of Hopper, with fp16 or bf16 products and fp32 sums. clang compiles this file to
 // PTX, once for each entry point (shared/wgmma_params.h), with these macros:
 //
-//     VKF_TYPE    f16 or bf16
-//     VKF_DIM     64, 128 or 256: head and value dimension, padded
-//     VKF_TERMS   defined if scores have a softcap or ALiBi
+//     VKF_TYPE               f16 or bf16
+//     VKF_DIM                64, 128 or 256: head and value dimension, padded
+//     VKF_SOFTCAP_OR_ALIBI   defined if scores have a softcap or ALiBi
 //
 // The kernel follows FlashAttention-3 (Shah et al. 2024, arXiv 2407.08608): algorithm 1 for the division into warps,
 // algorithm 2 for the products. Numbers in comments are the lines of algorithm 1 of FlashAttention-2, as in
@@ -45,7 +45,7 @@
 #define VKF_JOIN_4(a, b, c, d) a##b##c##d
 #define VKF_ENTRY_NAME(type, dim, suffix) VKF_JOIN_4(attention_wgmma_, type, _##dim, suffix)
 #define VKF_ENTRY(type, dim, suffix) VKF_ENTRY_NAME(type, dim, suffix)
-#ifdef VKF_TERMS
+#ifdef VKF_SOFTCAP_OR_ALIBI
 #define VKF_SUFFIX _terms
 #else
 #define VKF_SUFFIX
@@ -53,7 +53,7 @@
 
 namespace vkf::wgmma {
 enum { f16 = 0, bf16 = 1 };
-#ifdef VKF_TERMS
+#ifdef VKF_SOFTCAP_OR_ALIBI
 using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, true>;
 #else
 using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false>;

@@ -43,7 +43,7 @@ template <typename K> struct Consumer {
             const Uint row = queryRow(call, min(packed_row, last_row));
             rows.packed_row[h] = packed_row;
             rows.visible[h] = visibleKeys(call, item, row);
-            if constexpr (K::TERMS) {
+            if constexpr (K::SOFTCAP_OR_ALIBI) {
                 rows.slope[h] = slopeOf(call, item.head + headOfRow(call, packed_row));
                 rows.position[h] = static_cast<Int>(row + item.keys) - static_cast<Int>(item.rows);
             }
@@ -103,11 +103,11 @@ template <typename K> struct Consumer {
     // Lines 8 and 9: from products to scores, and the running maximum.
     VKF_DEVICE void finishScores(const LaneRows& rows, const Uint step, const bool partial) {
         const Int first_key = static_cast<Int>(tileAt(walk, step) * K::KEYS + 2 * (rows.lane % 4));
-        if constexpr (K::TERMS) {
+        if constexpr (K::SOFTCAP_OR_ALIBI) {
             addTerms(s, call, rows, first_key, scale);
         }
         if (partial) {
-            dropInvisible(s, K::TERMS ? laneRows() : rows, first_key);
+            dropInvisible(s, K::SOFTCAP_OR_ALIBI ? laneRows() : rows, first_key);
             if (item.some_absent) {
                 dropAbsent(s, call, item, rows.lane, tileAt(walk, step) * K::KEYS);
             }
@@ -115,8 +115,8 @@ template <typename K> struct Consumer {
         raiseMaximum(s, deferredScale(), states, o);
     }
 
-    // Without terms the scale is deferred to the exponent.
-    VKF_DEVICE float deferredScale() const { return K::TERMS ? 1.0f : scale; }
+    // Without softcap and ALiBi the scale is deferred to the exponent.
+    VKF_DEVICE float deferredScale() const { return K::SOFTCAP_OR_ALIBI ? 1.0f : scale; }
 
     // Lines 9 and 10: p, l, and starts o += p v. The first fence comes before the wait for v, because the assembler
     // would move the exponentials behind a wait that comes first.
@@ -151,14 +151,14 @@ template <typename K> struct Consumer {
     }
 
     // Lines 6 to 11 for the tiles at positions [step, end) of the walk. Without PARTIAL all are full. A kernel with
-    // terms has one loop for both kinds, because its code is long. Only partial tiles compute there which keys are
-    // visible.
+    // softcap or ALiBi has one loop for both kinds, because its code is long. Only partial tiles compute there which
+    // keys are visible.
     template <bool PARTIAL> VKF_DEVICE void attend(Uint step, const Uint end) {
         const LaneRows rows = laneRows();
         const VisibleKeys any = keysOfWarpgroup();
         VKF_KEEP_LOOP for (; step < end; step++) {
-            const bool partial = PARTIAL && (!K::TERMS || step >= fullTiles(walk));
-            if (partial && isEmptyTile(K::TERMS ? keysOfWarpgroup() : any, step)) {
+            const bool partial = PARTIAL && (!K::SOFTCAP_OR_ALIBI || step >= fullTiles(walk));
+            if (partial && isEmptyTile(K::SOFTCAP_OR_ALIBI ? keysOfWarpgroup() : any, step)) {
                 passTile();
                 continue;
             }
@@ -187,10 +187,10 @@ template <typename K> struct Consumer {
         VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 2; i++) { // 5
             o[i] = 0.0f;
         }
-        if constexpr (!K::TERMS) { // 6 to 11
+        if constexpr (!K::SOFTCAP_OR_ALIBI) { // 6 to 11
             attend<false>(walk.step, full_end);
         }
-        attend<true>(K::TERMS ? walk.step : full_end, walk.step_end);
+        attend<true>(K::SOFTCAP_OR_ALIBI ? walk.step : full_end, walk.step_end);
         writeResults<K>(call, item, laneRows(), states, o); // 12 to 15
         if (hasPartialTiles(walk) && anyAt(K::flag(number), K::FLAG_THREADS, false)) {
             const uint32_t thread = threadNumber() % WARPGROUP;

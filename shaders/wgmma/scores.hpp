@@ -106,7 +106,7 @@ VKF_DEVICE void addAlibi(float (&s)[COUNT], const LaneRows& rows, const Int firs
     }
 }
 
-// Line 8 with terms: finishes the scores of a tile.
+// Line 8 with softcap or ALiBi: finishes the scores of a tile.
 template <uint32_t COUNT>
 VKF_DEVICE void addTerms(float (&s)[COUNT], const Call call, const LaneRows& rows, const Int first_key,
                          const float scale) {

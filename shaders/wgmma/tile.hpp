@@ -22,10 +22,10 @@ constexpr shared::WgmmaTile tileOf(const uint32_t dim) {
 
 // A tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a line of 128
 // bytes for each key (instructions.hpp, "Right operand").
-template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
+template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI> struct Kernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
-    static constexpr bool TERMS = HAS_TERMS; // scores have a softcap or ALiBi
+    static constexpr bool SOFTCAP_OR_ALIBI = HAS_SOFTCAP_OR_ALIBI; // entry points named "_terms"
     static constexpr uint32_t ROWS = tileOf(DIM).rows;
     static constexpr uint32_t KEYS = tileOf(DIM).keys;
     static constexpr uint32_t THREADS = tileOf(DIM).threads;
@@ -39,7 +39,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS> struct Kernel {
     //
     // Whether the producer fetches the next tile into its registers while all slots are full. Consumers with D = 64
     // have the registers to spare.
-    static constexpr bool FETCHES_AHEAD = DIM == 64 && !TERMS;
+    static constexpr bool FETCHES_AHEAD = DIM == 64 && !SOFTCAP_OR_ALIBI;
     // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p
     // v of the slice before it runs.
     static constexpr uint32_t SLICES = FETCHES_AHEAD ? 1 : DIM == 64 ? 4 : 2;

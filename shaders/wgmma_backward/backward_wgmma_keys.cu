@@ -21,9 +21,8 @@
 // forward pass (wgmma/attention_wgmma.cu).
 //
 // Where the kernels deviate:
-//      8   A workgroup visits the rows of all query heads of its KV head, first full tiles, then partial ones. So dk
-//      and
-//          dv have one order of summation.
+//      8   A workgroup visits the rows of all query heads of its KV head, first full tiles, then partial ones. So
+//          dk and dv have one order of summation.
 //     10   Scores are transposed, so p^T and ds^T are left operands in registers.
 //     14   ds enters products in 16 bits. If a ds exceeds the largest fp16, sums become infinite or NaN. The workgroup
 //          then asks for the kernels of path coopmat, which compute all again (planning/backward). It does so too where
@@ -35,7 +34,7 @@
 
 namespace vkf::wgmma {
 
-using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_TERMS, true>;
+using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_SOFTCAP_OR_ALIBI, true>;
 
 VKF_DEVICE void copyRows(const Call call, const KeyItem & own, const RowWalk & walk) {
     using K = ThisKernel;

@@ -19,7 +19,7 @@
 
 namespace vkf::wgmma {
 
-using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_TERMS, false>;
+using ThisKernel = BackwardKernel<VKF_DIM, VKF_TYPE == bf16, HAS_SOFTCAP_OR_ALIBI, false>;
 
 VKF_DEVICE void copyKeys(const Call call, const Item & item, const Walk & walk) {
     using K = ThisKernel;

@@ -3,9 +3,9 @@
 // What the entry points of the backward pass share: their names, by the macros that the build sets for each PTX text
 // (shared/wgmma_params.h).
 //
-//     VKF_TYPE    f16 or bf16
-//     VKF_DIM     64 or 128: head and value dimension, padded
-//     VKF_TERMS   defined if scores have a softcap or ALiBi
+//     VKF_TYPE               f16 or bf16
+//     VKF_DIM                64 or 128: head and value dimension, padded
+//     VKF_SOFTCAP_OR_ALIBI   defined if scores have a softcap or ALiBi
 #ifndef VKF_WGMMA_BACKWARD_ENTRY_HPP
 #define VKF_WGMMA_BACKWARD_ENTRY_HPP
 
@@ -15,7 +15,7 @@
 #define VKF_BACKWARD_NAME(prefix, type, dim, suffix) VKF_JOIN_4(prefix, type, _##dim, suffix)
 #define VKF_BACKWARD_EXPANDED(prefix, type, dim, suffix) VKF_BACKWARD_NAME(prefix, type, dim, suffix)
 #define VKF_BACKWARD_ENTRY(prefix) VKF_BACKWARD_EXPANDED(prefix, VKF_TYPE, VKF_DIM, VKF_SUFFIX)
-#ifdef VKF_TERMS
+#ifdef VKF_SOFTCAP_OR_ALIBI
 #define VKF_SUFFIX _terms
 #else
 #define VKF_SUFFIX
@@ -24,10 +24,10 @@
 namespace vkf::wgmma {
 
 enum { f16 = 0, bf16 = 1 };
-#ifdef VKF_TERMS
-constexpr bool HAS_TERMS = true;
+#ifdef VKF_SOFTCAP_OR_ALIBI
+constexpr bool HAS_SOFTCAP_OR_ALIBI = true;
 #else
-constexpr bool HAS_TERMS = false;
+constexpr bool HAS_SOFTCAP_OR_ALIBI = false;
 #endif
 
 // The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.

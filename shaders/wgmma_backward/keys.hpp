@@ -145,14 +145,14 @@ template <typename K> struct KeyConsumer {
             const Int past = row + static_cast<Int>(columnOf(i)) - first_seeing - static_cast<Int>(8 * rowOf(i));
             if (static_cast<Uint>(past) >= length) {
                 s[i] = 0.0f;
-                if constexpr (K::TERMS) {
+                if constexpr (K::SOFTCAP_OR_ALIBI) {
                     dp[i] = 0.0f;
                 }
             }
         }
     }
 
-    // Lines 9 to 16 for a tile of rows. Kernels with terms need `own`, partial tiles `first_seeing`.
+    // Lines 9 to 16 for a tile of rows. Kernels with softcap or ALiBi need `own`, partial tiles `first_seeing`.
     template <bool PARTIAL>
     VKF_DEVICE void visit(const KeyItem & own, const RowCursor & cursor, const Int first_seeing, bool & in_flight) {
         const uint32_t q_slot = slot;
@@ -170,16 +170,16 @@ template <typename K> struct KeyConsumer {
         endProductGroup();
         waitForProducts<1>();
         const uint32_t states = statesOfTile();
-        if constexpr (K::TERMS) {
+        if constexpr (K::SOFTCAP_OR_ALIBI) {
             waitForProducts<0>();
             addTerms(own, cursor, states);
         } else {
             makeProbabilities(states);
         }
-        if (PARTIAL && (!K::TERMS || cursor.partial)) {
+        if (PARTIAL && (!K::SOFTCAP_OR_ALIBI || cursor.partial)) {
             dropInvisible(cursor.tile, first_seeing);
         }
-        if constexpr (K::TERMS) {
+        if constexpr (K::SOFTCAP_OR_ALIBI) {
             packOperand<K::BF16>(s, p);
         } else if constexpr (K::STARTS_DV_EARLY) {
             packOperand<K::BF16>(s, p);
@@ -195,7 +195,7 @@ template <typename K> struct KeyConsumer {
         }
         packOperand<K::BF16>(dp, ds);
         beginProducts();
-        if constexpr (K::TERMS || !K::STARTS_DV_EARLY) {
+        if constexpr (K::SOFTCAP_OR_ALIBI || !K::STARTS_DV_EARLY) {
             addColumns<K>(dv, p, slotAddress(dout_slot));
         }
         addColumns<K>(dk, ds, slotAddress(q_slot));
@@ -232,13 +232,13 @@ template <typename K> struct KeyConsumer {
         waitForProducts<0>();
     }
 
-    // Line 8: partial tiles. A kernel with terms has one loop for all tiles, because its code is long.
+    // Line 8: partial tiles. A kernel with softcap or ALiBi has one loop for all tiles, because its code is long.
     VKF_DEVICE void visitPartialTiles(bool & in_flight) {
         const KeyItem here = own();
         const RowWalk walk = walkOfRows(here);
         const Int first_seeing = firstSeeing(here);
-        RowCursor cursor = K::TERMS ? firstOf(walk) : partialCursor(walk);
-        const Uint steps = (K::TERMS ? tilesOf(walk) : partialTiles(walk)) * walk.heads;
+        RowCursor cursor = K::SOFTCAP_OR_ALIBI ? firstOf(walk) : partialCursor(walk);
+        const Uint steps = (K::SOFTCAP_OR_ALIBI ? tilesOf(walk) : partialTiles(walk)) * walk.heads;
         VKF_KEEP_LOOP for (Uint step = 0; step < steps; step++) {
             visit<true>(here, cursor, first_seeing, in_flight);
             advance(walk, cursor);
@@ -276,7 +276,7 @@ template <typename K> struct KeyConsumer {
             dk[i] = dv[i] = 0.0f;
         } // 7
         bool in_flight = false;
-        if constexpr (!K::TERMS) {
+        if constexpr (!K::SOFTCAP_OR_ALIBI) {
             visitFullTiles(in_flight);
         }
         visitPartialTiles(in_flight);

@@ -88,7 +88,7 @@ template <typename K> struct RowConsumer {
 
     // s becomes p, dp becomes ds.
     VKF_DEVICE void makeGradients(const Uint tile) {
-        if constexpr (K::TERMS) { // the last row stands at the last key
+        if constexpr (K::SOFTCAP_OR_ALIBI) { // the last row stands at the last key
             const Int distance =
                 static_cast<Int>(laneRow(0) + item.keys) - static_cast<Int>(item.rows) - firstKey(tile);
             finishPairs(s, dp, call, slopeOf(call, item.head), [&](const uint32_t i) {
@@ -122,7 +122,7 @@ template <typename K> struct RowConsumer {
         release(v_slot);
         waitForProducts<0>();
         makeGradients(tile);
-        if (PARTIAL && (!K::TERMS || partial)) {
+        if (PARTIAL && (!K::SOFTCAP_OR_ALIBI || partial)) {
             dropInvisible(tile);
         }
         packOperand<K::BF16>(dp, ds);
@@ -145,10 +145,10 @@ template <typename K> struct RowConsumer {
             dq[i] = 0.0f;
         }
         bool in_flight = false;
-        // Full tiles and partial tiles have a loop each. A kernel with terms has one for both, because its code is
-        // long.
+        // Full tiles and partial tiles have a loop each. A kernel with softcap or ALiBi has one for both, because its
+        // code is long.
         const Uint full = fullTiles(walk);
-        if constexpr (!K::TERMS) {
+        if constexpr (!K::SOFTCAP_OR_ALIBI) {
             VKF_KEEP_LOOP for (Uint step = 0; step < full; step++) {
                 visit<false>(0, false, in_flight);
             }
@@ -156,7 +156,7 @@ template <typename K> struct RowConsumer {
                 waitForProducts<0>();
             }
         }
-        VKF_KEEP_LOOP for (Uint step = K::TERMS ? 0 : full; step < walk.step_end; step++) {
+        VKF_KEEP_LOOP for (Uint step = K::SOFTCAP_OR_ALIBI ? 0 : full; step < walk.step_end; step++) {
             visit<true>(tileAt(walk, step), step >= full, in_flight);
         }
         if (K::DEFERS) {

@@ -21,10 +21,10 @@ constexpr shared::WgmmaTile backwardTileOf(const bool owns_keys, const uint32_t 
 
 // A workgroup owns keys and visits tiles of rows, or owns rows and visits tiles of keys. A slot of shared memory has a
 // tile of one tensor. Columns lie in panels of 64, each with a line of 128 bytes for each row or key.
-template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS> struct BackwardKernel {
+template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI, bool OWNER_OF_KEYS> struct BackwardKernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
-    static constexpr bool TERMS = HAS_TERMS; // scores have a softcap or ALiBi
+    static constexpr bool SOFTCAP_OR_ALIBI = HAS_SOFTCAP_OR_ALIBI; // entry points named "_terms"
     static constexpr bool OWNS_KEYS = OWNER_OF_KEYS;
     static constexpr shared::WgmmaTile TILE = backwardTileOf(OWNS_KEYS, DIM);
     static constexpr uint32_t OWNED = OWNS_KEYS ? TILE.keys : TILE.rows; // rows or keys of a workgroup
@@ -34,7 +34,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
 
     // Whether the last products of a tile run while the first ones of the next tile start.
-    static constexpr bool DEFERS = OWNS_KEYS && DIM == 64 && !TERMS;
+    static constexpr bool DEFERS = OWNS_KEYS && DIM == 64 && !SOFTCAP_OR_ALIBI;
     // Whether dv += p^T dout starts before ds is there. It costs the registers of p.
     static constexpr bool STARTS_DV_EARLY = false;
     static constexpr uint32_t PANEL_BYTES = KEYS * 128;
@@ -44,7 +44,7 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_TERMS, bool OWNER_OF_KEYS>
     static constexpr uint32_t STATE_BYTES = KEYS * 8;
     // Owners of keys: so many of the left operands of v, each of depth 16, lie in shared memory, because registers are
     // short. A consumer's operands lie together.
-    static constexpr uint32_t SHARED_OPERANDS = OWNS_KEYS && DIM == 128 && !TERMS ? 3 : 0;
+    static constexpr uint32_t SHARED_OPERANDS = OWNS_KEYS && DIM == 128 && !SOFTCAP_OR_ALIBI ? 3 : 0;
     static constexpr uint32_t OPERAND_BYTES = SHARED_OPERANDS * LEFT_OPERAND_BYTES; // of a consumer
     static constexpr uint32_t SLOTS =
         (TILE.shared_bytes - STATE_TILES * STATE_BYTES - CONSUMERS * OPERAND_BYTES) / SLOT_BYTES;
