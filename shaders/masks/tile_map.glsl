@@ -2,15 +2,15 @@
 //
 // The map of tiles. map_tiles.comp makes it from the per-key masks, the block mask and the bias. It has four bits for
 // each tile of rows and tile of keys:
-//     seen    some row sees some key with a bias above -infinity, so the tile is not empty
-//     unmasked no per-key mask hides a pair inside the visible ranges
-//     bias_free the bias of all pairs inside the visible ranges is 0
-//     added   the bias of some pair inside the visible ranges is neither 0 nor -infinity
+//     seen        some row sees some key with a bias above -infinity, so the tile is not empty
+//     unmasked    no per-key mask hides a pair inside the visible ranges
+//     bias_free   the bias of all pairs inside the visible ranges is 0
+//     added       the bias of some pair inside the visible ranges is neither 0 nor -infinity
 // With the map, a kernel skips empty tiles, and tests per-key masks only in tiles that are not unmasked.
 //
 // A bias of 0 and -infinity is a mask. A loop that adds a bias is slow and takes registers. Walking the map also
 // takes time. Therefore order_tiles.comp divides the tiles of rows into classes, and each class has an attention phase
-// with code of its own (VKF_ROWS_*). A workgroup of another class ends at once.
+// with code of its own (VKF_ROWS_*). A workgroup whose tile is of another class exits at once.
 //
 // A tile of rows of the map may be several tiles of the kernel. Its rows are TILE_ROWS * MAP_ROW_TILES then.
 #ifndef VKF_TILE_MAP_GLSL

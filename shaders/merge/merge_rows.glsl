@@ -17,8 +17,7 @@
 // The entry file declares:
 // - specialization constants WORKGROUP_SIZE, LANES, MERGE_GROUPS and AT_ONCE
 // - struct PartialResults, which says where the partial results of a row lie
-// - loadState(partials, i): m and l of partial result i. If it saw no key, l = 0 and m is no larger than that of any
-// other.
+// - loadState(partials, i): m and l of partial result i. If it saw no key, l = 0, and no other m is smaller.
 // - loadOutput(partials, i): four columns of its o
 #ifndef VKF_MERGE_ROWS_GLSL
 #define VKF_MERGE_ROWS_GLSL

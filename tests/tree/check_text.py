@@ -41,7 +41,6 @@ FOREIGN = re.compile(r"(vk(?!f)|Vk(?!f)|VK_|p[A-Z]|PFN_|Op[A-Z]|gl_|GL_|SPV_|GGM
 FOREIGN_PAGES = ("docs/mapping.md", "docs/portability.md", "integrations/ggml/README.md",
                  "integrations/python/README.md", "lab/log-0.4.md")
 HISTORY = ("CHANGELOG.md", "lab/log-0.4.md")  # they name what is gone
-RAGGED = ("shaders/merge/merge_rows.glsl",)  # files whose stray lines are not mended yet
 
 
 def read_tree(root):
@@ -194,7 +193,7 @@ def faults_of(root):
             yield from (f"{name}: {link} does not exist" for link in names.broken_links(name, text))
         elif name.endswith(SOURCES) and name.startswith(COMMENTED):
             parts = split_source(text)[1]
-            strays = stray_lines(text) if name not in RAGGED else []
+            strays = stray_lines(text)
             yield from (f"{name}:{line}: a short line inside a paragraph: {stray}" for line, stray in strays)
         else:
             continue
