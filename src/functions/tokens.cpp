@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "functions/tokens.hpp"
 
-
 #include "base/identifier.hpp"
 
 namespace vkf::functions {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "planning/decide/tile_map.hpp"
 
-
 #include "device/chips.hpp"
 #include "planning/tile_map_sizes.hpp"
 #include "problem/masks/mask_layout.hpp"
