@@ -25,8 +25,8 @@
 // Where the kernel deviates:
 //     7    The k of the next tile is in flight while line 10 uses this tile. Its v is in flight while line 8 makes
 //          the next scores.
-//     9    Exponentials are powers of two. Scores are in units of log2, unless there is a bias or a score function, as
-//          scores/units.glsl says.
+//     9    Exponentials are powers of two. Scores are in units of log2 where there is neither bias nor score
+//          function (scores/units.glsl).
 //    12    writeResults first joins the states of the groups, by the formula of a merge (merge/merge_rows.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
