@@ -30,7 +30,7 @@ private:
     void compute(const Round& round, RunReport& report);
     Bound bound(const Round& round, size_t number) const;
     void submit(const Round& round, std::vector<Bound>& pairs);
-    void mergeSome(PartialResults& sums);
+    void mergeSome(PartialResults& results);
     void mergeGroup(const Round& last);
     Queue& queueOf(const Round& round);
     uint64_t submissions() const;
@@ -43,8 +43,8 @@ private:
     Calls calls_;
     Staging staging_;
     std::vector<std::vector<size_t>> plans_; // by step and pair
-    std::vector<PartialResults> sums_;       // by chunk
-    Moment merged_;                          // from which on slots of sums are free again
+    std::vector<PartialResults> results_;    // by chunk
+    Moment merged_;                          // from which on slots are free again
     ChunkedMemory q_, o_, lse_;
 };
 
@@ -65,7 +65,7 @@ Ring::Ring(State& state, const VkfProblem& group, uint32_t groups, Distribution 
     calls_.allocateScratch();
     placeRows();
     for (size_t i = 0; i < partials.size(); ++i) {
-        sums_.emplace_back(state_, calls_, group_, rows[i], partials[i]);
+        results_.emplace_back(state_, calls_, group_, rows[i], partials[i]);
     }
 }
 
@@ -108,8 +108,8 @@ Ring::Bound Ring::bound(const Round& round, size_t number) const {
     Bound bound{plans_[round.step][number], make<VkfBindings>()};
     blocks_.bind(round, number, bound.bindings);
     bound.bindings.q = q_.of(round.group, pair.rows);
-    bound.bindings.o = sums_[pair.rows].nextO();
-    bound.bindings.lse = sums_[pair.rows].nextLse();
+    bound.bindings.o = results_[pair.rows].nextO();
+    bound.bindings.lse = results_[pair.rows].nextLse();
     bound.bindings.scratch = calls_.scratch();
     return bound;
 }
@@ -147,20 +147,20 @@ void Ring::submit(const Round& round, std::vector<Bound>& pairs) {
 void Ring::compute(const Round& round, RunReport& report) {
     std::vector<Bound> pairs;
     for (size_t i = 0; i < plans_[round.step].size(); ++i) {
-        PartialResults& sums = sums_[blocks_.schedule().steps[round.step][i].rows];
-        if (sums.isFull()) {
+        PartialResults& results = results_[blocks_.schedule().steps[round.step][i].rows];
+        if (results.isFull()) {
             submit(round, pairs);
-            mergeSome(sums);
+            mergeSome(results);
         }
         pairs.push_back(bound(round, i));
-        sums.add();
+        results.add();
         report.computed++;
     }
     submit(round, pairs);
 }
 
-void Ring::mergeSome(PartialResults& sums) {
-    merged_ = gpu_.kernels().submit([&](VkCommandBuffer commands) { sums.mergeSome(commands); },
+void Ring::mergeSome(PartialResults& results) {
+    merged_ = gpu_.kernels().submit([&](VkCommandBuffer commands) { results.mergeSome(commands); },
                                     {gpu_.kernelsBeside().last()});
 }
 
@@ -168,8 +168,8 @@ void Ring::mergeSome(PartialResults& sums) {
 void Ring::mergeGroup(const Round& last) {
     merged_ = queueOf(last).submit(
         [&](VkCommandBuffer commands) {
-            for (size_t i = 0; i < sums_.size(); ++i) {
-                sums_[i].mergeLast(commands, o_.of(last.group, i), lse_.of(last.group, i));
+            for (size_t i = 0; i < results_.size(); ++i) {
+                results_[i].mergeLast(commands, o_.of(last.group, i), lse_.of(last.group, i));
             }
         },
         {gpu_.kernels().last(), gpu_.kernelsBeside().last()});
@@ -192,8 +192,8 @@ uint64_t Ring::submissions() const {
 
 void Ring::runRounds(RunReport& report, const Progress& progress) {
     Traffic traffic(state_.ranks, gpu_.watch(progress, submissions()));
-    for (PartialResults& sums : sums_) {
-        sums.restart();
+    for (PartialResults& results : results_) {
+        results.restart();
     }
     const std::vector<Round> rounds = blocks_.rounds();
     for (size_t i = 0; i < rounds.size(); ++i) {
