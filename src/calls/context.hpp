@@ -14,7 +14,7 @@ struct VkfContext_T {
                  const vkf::DeviceFunctions& loaded, const vkf::PtxTexts& texts = vkf::builtPtxTexts())
         : device(info.device), debug(info.debug), objects(vkf::countsObjects(info.debug)), caps(enabled),
           tuning(std::move(data)), functions(loaded),
-          pipelines(functions, info.device, info.pipelineCache, info.allocator, texts) {}
+          pipelines(functions, info.device, info.pipelineCache, info.allocator, enabled.quirks, texts) {}
 
     vkf::TunedDevice tunedDevice() const { return {caps, tuning.entries, pipelines.whyNoLaunches()}; }
 

@@ -11,14 +11,6 @@ namespace vkf {
 namespace {
 
 // Numbers of the unified SPIR-V specification and of its extension SPV_KHR_bfloat16.
-constexpr uint32_t opExtension = 10;
-constexpr uint32_t opExtInst = 12;
-constexpr uint32_t opCapability = 17;
-constexpr uint32_t opTypeFloat = 22;
-constexpr uint32_t opTypeVector = 23;
-constexpr uint32_t opCopyObject = 83;
-constexpr uint32_t opFNegate = 127;
-constexpr uint32_t opVectorTimesScalar = 142;
 constexpr uint32_t float16Capability = 9;
 constexpr uint32_t bfloat16TypeCapability = 5116;
 constexpr uint32_t bfloat16MatrixCapability = 5118;

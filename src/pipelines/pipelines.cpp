@@ -14,6 +14,7 @@
 #include "pipelines/bfloat16_matrices.hpp"
 #include "pipelines/rolled_loops.hpp"
 #include "pipelines/shader_table.hpp"
+#include "pipelines/specialized_module.hpp"
 #include "problem/functions.hpp"
 #include "shared/attention_params.h"
 
@@ -61,9 +62,9 @@ VkfResult wordsOf(const Variant& variant, const std::string& name, std::vector<u
 } // namespace
 
 Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-                     const VkAllocationCallbacks* allocator, const PtxTexts& texts)
+                     const VkAllocationCallbacks* allocator, VkfQuirks quirks, const PtxTexts& texts)
     : functions_(functions), device_(device), cache_(cache), allocator_(allocator),
-      launches_(functions, device, allocator, texts) {}
+      specializes_((quirks & VKF_QUIRK_ROLLED_LOOPS) != 0), launches_(functions, device, allocator, texts) {}
 
 Pipelines::~Pipelines() {
     pipelines_.forEach([this](VkPipeline pipeline) { functions_.vkDestroyPipeline(device_, pipeline, allocator_); });
@@ -133,6 +134,9 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     std::vector<uint32_t> words;
     if (const VkfResult got = wordsOf(variant, name, &words, message); got != VKF_SUCCESS) {
         return got;
+    }
+    if (specializes_) {
+        words = specialized(words, variant.constants);
     }
     if (variant.rolled) {
         words = traitsOf(variant.kernel).unrolledLoops ? withRolledLoops(words) : withRolledArithmetic(words);

@@ -22,7 +22,7 @@ class Pipelines {
 public:
     // `texts` has the kernels that are launched.
     Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
-              const VkAllocationCallbacks* allocator, const PtxTexts& texts = builtPtxTexts());
+              const VkAllocationCallbacks* allocator, VkfQuirks quirks = 0, const PtxTexts& texts = builtPtxTexts());
     ~Pipelines();
     Pipelines(const Pipelines&) = delete;
     Pipelines& operator=(const Pipelines&) = delete;
@@ -51,6 +51,7 @@ private:
     VkDevice device_;
     VkPipelineCache cache_;
     const VkAllocationCallbacks* allocator_;
+    bool specializes_; // hands specialized shaders to the driver (specialized_module.hpp)
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
     std::atomic<bool> lost_ = false; // a compilation said that the device is lost
     CompiledOnce<Variant, VkPipeline> pipelines_;

@@ -12,14 +12,6 @@ namespace vkf {
 namespace {
 
 // Numbers of the unified SPIR-V specification.
-constexpr uint32_t opTypePointer = 32;
-constexpr uint32_t opFunction = 54;
-constexpr uint32_t opFunctionCall = 57;
-constexpr uint32_t opAccessChain = 65;
-constexpr uint32_t opConvertUToPtr = 120;
-constexpr uint32_t opBitcast = 124;
-constexpr uint32_t opLoopMerge = 246;
-constexpr uint32_t opLabel = 248;
 constexpr uint32_t physicalStorageBuffer = 5349;
 constexpr size_t controlOperand = 3;
 constexpr uint32_t unroll = 1;

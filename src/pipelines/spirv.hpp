@@ -10,6 +10,83 @@
 
 namespace vkf {
 
+// Numbers of the specification.
+inline constexpr uint32_t opName = 5;
+inline constexpr uint32_t opExtension = 10;
+inline constexpr uint32_t opExtInst = 12;
+inline constexpr uint32_t opEntryPoint = 15;
+inline constexpr uint32_t opCapability = 17;
+inline constexpr uint32_t opTypeBool = 20;
+inline constexpr uint32_t opTypeInt = 21;
+inline constexpr uint32_t opTypeFloat = 22;
+inline constexpr uint32_t opTypeVector = 23;
+inline constexpr uint32_t opTypePointer = 32;
+inline constexpr uint32_t opConstantTrue = 41;
+inline constexpr uint32_t opConstantFalse = 42;
+inline constexpr uint32_t opConstant = 43;
+inline constexpr uint32_t opConstantComposite = 44;
+inline constexpr uint32_t opSpecConstantTrue = 48;
+inline constexpr uint32_t opSpecConstantFalse = 49;
+inline constexpr uint32_t opSpecConstant = 50;
+inline constexpr uint32_t opSpecConstantComposite = 51;
+inline constexpr uint32_t opSpecConstantOp = 52;
+inline constexpr uint32_t opFunction = 54;
+inline constexpr uint32_t opFunctionEnd = 56;
+inline constexpr uint32_t opFunctionCall = 57;
+inline constexpr uint32_t opStore = 62;
+inline constexpr uint32_t opCopyMemory = 63;
+inline constexpr uint32_t opAccessChain = 65;
+inline constexpr uint32_t opDecorate = 71;
+inline constexpr uint32_t opCopyObject = 83;
+inline constexpr uint32_t opConvertUToPtr = 120;
+inline constexpr uint32_t opBitcast = 124;
+inline constexpr uint32_t opSNegate = 126;
+inline constexpr uint32_t opFNegate = 127;
+inline constexpr uint32_t opIAdd = 128;
+inline constexpr uint32_t opISub = 130;
+inline constexpr uint32_t opIMul = 132;
+inline constexpr uint32_t opUDiv = 134;
+inline constexpr uint32_t opSDiv = 135;
+inline constexpr uint32_t opUMod = 137;
+inline constexpr uint32_t opVectorTimesScalar = 142;
+inline constexpr uint32_t opLogicalEqual = 164;
+inline constexpr uint32_t opLogicalNotEqual = 165;
+inline constexpr uint32_t opLogicalOr = 166;
+inline constexpr uint32_t opLogicalAnd = 167;
+inline constexpr uint32_t opLogicalNot = 168;
+inline constexpr uint32_t opSelect = 169;
+inline constexpr uint32_t opIEqual = 170;
+inline constexpr uint32_t opINotEqual = 171;
+inline constexpr uint32_t opUGreaterThan = 172;
+inline constexpr uint32_t opSGreaterThan = 173;
+inline constexpr uint32_t opUGreaterThanEqual = 174;
+inline constexpr uint32_t opSGreaterThanEqual = 175;
+inline constexpr uint32_t opULessThan = 176;
+inline constexpr uint32_t opSLessThan = 177;
+inline constexpr uint32_t opULessThanEqual = 178;
+inline constexpr uint32_t opSLessThanEqual = 179;
+inline constexpr uint32_t opShiftRightLogical = 194;
+inline constexpr uint32_t opShiftLeftLogical = 196;
+inline constexpr uint32_t opBitwiseOr = 197;
+inline constexpr uint32_t opBitwiseXor = 198;
+inline constexpr uint32_t opBitwiseAnd = 199;
+inline constexpr uint32_t opNot = 200;
+inline constexpr uint32_t opControlBarrier = 224;
+inline constexpr uint32_t opMemoryBarrier = 225;
+inline constexpr uint32_t opAtomicStore = 228;
+inline constexpr uint32_t opPhi = 245;
+inline constexpr uint32_t opLoopMerge = 246;
+inline constexpr uint32_t opSelectionMerge = 247;
+inline constexpr uint32_t opLabel = 248;
+inline constexpr uint32_t opBranch = 249;
+inline constexpr uint32_t opBranchConditional = 250;
+inline constexpr uint32_t opSwitch = 251;
+inline constexpr uint32_t opReturn = 253;
+inline constexpr uint32_t opReturnValue = 254;
+inline constexpr uint32_t opUnreachable = 255;
+inline constexpr uint32_t opCooperativeMatrixStore = 4458;
+inline constexpr uint32_t specIdDecoration = 1;
+
 inline constexpr size_t spirvHeaderWords = 5;
 
 // Calls visit(opcode, words) for each instruction of a valid module, in order. words[0] is its head. visit may change

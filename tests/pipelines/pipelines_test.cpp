@@ -31,6 +31,7 @@ struct Driver {
     bool held = false; // compilations do not end
     VkResult result = VK_SUCCESS;
     std::vector<std::string> names;
+    size_t moduleBytes = 0; // of the last shader
 };
 
 Driver* driver = nullptr;
@@ -46,8 +47,12 @@ template <typename Handle> Handle handleOf(uintptr_t number) {
     }
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL createModule(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
-                                            VkShaderModule* module) {
+VKAPI_ATTR VkResult VKAPI_CALL createModule(VkDevice, const VkShaderModuleCreateInfo* info,
+                                            const VkAllocationCallbacks*, VkShaderModule* module) {
+    {
+        const std::lock_guard lock(driver->mutex);
+        driver->moduleBytes = info->codeSize;
+    }
     *module = handleOf<VkShaderModule>(1);
     return VK_SUCCESS;
 }
@@ -169,6 +174,19 @@ TEST_CASE("threads compile different pipelines side by side, and each pipeline o
         }
     }
     CHECK(fixture.state.destroyed == 3);
+}
+
+TEST_CASE("a driver that takes long to compile gets specialized shaders, and no other driver does", "[pipelines]") {
+    Fixture fixture;
+    const auto bytes = [&](VkfQuirks quirks) {
+        vkf::Pipelines pipelines(fixture.functions, VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr, quirks);
+        VkPipeline pipeline = VK_NULL_HANDLE;
+        CHECK(pipelines.get(variantOf(1), &pipeline, nullptr) == VKF_SUCCESS);
+        return fixture.state.moduleBytes;
+    };
+    const size_t whole = bytes(0);
+    CHECK(bytes(VKF_QUIRK_ROLLED_SCALAR_LOOPS) == whole);
+    CHECK(bytes(VKF_QUIRK_ROLLED_LOOPS) < whole * 3 / 4);
 }
 
 TEST_CASE("a compilation that fails leaves nothing, and the next one may succeed", "[pipelines]") {
