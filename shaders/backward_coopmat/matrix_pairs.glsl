@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of backward_coopmat.comp: which subgroup owns what, in which steps it visits a tile, and which element of a
-// matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/pair_tile.glsl.
+// matrix is which pair. The words "owned" and "visited" stand for rows or keys, as in backward/backward_scalar.comp.
 // backward_coopmat/globals.glsl has the names of operands and sums.
 //
 // Matrices of pairs have what is owned as rows and what is visited as columns. All pairs of a query row share lse,

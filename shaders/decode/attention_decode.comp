@@ -15,8 +15,11 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           updateSoftmax, accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// The kernel is bound by reading k and v once. Words go straight from memory to registers. Each group of lanes walks
-// over keys of its own (decode/tile.glsl), with its own (m, l, o). So no group waits for another until the end:
+// The kernel is bound by reading k and v once. Words go straight from memory to registers. A group is LANES
+// neighbouring invocations, which take a key at a time. Each of them holds some words of 16 bytes of the key's k and v,
+// and the columns of o that belong to these words. A word of a block type is a piece of a block. A group holds all
+// LANE_GROUP_ROWS rows of the tile and LANE_GROUP_KEYS keys at once. The groups take keys in turn, each with its own
+// (m, l, o). So no group waits for another until the end:
 //
 //     s      partial sums over the words of k in a lane, then over the lanes of the group
 //     m, l   of each row; all lanes of a group have the same values
@@ -41,7 +44,22 @@
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
-#include "decode/tile.glsl"
+
+layout(constant_id = VKF_ID_LANE_GROUP_ROWS) const uint LANE_GROUP_ROWS = 4;
+layout(constant_id = VKF_ID_LANE_GROUP_KEYS) const uint LANE_GROUP_KEYS = 4;
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+
+const uint GROUPS = WORKGROUP_SIZE / LANES;
+const uint TILE_ROWS = LANE_GROUP_ROWS;
+const uint TILE_KEYS = GROUPS * LANE_GROUP_KEYS;
+
+// Groups of four elements in a word, and words of a row in a lane.
+const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);
+const uint V_QUADS = VKF_WORD_QUADS(TYPE_V);
+const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_K, LANES);
+const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_V, LANES);
+const uint LANE_COLUMNS4 = V_LANE_WORDS * V_QUADS; // columns of o in a lane, in fours
+
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -56,7 +74,35 @@
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
-#include "decode/globals.glsl"
+// All mutable state of the kernel. decode/join.glsl has the shared memory of the kernel's end. cache/paging.glsl and
+// the masks have state of their own.
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, group, lane;
+uvec2 k_head, v_head;
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
+
+// Words in flight from memory.
+uint fetched_pages[LANE_GROUP_KEYS]; // entries of the block table for the keys to be fetched next
+uint tile_absent;                    // bit t is set if key t of the present tile has no page
+// Entries of the list of chosen keys: those to be fetched next, and those of the present tile.
+uint fetched_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
+uint tile_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
+uvec4 fetched_k[LANE_GROUP_KEYS * K_LANE_WORDS];
+uvec4 fetched_v[LANE_GROUP_KEYS * V_LANE_WORDS];
+// The state of the algorithm.
+float s_tile[LANE_GROUP_ROWS * LANE_GROUP_KEYS];
+vec4 o_tile[LANE_GROUP_ROWS * LANE_COLUMNS4];
+float m_row[LANE_GROUP_ROWS];
+float l_row[LANE_GROUP_ROWS]; // running sum over the keys of the group
+float slope_row[LANE_GROUP_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_GROUP_ROWS : 1];
+
+// q as fp32. Its columns lie where a lane finds the columns that belong to its words of k. Missing columns are zeros.
+shared vec4 q_stage[VKF_DECODE_Q_WORDS(LANE_GROUP_ROWS, HEAD_DIM, TYPE_K, LANES)];
+
 #include "decode/join.glsl"
 #include "decode/load.glsl"
 

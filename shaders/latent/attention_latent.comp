@@ -57,7 +57,41 @@
 layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
 layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 
-#include "latent/tile.glsl"
+#include "matrix/loaded_words.glsl"
+
+// The tile, and its shared memory.
+const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
+const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_MATRICES);
+const uint TILE_ROWS = ROW_MATRICES * MATRIX_ROWS;
+const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
+const uint ROW_THREADS = TILE_KEYS / 2;
+const uint DIM_MATRICES = VKF_LATENT_MATRICES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
+const uint VALUE_MATRICES = VKF_LATENT_MATRICES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);    // of each matrix of rows
+const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
+const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
+const uint MATRIX_VEC4S = MATRIX_FLOATS / 4;
+// Sizes in words of eight elements.
+const uint SIDE_WORDS = MATRIX_DEPTH / 8;
+const uint K_WORDS = HEAD_DIM / 8;
+const uint V_WORDS = VALUE_DIM / 8;
+const uint STAGE_ROW = VKF_LATENT_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
+// Loads of an invocation. The loads of q serve TILE_KEYS rows, which are at least TILE_ROWS.
+const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint STAGE_MATRICES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_VEC4S); // room for matrices of o
+const uint STAGED_MATRICES =
+    STAGE_MATRICES < VALUE_MATRICES ? STAGE_MATRICES : VALUE_MATRICES; // matrices that are staged at once
+
+shared uvec4 stage[TILE_KEYS * STAGE_ROW];       // q, then tiles of k, which become tiles of v, then o
+shared float s_stage[SUBGROUPS * MATRIX_FLOATS]; // partial sums of scores, then factors of rows
+shared uint p_stage[TILE_ROWS * ROW_THREADS];    // pairs of probabilities
+
+// Pages of the keys that are fetched next. Entries of the list of chosen keys follow, for the present tile and the one
+// that is fetched next, which take turns.
+const uint STAGED_PAGES = PAGED ? TILE_KEYS : 1;
+const uint STAGED_ENTRIES = HAS_CHOSEN_KEYS ? 2 * TILE_KEYS : 0;
+shared uint page_stage[STAGED_PAGES + STAGED_ENTRIES];
 
 #include "common/item.glsl"
 #include "masks/mask.glsl"
@@ -70,7 +104,34 @@ layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
 
-#include "latent/globals.glsl"
+// All other mutable state of the kernel.
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, subgroup;
+uint row, pair;              // the row of each matrix of rows, and the pair of its scores, of this invocation
+ivec2 visible[ROW_MATRICES]; // keys of this split that the rows see
+uvec2 k_head, v_head;
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
+bool v_in_k;      // v is a view of k
+
+// Words in flight from memory.
+uvec4 fetched[Q_FETCHES];       // k and v need no more
+uint fetched_page;              // an entry of the block table
+uint fetched_entry, next_entry; // of the list of chosen keys: for the tile of fetched_page, and for the one after it
+// The present tile, with pages.
+bvec2 present = bvec2(true); // whether the two keys of this invocation's scores have a page
+bool all_present = true;     // whether all keys of the tile have
+// The state of the algorithm.
+LeftMatrix q_matrix[DIM_MATRICES];
+ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];
+// The state of this invocation's row of each matrix of rows.
+float m[ROW_MATRICES];
+float l[ROW_MATRICES];     // running sums over this invocation's scores
+float slope[ROW_MATRICES]; // slopes of the rows' heads
+RowDropout dropout[ROW_MATRICES];
+
 #include "latent/stage.glsl"
 
 // Line 8: s = q k^T over the subgroup's columns, without the scale.
