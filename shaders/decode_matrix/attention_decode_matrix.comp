@@ -74,7 +74,6 @@
 #include "decode_matrix/transpose.glsl"
 #include "decode_matrix/join.glsl"
 #include "decode_matrix/load.glsl"
-#include "decode_matrix/bias.glsl"
 
 // Line 8: s = k q^T, without the scale.
 void computeProducts() {
