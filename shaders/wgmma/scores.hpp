@@ -7,7 +7,6 @@
 
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
-#include "wgmma/pages.hpp"
 
 namespace vkf::wgmma {
 
