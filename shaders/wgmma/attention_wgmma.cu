@@ -40,7 +40,7 @@
 //          left out.
 //      7   No tensor map exists in Vulkan, so threads compute addresses. With pages they look them up.
 //      8   A consumer skips partial tiles of which its rows see no key.
-//      9   Exponentials are powers of two. m_i moves by whole numbers, and rarely (softmax.hpp).
+//      9   Exponentials are powers of two. m_i moves by whole numbers, and rarely (scores.hpp).
 //     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results.
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
