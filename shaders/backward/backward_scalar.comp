@@ -113,7 +113,6 @@ uint visitedIndex(const uint visited) {
 #include "masks/per_key_masks.glsl"
 #include "scores/dropout.glsl"
 #include "backward/backward_table.glsl"
-#include "backward/pair_stage.glsl"
 #include "backward/pair_products.glsl"
 #include "backward/walk.glsl"
 
