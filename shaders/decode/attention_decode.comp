@@ -45,6 +45,7 @@
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
 
+// The tile.
 layout(constant_id = VKF_ID_LANE_GROUP_ROWS) const uint LANE_GROUP_ROWS = 4;
 layout(constant_id = VKF_ID_LANE_GROUP_KEYS) const uint LANE_GROUP_KEYS = 4;
 layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;

@@ -70,6 +70,7 @@ const uint VALUE_MATRICES = VKF_LATENT_MATRICES(VALUE_DIM, MATRIX_DEPTH, SUBGROU
 const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
 const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
 const uint MATRIX_VEC4S = MATRIX_FLOATS / 4;
+
 // Sizes in words of eight elements.
 const uint SIDE_WORDS = MATRIX_DEPTH / 8;
 const uint K_WORDS = HEAD_DIM / 8;
