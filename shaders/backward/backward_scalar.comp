@@ -26,7 +26,7 @@
 //
 // A workgroup that owns elements of the bias adds up ds of all pairs that use them.
 //
-// The tile: OWNED x VISITED pairs. The words "owned" and "visited" stand for rows or keys; pair_tile.glsl says which.
+// The tile: OWNED x VISITED pairs. The words "owned" and "visited" stand for rows or keys: OWNS_KEYS says which.
 // Sums and pairs stay in registers. Shared memory holds chunks, so that any head dimension fits 16 KiB:
 //
 //     owned_stage    OWNED x (4 CHUNK_DIM4)       lines 10 and 13, chunk of columns by chunk
@@ -43,7 +43,61 @@
 #define VKF_PUSH_CONSTANTS BackwardParams
 #define VKF_LANES_ID VKF_ID_OWNED_LANES
 #include "common/params.glsl"
-#include "backward/pair_tile.glsl"
+
+// The tile: which invocation owns which part, and what a workgroup computes.
+layout(constant_id = VKF_ID_OWNER) const uint OWNER = VKF_OWNS_ROWS;
+layout(constant_id = VKF_ID_WRITES_DK) const bool WRITES_DK = false;
+layout(constant_id = VKF_ID_WRITES_DV) const bool WRITES_DV = false;
+layout(constant_id = VKF_ID_THREAD_OWNED) const uint THREAD_OWNED = 4;
+layout(constant_id = VKF_ID_THREAD_VISITED) const uint THREAD_VISITED = 4;
+layout(constant_id = VKF_ID_CHUNK_DIM) const uint CHUNK_DIM4 = 4;
+layout(constant_id = VKF_ID_CHUNK_VISITED) const uint CHUNK_VISITED = 16;
+layout(constant_id = VKF_ID_TYPE_DOUT) const uint TYPE_DOUT = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DQ) const uint TYPE_DQ = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DK) const uint TYPE_DK = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DV) const uint TYPE_DV = VKF_STORED_F32;
+layout(constant_id = VKF_ID_TYPE_DBIAS) const uint TYPE_DBIAS = VKF_STORED_F32;
+
+const bool OWNS_KEYS = OWNER == VKF_OWNS_KEYS;
+const bool OWNS_BIAS = OWNER == VKF_OWNS_BIAS;
+
+// What the kernel computes besides the scores: dp, and sums over what it visits.
+const bool NEEDS_DP = !OWNS_KEYS || WRITES_DK;
+const bool SUMS_DQK = OWNS_KEYS ? WRITES_DK : !OWNS_BIAS; // dk or dq, of HEAD_DIM columns
+const bool SUMS_DV = OWNS_KEYS && WRITES_DV;              // dv, of VALUE_DIM columns
+
+const uint GROUPS = WORKGROUP_SIZE / LANES; // groups of lanes; each group has its own rows or keys
+const uint OWNED = GROUPS * THREAD_OWNED;
+const uint VISITED = LANES * THREAD_VISITED;
+const uint TILE_ROWS = OWNS_KEYS ? VISITED : OWNED;
+const uint TILE_KEYS = OWNS_KEYS ? OWNED : VISITED;
+const uint THREAD_ROWS = OWNS_KEYS ? THREAD_VISITED : THREAD_OWNED;
+const uint THREAD_KEYS = OWNS_KEYS ? THREAD_OWNED : THREAD_VISITED;
+const uint THREAD_PAIRS = THREAD_OWNED * THREAD_VISITED;
+
+const uint QK_CHUNKS = (HEAD_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint DOV_CHUNKS = (VALUE_DIM + CHUNK_DIM4 * 4 - 1) / (CHUNK_DIM4 * 4);
+const uint SUM_CHUNKS = VISITED / CHUNK_VISITED;
+
+// Columns of a sum that an invocation owns, in fours: word lane, lane + LANES, ...
+const uint DQK_COLUMNS4 = SUMS_DQK ? (HEAD_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
+const uint DV_COLUMNS4 = SUMS_DV ? (VALUE_DIM + 4 * LANES - 1) / (4 * LANES) : 0;
+const uint BIAS_SUM_WORDS = (THREAD_VISITED + 3) / 4; // words of the sums of an owner of the bias, for each owned row
+const uint SUM_WORDS = OWNS_BIAS ? BIAS_SUM_WORDS : DV_COLUMNS4 + DQK_COLUMNS4; // of all sums
+const uint MAX_COLUMNS4 = OWNS_BIAS ? 1 : VKF_MAX_WORDS(DQK_COLUMNS4, DV_COLUMNS4);
+
+uint thread, group, lane;
+
+// The row or key of the tile for number `owned` of an invocation. The groups of one subgroup have neighbours, which lie
+// in different banks of shared memory.
+uint ownedIndex(const uint owned) {
+    return owned * GROUPS + group;
+}
+
+uint visitedIndex(const uint visited) {
+    return visited * LANES + lane;
+}
+
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -59,10 +113,85 @@
 #include "masks/per_key_masks.glsl"
 #include "scores/dropout.glsl"
 #include "backward/backward_table.glsl"
-#include "backward/pair_stage.glsl"
 #include "backward/pair_products.glsl"
 #include "backward/walk.glsl"
-#include "backward/store_gradients.glsl"
+
+// Line 18: the gradients of the owned tile, without rows and columns that do not exist.
+
+// Stores one word of a row for each owned row or key and column word of a sum, times `factor`.
+void storeSums(const BackwardTensor tensor, const uint type, const uint dim, const uint base, const uint columns4,
+               const float factor) {
+    uint first = OWNS_KEYS ? key_begin : item.row_begin;
+    uint count = OWNS_KEYS ? stored_keys : SEQUENCE_ROWS(item);
+    uint head = OWNS_KEYS ? item.kv_head : item.head;
+    BackwardRows rows = backwardRows(tensor, item.partial_result, head, OWNS_KEYS ? item.first_key : item.first_row);
+    UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+        uint row = first + ownedIndex(owned);
+        if (row < count) {
+            uvec2 address = backwardRow(rows, row);
+            bool aligned4 = isAligned4(address, 0, type);
+            UNROLL for (uint c = 0; c < MAX_COLUMNS4; c++) {
+                if (c < columns4) {
+                    storeRow4(address, (lane + c * LANES) * 4, dim, type, aligned4,
+                              sums[base + owned * columns4 + c] * factor);
+                }
+            }
+        }
+    }
+}
+
+// Adds the gradients of a tile of pairs to those of the bias. The sums of an owner of the bias are those of its pairs.
+void addBias() {
+    float factor = HAS_BIAS_FACTORS ? biasFactorOf(item.head) : 1.0;
+    UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+        UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
+            float ds = scores_dp[FIRST_DP + owned * THREAD_VISITED + visited];
+            if (ds != DROPPED_PAIR) {
+                sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4] += ds * factor;
+            }
+        }
+    }
+}
+
+void storeBiasElement(const uint row, const uint key, const float x) {
+    uvec2 address = backwardRow(backwardRows(VKF_BACKWARD_TABLE.dbias, own_batch, own_head, 0), row);
+    storeElement(address, key_begin + key, VKF_BACKWARD_TABLE.call.longest_keys, TYPE_DBIAS,
+                 packWords(vec4(x, 0.0, 0.0, 0.0), TYPE_DBIAS), 0);
+}
+
+// If rows share the elements, the sums of all rows of the tile are added up first: those of the invocation, then those
+// of the groups, in order.
+void storeBias() {
+    if (VKF_BACKWARD_TABLE.bias_rows != 1) {
+        UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+            uint row = seeing_rows.x + ownedIndex(owned);
+            if (row < VKF_BACKWARD_TABLE.bias_rows) {
+                UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
+                    storeBiasElement(row, visitedIndex(visited),
+                                     sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4]);
+                }
+            }
+        }
+        return;
+    }
+    UNROLL for (uint visited = 0; visited < THREAD_VISITED; visited++) {
+        float sum = 0.0;
+        UNROLL for (uint owned = 0; owned < THREAD_OWNED; owned++) {
+            sum += sums[owned * BIAS_SUM_WORDS + visited / 4][visited % 4];
+        }
+        uint index = group * VISITED + visitedIndex(visited);
+        pair_stage[index / 4][index % 4] = sum;
+    }
+    barrier();
+    KEEP_LOOP for (uint key = thread; key < VISITED; key += WORKGROUP_SIZE) {
+        float sum = 0.0;
+        for (uint other = 0; other < GROUPS; other++) {
+            uint index = other * VISITED + key;
+            sum += pair_stage[index / 4][index % 4];
+        }
+        storeBiasElement(0, key, sum);
+    }
+}
 
 #define VKF_OWNED_FIRST (OWNS_KEYS ? key_begin : item.row_begin)
 #define VKF_VISITED_FIRST (OWNS_KEYS ? item.row_begin : key_begin)

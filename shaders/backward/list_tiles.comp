@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Makes the lists of tiles of one kernel of the backward pass (backward/tile_lists.glsl) from the map of tiles
-// (backward/map_cells.glsl). A workgroup makes the list of one owned tile, of one map and one band.
+// (backward/map_and_lists.glsl). A workgroup makes the list of one owned tile, of one map and one band.
 //
 // First it makes words of bits, one for each tile that the owned one meets: full, partial, or empty but read by others.
 // The position of a tile is the number of tiles before it, which is a sum of bits.
@@ -29,8 +29,7 @@ const uint VISITED = OWNS_KEYS ? TILE_ROWS : TILE_KEYS;
 #include "masks/mask.glsl"
 #include "backward/backward_table.glsl"
 #include "backward/bands.glsl"
-#include "backward/map_cells.glsl"
-#include "backward/tile_list.glsl"
+#include "backward/map_and_lists.glsl"
 
 Item item;
 uint key_begin; // of an owner of keys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lists of the tiles that a kernel of the backward pass visits, if it has a map of tiles (backward/map_cells.glsl).
+// Lists of the tiles that a kernel of the backward pass visits, if it has a map of tiles (backward/map_and_lists.glsl).
 // backward/list_tiles.comp makes a list for each tile of owned rows or keys:
 //
 //     full tiles, partial tiles, empty tiles whose stored ds others may read
@@ -13,8 +13,7 @@
 #ifndef VKF_TILE_LISTS_GLSL
 #define VKF_TILE_LISTS_GLSL
 
-#include "backward/map_cells.glsl"
-#include "backward/tile_list.glsl"
+#include "backward/map_and_lists.glsl"
 
 TileList open_list; // the open one
 uint full_end;      // where its full tiles end

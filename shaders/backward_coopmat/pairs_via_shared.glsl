@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Access to the elements of pairs where the driver's element layout is unknown. As in coopmat/elements_via_shared.glsl,
-// a row of matrices passes through shared memory into a known element layout, and its operands go back.
+// Access to the elements of pairs where the driver's element layout is unknown. As in
+// coopmat/attention_via_shared.comp, a row of matrices passes through shared memory into a known element layout, and
+// its operands go back.
 #ifndef VKF_PAIRS_VIA_SHARED_GLSL
 #define VKF_PAIRS_VIA_SHARED_GLSL
 

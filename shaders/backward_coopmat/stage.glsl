@@ -9,7 +9,7 @@
 //
 // Infinity and NaN in a partial tile: a pair that a mask drops has p = ds = 0, and 0 times infinity would be NaN. When
 // all pairs of a step exist, makeStepFinite makes such elements zeros for its sums.
-// backward_coopmat/matrix_gradients.glsl adds what the visible pairs lose.
+// backward_coopmat/pair_matrices.glsl adds what the visible pairs lose.
 #ifndef VKF_BACKWARD_COOPMAT_STAGE_GLSL
 #define VKF_BACKWARD_COOPMAT_STAGE_GLSL
 

@@ -10,7 +10,7 @@
 
 // Stores ds, or p and ds, of a band for backward_sums.comp (backward/bands.glsl). A matrix has owned keys as rows.
 //
-// If this kernel makes sums too, a ds past the largest fp16 has a factor (matrix_gradients.glsl), which
+// If this kernel makes sums too, a ds past the largest fp16 has a factor (pair_matrices.glsl), which
 // backward_sums.comp does not know. Kernels that store nothing then compute all sums again.
 
 layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer StoredPairs {

@@ -15,8 +15,8 @@ uvec2 strideOffset(const uint index, const uint stride) {
     return SHIFT64(offset, STRIDE_SHIFT);
 }
 
-// Address of row 0 of one head. `tensor` is the index in the stride arrays: VKF_Q, VKF_K, VKF_V, VKF_O, or an index of
-// shared/phase_params.h.
+// Address of row 0 of one head. `tensor` is the index in the stride arrays: VKF_Q, VKF_K, VKF_V, VKF_O, or another
+// index of shared/attention_params.h.
 uvec2 headAddress(const uvec2 base, const uint tensor, const uint batch, const uint head) {
     uvec2 address = add64(base, strideOffset(batch, params.batch_stride[tensor]));
     return add64(address, strideOffset(head, params.head_stride[tensor]));

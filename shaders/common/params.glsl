@@ -64,7 +64,7 @@ const bool HAS_PAGES = false;
 #endif
 const bool PAGED = HAS_PAGES && !PAGES_ARE_COPIED; // k and v lie in pages
 
-// shared/phase_params.h has the push constants of kernels with other tensors.
+// shared/attention_params.h also has the push constants of kernels with other tensors.
 #ifndef VKF_PUSH_CONSTANTS
 #define VKF_PUSH_CONSTANTS AttentionParams
 #endif

@@ -12,7 +12,7 @@
 
 #include "coopmat/globals.glsl"
 
-// Infinity, NaN and huge numbers make another kernel compute all again (bf16x3_products.glsl).
+// Infinity, NaN and huge numbers make another kernel compute all again (endSpecialValues).
 #define watchSpecialValues() largest_magnitude = 0u
 #define SAW_SPECIAL_VALUES false
 #define addSpecialValues(packed_row, column, x, special)

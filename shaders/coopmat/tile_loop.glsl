@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines 6 to 11 of the algorithm (attention_coopmat.comp). narrow_loop.glsl has another order of the same steps.
+// Lines 6 to 11 of the algorithm (attention_coopmat.comp). attention_narrow.comp has another order of
+// the same steps.
 #ifndef VKF_COOPMAT_TILE_LOOP_GLSL
 #define VKF_COOPMAT_TILE_LOOP_GLSL
 

@@ -15,8 +15,11 @@
 //     10           o_i = exp(m_old - m_i) o_i + p v_j                           updateSoftmax, accumulateOutput
 //     12..15     o_i = o_i / l_i, lse_i = m_i + log l_i, store both             writeResults
 //
-// The kernel is bound by reading k and v once. Words go straight from memory to registers. Each group of lanes walks
-// over keys of its own (decode/tile.glsl), with its own (m, l, o). So no group waits for another until the end:
+// The kernel is bound by reading k and v once. Words go straight from memory to registers. A group is LANES
+// neighbouring invocations, which take a key at a time. Each of them holds some words of 16 bytes of the key's k and v,
+// and the columns of o that belong to these words. A word of a block type is a piece of a block. A group holds all
+// LANE_GROUP_ROWS rows of the tile and LANE_GROUP_KEYS keys at once. The groups take keys in turn, each with its own
+// (m, l, o). So no group waits for another until the end:
 //
 //     s      partial sums over the words of k in a lane, then over the lanes of the group
 //     m, l   of each row; all lanes of a group have the same values
@@ -41,7 +44,23 @@
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_KEY_LANES
 #include "common/params.glsl"
-#include "decode/tile.glsl"
+
+// The tile.
+layout(constant_id = VKF_ID_LANE_GROUP_ROWS) const uint LANE_GROUP_ROWS = 4;
+layout(constant_id = VKF_ID_LANE_GROUP_KEYS) const uint LANE_GROUP_KEYS = 4;
+layout(constant_id = VKF_ID_WHOLE_WORDS) const bool WHOLE_WORDS = true;
+
+const uint GROUPS = WORKGROUP_SIZE / LANES;
+const uint TILE_ROWS = LANE_GROUP_ROWS;
+const uint TILE_KEYS = GROUPS * LANE_GROUP_KEYS;
+
+// Groups of four elements in a word, and words of a row in a lane.
+const uint K_QUADS = VKF_WORD_QUADS(TYPE_K);
+const uint V_QUADS = VKF_WORD_QUADS(TYPE_V);
+const uint K_LANE_WORDS = VKF_LANE_WORDS(HEAD_DIM, TYPE_K, LANES);
+const uint V_LANE_WORDS = VKF_LANE_WORDS(VALUE_DIM, TYPE_V, LANES);
+const uint LANE_COLUMNS4 = V_LANE_WORDS * V_QUADS; // columns of o in a lane, in fours
+
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
@@ -56,7 +75,35 @@
 #include "cache/row_loads.glsl"
 #include "cache/paging.glsl"
 
-#include "decode/globals.glsl"
+// All mutable state of the kernel. decode/join.glsl has the shared memory of the kernel's end. cache/paging.glsl and
+// the masks have state of their own.
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, group, lane;
+uvec2 k_head, v_head;
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
+
+// Words in flight from memory.
+uint fetched_pages[LANE_GROUP_KEYS]; // entries of the block table for the keys to be fetched next
+uint tile_absent;                    // bit t is set if key t of the present tile has no page
+// Entries of the list of chosen keys: those to be fetched next, and those of the present tile.
+uint fetched_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
+uint tile_entries[HAS_CHOSEN_KEYS ? LANE_GROUP_KEYS : 1];
+uvec4 fetched_k[LANE_GROUP_KEYS * K_LANE_WORDS];
+uvec4 fetched_v[LANE_GROUP_KEYS * V_LANE_WORDS];
+// The state of the algorithm.
+float s_tile[LANE_GROUP_ROWS * LANE_GROUP_KEYS];
+vec4 o_tile[LANE_GROUP_ROWS * LANE_COLUMNS4];
+float m_row[LANE_GROUP_ROWS];
+float l_row[LANE_GROUP_ROWS]; // running sum over the keys of the group
+float slope_row[LANE_GROUP_ROWS];
+RowDropout dropout_row[HAS_DROPOUT ? LANE_GROUP_ROWS : 1];
+
+// q as fp32. Its columns lie where a lane finds the columns that belong to its words of k. Missing columns are zeros.
+shared vec4 q_stage[VKF_DECODE_Q_WORDS(LANE_GROUP_ROWS, HEAD_DIM, TYPE_K, LANES)];
+
 #include "decode/join.glsl"
 #include "decode/load.glsl"
 
@@ -83,7 +130,54 @@ void computeProducts() {
     }
 }
 
-#include "decode/softmax.glsl"
+// Line 9, and the factor of line 10.
+
+// Whether a row sees key t of the invocation. `partial`: not all rows see the same keys.
+bool seesKey(const uint key_begin, const uint t, const ivec2 visible, const RowMasks masks, const bool partial) {
+    uint key = tileKey(key_begin, t);
+    bool listed = !HAS_CHOSEN_KEYS || tile_entries[t] == key;
+    bool exists = isTileKey(key_begin, t);
+    return partial ? exists && listed && isVisible(visible, key) && isUnmasked(masks, key) : exists;
+}
+
+// Turns scores into probabilities, in place, updates m and l, and scales o to the new m. In a partial tile,
+// probabilities of keys that a row does not see are DROPPED. In a full tile only keys that do not exist are invisible.
+// Their probability is 0.
+void updateSoftmax(const uint key_begin, const bool partial) {
+    uint first_key = HAS_CHOSEN_KEYS ? 0 : tileKey(key_begin, 0);
+    UNROLL for (uint r = 0; r < LANE_GROUP_ROWS; r++) {
+        ivec2 visible = partial ? visibleKeys(item, queryRow(item.row_begin + r)) : ivec2(0);
+        RowTerms terms =
+            rowTerms(item, queryHead(item, item.row_begin + r), slope_row[r], queryRow(item.row_begin + r), first_key);
+        RowMasks masks = rowMasks(item, queryHead(item, item.row_begin + r), queryRow(item.row_begin + r));
+        float m_new = m_row[r];
+        UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+            uint key = tileKey(key_begin, t);
+            float s = withTerms(terms, key - first_key, finalScore(s_tile[r * LANE_GROUP_KEYS + t]));
+            s = seesKey(key_begin, t, visible, masks, partial) ? s : MINUS_INFINITY;
+            s_tile[r * LANE_GROUP_KEYS + t] = s;
+            m_new = max(m_new, s);
+        }
+        // m is -infinity before the first visible key, and the difference of two infinities is NaN.
+        float m = finiteMaximum(m_new);
+        float alpha = rescaleFactor(m_row[r], m);
+        float l = l_row[r] * alpha;
+        UNROLL for (uint t = 0; t < LANE_GROUP_KEYS; t++) {
+            float p = power(s_tile[r * LANE_GROUP_KEYS + t] - m);
+            bool seen = seesKey(key_begin, t, visible, masks, partial);
+            l += seen ? p : 0.0;
+            if (HAS_DROPOUT && !staysIn(dropout_row[HAS_DROPOUT ? r : 0], tileKey(key_begin, t))) {
+                p = 0.0;
+            }
+            s_tile[r * LANE_GROUP_KEYS + t] = seen ? p : (partial ? DROPPED : 0.0);
+        }
+        UNROLL for (uint c = 0; c < LANE_COLUMNS4; c++) {
+            o_tile[r * LANE_COLUMNS4 + c] *= alpha;
+        }
+        m_row[r] = m_new;
+        l_row[r] = l;
+    }
+}
 
 // Line 10: o += p v. `partial`: some p may be DROPPED.
 void accumulateOutput(const uint key_begin, const bool partial) {

@@ -57,7 +57,42 @@
 layout(constant_id = VKF_ID_LATENT_KEY_MATRICES) const uint KEY_MATRICES = 1;
 layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 
-#include "latent/tile.glsl"
+#include "matrix/loaded_words.glsl"
+
+// The tile, and its shared memory.
+const uint SUBGROUPS = WORKGROUP_SIZE / LANES;
+const uint DEPTH_SUBGROUPS = SUBGROUPS / (KEY_MATRICES * ROW_MATRICES);
+const uint TILE_ROWS = ROW_MATRICES * MATRIX_ROWS;
+const uint TILE_KEYS = KEY_MATRICES * MATRIX_DEPTH;
+const uint ROW_THREADS = TILE_KEYS / 2;
+const uint DIM_MATRICES = VKF_LATENT_MATRICES(HEAD_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS); // matrices of a subgroup
+const uint VALUE_MATRICES = VKF_LATENT_MATRICES(VALUE_DIM, MATRIX_DEPTH, SUBGROUPS);    // of each matrix of rows
+const uint ROW_PARTIALS = KEY_MATRICES * DEPTH_SUBGROUPS; // partial sums of scores of a matrix of rows
+const uint MATRIX_FLOATS = MATRIX_ROWS * MATRIX_COLUMNS;
+const uint MATRIX_VEC4S = MATRIX_FLOATS / 4;
+
+// Sizes in words of eight elements.
+const uint SIDE_WORDS = MATRIX_DEPTH / 8;
+const uint K_WORDS = HEAD_DIM / 8;
+const uint V_WORDS = VALUE_DIM / 8;
+const uint STAGE_ROW = VKF_LATENT_ROW_WORDS(HEAD_DIM, VALUE_DIM, MATRIX_DEPTH, DEPTH_SUBGROUPS, SUBGROUPS);
+// Loads of an invocation. The loads of q serve TILE_KEYS rows, which are at least TILE_ROWS.
+const uint Q_FETCHES = (TILE_KEYS * K_WORDS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint K_FETCHES = (TILE_KEYS * K_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint V_FETCHES = (TILE_KEYS * V_LOADS + WORKGROUP_SIZE - 1) / WORKGROUP_SIZE;
+const uint STAGE_MATRICES = TILE_KEYS * STAGE_ROW / (SUBGROUPS * MATRIX_VEC4S); // room for matrices of o
+const uint STAGED_MATRICES =
+    STAGE_MATRICES < VALUE_MATRICES ? STAGE_MATRICES : VALUE_MATRICES; // matrices that are staged at once
+
+shared uvec4 stage[TILE_KEYS * STAGE_ROW];       // q, then tiles of k, which become tiles of v, then o
+shared float s_stage[SUBGROUPS * MATRIX_FLOATS]; // partial sums of scores, then factors of rows
+shared uint p_stage[TILE_ROWS * ROW_THREADS];    // pairs of probabilities
+
+// Pages of the keys that are fetched next. Entries of the list of chosen keys follow, for the present tile and the one
+// that is fetched next, which take turns.
+const uint STAGED_PAGES = PAGED ? TILE_KEYS : 1;
+const uint STAGED_ENTRIES = HAS_CHOSEN_KEYS ? 2 * TILE_KEYS : 0;
+shared uint page_stage[STAGED_PAGES + STAGED_ENTRIES];
 
 #include "common/item.glsl"
 #include "masks/mask.glsl"
@@ -70,7 +105,34 @@ layout(constant_id = VKF_ID_ROW_MATRICES) const uint ROW_MATRICES = 1;
 #include "masks/key_split.glsl"
 #include "matrix/special_values.glsl"
 
-#include "latent/globals.glsl"
+// All other mutable state of the kernel.
+
+// The position of the invocation, and what it works on. main sets these variables once.
+Item item;
+uint thread, subgroup;
+uint row, pair;              // the row of each matrix of rows, and the pair of its scores, of this invocation
+ivec2 visible[ROW_MATRICES]; // keys of this split that the rows see
+uvec2 k_head, v_head;
+uvec2 keys;       // key numbers [x, y) of this split (splitKeys)
+ivec2 empty_keys; // keys between the first keys and the window, which have no number
+bool v_in_k;      // v is a view of k
+
+// Words in flight from memory.
+uvec4 fetched[Q_FETCHES];       // k and v need no more
+uint fetched_page;              // an entry of the block table
+uint fetched_entry, next_entry; // of the list of chosen keys: for the tile of fetched_page, and for the one after it
+// The present tile, with pages.
+bvec2 present = bvec2(true); // whether the two keys of this invocation's scores have a page
+bool all_present = true;     // whether all keys of the tile have
+// The state of the algorithm.
+LeftMatrix q_matrix[DIM_MATRICES];
+ResultMatrix o_matrix[ROW_MATRICES * VALUE_MATRICES];
+// The state of this invocation's row of each matrix of rows.
+float m[ROW_MATRICES];
+float l[ROW_MATRICES];     // running sums over this invocation's scores
+float slope[ROW_MATRICES]; // slopes of the rows' heads
+RowDropout dropout[ROW_MATRICES];
+
 #include "latent/stage.glsl"
 
 // Line 8: s = q k^T over the subgroup's columns, without the scale.
@@ -161,7 +223,84 @@ void attend() {
     }
 }
 
-#include "latent/output.glsl"
+// Lines 12, 13 and 15: divides o by l and stores lse.
+void finishRows() {
+    barrier(); // the readers of the factors are done
+    UNROLL for (uint r = 0; r < ROW_MATRICES; r++) {
+        float sum = l[r];
+        for (uint distance = 1; distance < ROW_THREADS; distance *= 2) {
+            sum += subgroupShuffleXor(sum, distance);
+        }
+        uint packed_row = packedRow(r);
+        FinishedRow finished = finishRow(queryHead(item, packed_row), m[r], sum);
+        stageFactor(r, scaledByDropout(inverseOfSum(finished.l)));
+        if (HAS_LSE && pair == 0 && packed_row < packedRows(item)) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            storeLse(of_row, queryRow(packed_row), m[r], sum, finished);
+        }
+    }
+    barrier();
+    scaleOutput();
+}
+
+// Stores STAGED_MATRICES matrices of each subgroup, from number `first` of a matrix of rows on. All subgroups stage
+// theirs first. Then all store, four columns at a time.
+void storeMatrices(const uint r, const uint first) {
+    UNROLL for (uint i = 0; i < STAGED_MATRICES; i++) {
+        if (first + i < VALUE_MATRICES) {
+            coopMatStore(o_matrix[r * VALUE_MATRICES + first + i], stage,
+                         (subgroup * STAGED_MATRICES + i) * MATRIX_VEC4S, MATRIX_COLUMNS / 4,
+                         gl_CooperativeMatrixLayoutRowMajor);
+        }
+    }
+    barrier();
+    const uint row_vec4s = MATRIX_COLUMNS / 4;
+    bool special = special_values != 0u;
+    KEEP_LOOP for (uint i = thread; i < SUBGROUPS * STAGED_MATRICES * MATRIX_VEC4S; i += WORKGROUP_SIZE) {
+        uint matrix = i / MATRIX_VEC4S; // number among the staged matrices
+        uint of_subgroup = first + matrix % STAGED_MATRICES;
+        uint packed_row = item.row_begin + r * MATRIX_ROWS + i / row_vec4s % MATRIX_ROWS;
+        uint column = (matrix / STAGED_MATRICES * VALUE_MATRICES + of_subgroup) * MATRIX_COLUMNS + i % row_vec4s * 4;
+        if (of_subgroup >= VALUE_MATRICES || packed_row >= packedRows(item) || column >= VALUE_DIM) {
+            continue;
+        }
+        vec4 o = uintBitsToFloat(stage[i]);
+        if (special) {
+            Item of_row = item;
+            of_row.head = queryHead(item, packed_row);
+            o += specialValues(of_row, v_head, queryRow(packed_row), column);
+        }
+        uvec2 head = headAddress(params.o, VKF_O, item.partial_result, queryHead(item, packed_row), item.first_row);
+        storeRow4(rowAddress(head, VKF_O, queryRow(packed_row)), column, VALUE_DIM, TYPE_O,
+                  isAligned4(head, params.row_stride[VKF_O], TYPE_O), o);
+    }
+}
+
+// Line 14, for one matrix of rows. Constants index the matrices, because matrices that a variable indexes live in
+// memory (docs/kernel_rules.md, "What else keeps arrays of matrices in memory"). The stage has room for at least a
+// third of them. It is a macro because chains of calls must be short (docs/kernel_rules.md, "Chains of calls").
+#define STORE_ROWS(r)                                                                                                  \
+    {                                                                                                                  \
+        storeMatrices(r, 0);                                                                                           \
+        if (VALUE_MATRICES > STAGED_MATRICES) {                                                                        \
+            barrier(); /* the readers of the stage are done */                                                         \
+            storeMatrices(r, STAGED_MATRICES);                                                                         \
+        }                                                                                                              \
+        if (VALUE_MATRICES > 2 * STAGED_MATRICES) {                                                                    \
+            barrier();                                                                                                 \
+            storeMatrices(r, 2 * STAGED_MATRICES);                                                                     \
+        }                                                                                                              \
+    }
+
+// Line 14.
+void storeOutput() {
+    STORE_ROWS(0)
+    if (ROW_MATRICES > 1) {
+        barrier();
+        STORE_ROWS(1)
+    }
+}
 
 // Line 5, and what the rows of this invocation need in every tile.
 void beginRows() {

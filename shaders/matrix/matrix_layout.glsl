@@ -7,7 +7,7 @@
 //     (src/host/matrices/element_layout.comp). Then rows are reduced, and P turns from a result into an operand,
 //     without going through memory (coopmat/elements_in_registers.glsl).
 //   - The layout is unknown. Then shared memory brings the scores into a known layout
-//     (coopmat/elements_via_shared.glsl).
+//     (coopmat/attention_via_shared.comp).
 //
 // A layout is linear in the bits of lane and element: each bit that is set adds rows or columns. Elements of an
 // invocation that lie in one row have consecutive numbers. They form a fragment row of FRAGMENT_ROW_ELEMENTS elements.

@@ -46,7 +46,7 @@
 #include "common/compilers.glsl"
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
-#include "scalar/value_tile.glsl"
+#include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"

@@ -10,7 +10,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
-#include "shared/phase_params.h"
+#include "shared/attention_params.h"
 #define VKF_PUSH_CONSTANTS FinishRowsParams
 #define VKF_LANES_ID VKF_ID_FINISH_LANES
 #include "common/params.glsl"

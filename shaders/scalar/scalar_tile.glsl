@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The tile of the kernels in plain fp32 arithmetic: which invocation owns which rows, keys and columns.
-// scalar/value_tile.glsl adds v to it.
+// scalar/stage_values.glsl adds v to it.
 #ifndef VKF_SCALAR_TILE_GLSL
 #define VKF_SCALAR_TILE_GLSL
 

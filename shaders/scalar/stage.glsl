@@ -10,7 +10,7 @@
 // Only a complete piece is fetched: all its words exist, and its rows can be loaded four elements at a time. Any other
 // piece is loaded when it is staged. Rows and columns that do not exist become zeros. Their bytes are never read.
 //
-// A kernel that stages keys in another order defines VKF_STAGED_KEY. One without scalar/value_tile.glsl defines
+// A kernel that stages keys in another order defines VKF_STAGED_KEY. One without scalar/stage_values.glsl defines
 // KV_FETCHES and KV_STAGE_WORDS.
 #ifndef VKF_STAGE_GLSL
 #define VKF_STAGE_GLSL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parameters of the kernels of the backward pass: their push constants, the table of a call, and the shared memory of
- * path scalar. */
+ * Parameters of the kernels of the backward pass: their push constants, the table of a call, the shared memory of path
+ * scalar, and the sizes of lists of tiles. */
 #ifndef VKF_BACKWARD_PARAMS_H
 #define VKF_BACKWARD_PARAMS_H
 
@@ -108,6 +108,21 @@ struct BackwardTable {
 #define VKF_BACKWARD_MATRIX_ROW_WORDS(dim, unit, subgroups)                                                            \
     VKF_MATRIX_ROW_WORDS(VKF_BACKWARD_SHARE(dim, unit, subgroups) * (subgroups), unit)
 #define VKF_BACKWARD_JOIN_ROW_WORDS(columns) ((columns) / 4 + 1)
+
+/* Lists of tiles (backward/tile_lists.glsl). */
+
+/* Words of 16 bytes of a list of up to `tiles` tiles, the first of which says where its parts end. */
+#define VKF_LIST_WORDS(tiles) (1 + ((tiles) + 3) / 4)
+
+/* The array of lists of a kernel is [maps, bands, owned tiles]. */
+#define VKF_LIST_NUMBER(map, bands, band, owned_tiles, owned_tile)                                                     \
+    (((map) * (bands) + (band)) * (owned_tiles) + (owned_tile))
+
+/* Most tiles of a list: list_tiles.comp has seven words of shared memory for 32 of them. */
+#define VKF_MAX_LIST_TILES 16384
+
+/* VKF_ID_READ_ROWS: others may read all stored tiles. */
+#define VKF_READS_ALL 0xffffffffu
 
 #ifdef __cplusplus
 static_assert(sizeof(BackwardParams) == sizeof(CallParams));

@@ -148,7 +148,7 @@
 #define VKF_ID_CELL_ROWS 121    /* rows of a tile of the map of tiles, which divides the tiles of all kernels */
 #define VKF_ID_CELL_KEYS 122    /* its keys */
 #define VKF_ID_READ_ROWS 123    /* list_tiles.comp: rows of the tiles that read stored ds or p; 0 = no tile reads */
-#define VKF_ID_TILE_LISTS 124   /* where the lists of tiles of the kernel are (backward/tile_list.glsl) */
+#define VKF_ID_TILE_LISTS 124   /* where the lists of tiles of the kernel are (backward/map_and_lists.glsl) */
 #define VKF_ID_LISTED_TILES 125 /* most tiles of such a list */
 
 /* backward: the tile in plain arithmetic. */

@@ -12,7 +12,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #include "common/compilers.glsl"
-#include "shared/phase_params.h"
+#include "shared/attention_params.h"
 #define VKF_PUSH_CONSTANTS StandardOutputParams
 #define VKF_LANES_ID VKF_ID_SUBGROUP_LANES
 #include "common/params.glsl"

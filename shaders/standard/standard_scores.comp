@@ -7,16 +7,16 @@
 #extension GL_EXT_control_flow_attributes : require
 
 #include "common/compilers.glsl"
-#include "shared/phase_params.h"
+#include "shared/attention_params.h"
 #define VKF_PUSH_CONSTANTS StandardScoresParams
 #define VKF_LANES_ID VKF_ID_ROW_LANES
 #include "common/params.glsl"
-#include "scalar/value_tile.glsl"
+#include "scalar/scalar_tile.glsl"
 #include "common/address.glsl"
 #include "common/element.glsl"
 #include "common/item.glsl"
 #include "masks/mask.glsl"
-#include "scalar/stage.glsl"
+#include "scalar/stage_values.glsl"
 #include "scores/final_score.glsl"
 #include "scalar/scores.glsl"
 

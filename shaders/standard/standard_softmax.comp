@@ -12,7 +12,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 
 #include "common/compilers.glsl"
-#include "shared/phase_params.h"
+#include "shared/attention_params.h"
 #define VKF_PUSH_CONSTANTS StandardSoftmaxParams
 #include "common/params.glsl"
 

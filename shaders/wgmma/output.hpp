@@ -6,7 +6,6 @@
 #define VKF_WGMMA_OUTPUT_HPP
 
 #include "wgmma/scores.hpp"
-#include "wgmma/softmax.hpp"
 #include "wgmma/tile.hpp"
 
 namespace vkf::wgmma {

@@ -11,8 +11,6 @@
 
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
-#include "wgmma/pages.hpp"
-#include "wgmma/share.hpp"
 #include "wgmma/tile.hpp"
 
 namespace vkf::wgmma {

@@ -12,7 +12,6 @@
 #include "problem/strides.hpp"
 #include "shared/attention_params.h"
 #include "shared/merge_params.h"
-#include "shared/phase_params.h"
 #include "tiles/backward/backward_matrix_tile.hpp"
 #include "tiles/backward/backward_sum_tile.hpp"
 #include "tiles/backward/backward_tile.hpp"

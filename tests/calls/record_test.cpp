@@ -19,7 +19,7 @@
 #include "calls/plan.hpp"
 #include "planning/call_table.hpp"
 #include "planning/packed_sequences.hpp"
-#include "shared/phase_params.h"
+#include "shared/attention_params.h"
 #include "support/call.hpp"
 #include "support/described_device.hpp"
 

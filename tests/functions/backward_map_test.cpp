@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass with masks of the caller's own (shaders/backward/map_cells.glsl).
+// The map of tiles of a backward pass with masks of the caller's own (shaders/backward/map_and_lists.glsl).
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>

@@ -21,8 +21,7 @@
 #include "support/dice.hpp"
 #include "support/plans.hpp"
 #include "wgmma/item.hpp"
-#include "wgmma/pages.hpp"
-#include "wgmma/share.hpp"
+#include "wgmma/tile.hpp"
 
 namespace {
 

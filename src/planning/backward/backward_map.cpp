@@ -8,7 +8,7 @@
 #include "planning/decide/tile_map.hpp"
 #include "planning/tile_map_sizes.hpp"
 #include "problem/masks/mask_layout.hpp"
-#include "shared/tile_lists.h"
+#include "shared/backward_params.h"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {

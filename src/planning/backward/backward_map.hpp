@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass (shaders/backward/map_cells.glsl), and the lists that are made from it.
+// The map of tiles of a backward pass (shaders/backward/map_and_lists.glsl), and the lists that are made from it.
 #pragma once
 
 #include "planning/backward/backward_decision.hpp"

@@ -6,7 +6,7 @@
 
 #include "planning/backward/backward_decision.hpp"
 #include "planning/tile_map_sizes.hpp"
-#include "shared/tile_lists.h"
+#include "shared/backward_params.h"
 #include "tiles/tile_problem.hpp"
 
 namespace vkf {

@@ -12,7 +12,7 @@
 
 namespace vkf {
 
-// shaders/decode/tile.glsl explains the numbers.
+// shaders/decode/attention_decode.comp explains the numbers.
 struct DecodeTile {
     uint32_t groups = 0; // of lanes; 0 = no tile
     uint32_t lanes = 0;

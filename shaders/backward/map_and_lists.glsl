@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The map of tiles of a backward pass with per-key masks. masks/map_tiles.comp makes it, and masks/tile_map.glsl says
-// what its bits mean. Each kernel has a tile of its own, and the map has cells that divide the tiles of all kernels. So
-// a tile is empty if all of its cells are, and full if all of them are.
-#ifndef VKF_MAP_CELLS_GLSL
-#define VKF_MAP_CELLS_GLSL
+// The map of tiles of a backward pass with per-key masks, and the lists of tiles that backward/list_tiles.comp makes
+// from it, in memory. masks/map_tiles.comp makes the map, and masks/tile_map.glsl says what its bits mean. Each kernel
+// has a tile of its own, and the map has cells that divide the tiles of all kernels. So a tile is empty if all of its
+// cells are, and full if all of them are.
+#ifndef VKF_MAP_AND_LISTS_GLSL
+#define VKF_MAP_AND_LISTS_GLSL
 
 layout(constant_id = VKF_ID_TILE_MAP) const uint TILE_MAP = VKF_MAP_NONE;
 layout(constant_id = VKF_ID_CELL_ROWS) const uint CELL_ROWS = 1;
@@ -42,6 +43,22 @@ bvec2 tileBits(const Item item, const uint head, const uint row_begin, const uin
         }
     }
     return bvec2(seen != 0, unmasked == FIRST_CELLS);
+}
+
+layout(constant_id = VKF_ID_TILE_LISTS) const uint TILE_LISTS = 0; // of this kernel: bytes behind the map, in sixteens
+layout(constant_id = VKF_ID_LISTED_TILES) const uint LISTED_TILES = 1; // most tiles of a list
+
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer TileList {
+    uint full; // positions at which the full tiles, the partial ones and the list end
+    uint seen;
+    uint read;
+    uint padding;
+    uint tile[];
+};
+
+uvec2 listAddress(const uint number) {
+    uvec2 lists = add64(VKF_TABLE_ADDRESS(tile_map), multiply64(TILE_LISTS, 16));
+    return add64(lists, multiply64(number, VKF_LIST_WORDS(LISTED_TILES) * 16));
 }
 
 #endif
