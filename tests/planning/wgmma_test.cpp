@@ -95,7 +95,7 @@ const Change taken[] = {
      [](VkfProblem& p) {
          vkf::enable(p, VKF_USE_WINDOW);
          vkf::enable(p, VKF_USE_CAUSAL);
-         p.window.left = 1000;
+         p.window.left = 200; // so few keys that path coopmat has no map of tiles
          p.window.right = -1;
          p.window.firstKeys = 4;
      }},
@@ -111,7 +111,7 @@ const Change taken[] = {
          vkf::enable(p, VKF_USE_CAUSAL | VKF_USE_WINDOW | VKF_USE_KEY_LENGTHS | VKF_USE_ALIBI | VKF_USE_ALIBI_SLOPES |
                             VKF_USE_SINKS);
          p.softcap = 30.0F;
-         p.window.left = 1000;
+         p.window.left = 200;
          p.window.right = -1;
          p.window.firstKeys = 4;
      }},

@@ -61,7 +61,6 @@ void setDocuments(const FunctionNumbers& numbers, FunctionCall& call) {
 }
 
 void setPrefix(const FunctionNumbers& numbers, FunctionCall& call) {
-    call.problem.use |= VKF_USE_CAUSAL;
     call.problem.window = {-1, 0, static_cast<uint32_t>(numbers.prefix)};
     call.problem.use |= VKF_USE_WINDOW;
 }

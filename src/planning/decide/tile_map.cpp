@@ -16,12 +16,20 @@ bool hasMaskForMap(const CheckedProblem& problem) {
     return mapsMask || has(p, VKF_USE_DOCUMENT_IDS) || hasFunction(p, VKF_FUNCTION_KEEP);
 }
 
+// First keys beside a window need a map, so that the kernel asks no key of the tiles that are full. The kernel of path
+// wgmma knows these tiles without a map. What pays depends on the batch, on which a call with splitKeys must not depend.
+bool mapsFirstKeys(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
+    return path != VKF_PATH_WGMMA && problem.firstKeys() != 0 && problem.fields.splitKeys == 0 &&
+           mapPays(caps, callOperations(problem), 0);
+}
+
 // A call of packed sequences has no map, because its tiles of rows are numbered by sequence. A call with lists of
 // chosen keys has none, because each row has tiles of its own keys. Their kernels ask per-key masks about every key.
 bool wantsMap(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     const VkfProblem& p = problem.fields;
-    return walksTiles(path) && (hasMaskForMap(problem) || mapsBias(caps, problem)) && !has(p, VKF_USE_CU_SEQLENS) &&
-           !has(p, VKF_USE_CHOSEN_KEYS) && p.keys != 0 && !problem.empty;
+    const bool hides = hasMaskForMap(problem) || mapsBias(caps, problem) || mapsFirstKeys(caps, problem, path);
+    return walksTiles(path) && hides && !has(p, VKF_USE_CU_SEQLENS) && !has(p, VKF_USE_CHOSEN_KEYS) && p.keys != 0 &&
+           !problem.empty;
 }
 
 bool differsByHead(const VkfProblem& p, const VkfBroadcastArray& array) {

@@ -24,7 +24,8 @@ bool mapsBias(const Caps& caps, const CheckedProblem& problem);
 // The map of a call whose path, tile and splits are decided. If it looks at the bias, there are several classes of
 // rows. None in these cases:
 // - There is no key, or the output is empty.
-// - There is no per-key mask, and the map would not look at a bias.
+// - There is no per-key mask, the map would not look at a bias, and there are no first keys, or not enough work beside
+//   them.
 // - The path does not walk over tiles of keys (walksTiles).
 // - Sequences are packed.
 // - The map would have more words, or a class of rows more work items, than shaders count (VKF_MAX_COUNT).

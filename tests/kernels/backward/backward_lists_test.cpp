@@ -116,6 +116,17 @@ constexpr Situation situations[] = {
          vkf::test::setWindow(p, 60, 50, 10);
          data.maskSquare = 64;
      }},
+    {"first keys and a window, causal",
+     [](VkfProblem& p, Data&) {
+         vkf::test::setWindow(p, 70, 0, 110);
+         vkf::enable(p, VKF_USE_CAUSAL);
+     }},
+    {"first keys that all rows see, and key lengths",
+     [](VkfProblem& p, Data& data) {
+         vkf::test::setWindow(p, -1, 0, 135);
+         vkf::enable(p, VKF_USE_KEY_LENGTHS);
+         data.keyLengths = {290, 131};
+     }},
     {"documents and blocks of keys",
      [](VkfProblem& p, Data& data) {
          p.blockMask.blockSize = 48;
