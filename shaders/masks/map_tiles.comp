@@ -9,10 +9,12 @@
 //
 // Pairs outside the visible ranges of the rows are not seen, and may be masked.
 //
-// Three cases need no test of single rows:
+// Four cases need no test of single rows:
 //   - The documents of all keys of the run lie outside the range of the documents of the rows.
 //   - All rows of the tile and all keys of the run have one document, and there is neither another per-key mask nor a
 //     block mask.
+//   - First keys are the only mask. Both ends of the gap between them and a row's window grow with the row, so the
+//     first and the last row of the tile say all.
 //   - The only mask is one of the caller's own, and it is monotone. Then the corners of a tile of keys say all
 //     (FIND_BY_CORNERS in functions/own_hooks.glsl).
 #version 460
@@ -88,6 +90,14 @@ void beginItem() {
 
 DECLARE_BY_CORNERS
 
+// The keys of a run that lie between the first keys and the window: of any row of the tile, and of all its rows.
+uvec2 gapFlags(const uint key) {
+    RowMasks first = rowMasks(item, queryHeadOf(0), queryRowOf(0));
+    RowMasks last = rowMasks(item, queryHeadOf(rows - 1), queryRowOf(rows - 1));
+    return uvec2(flagsOf(int(first.first_keys) - int(key), last.window.x - int(key)),
+                 flagsOf(int(last.first_keys) - int(key), first.window.x - int(key)));
+}
+
 const uint OF_ALL_ROWS = 0;  // all rows and all keys of the run have one document
 const uint OF_NO_ROW = 1;    // no key of the run has the document of a row
 const uint OF_SOME_ROWS = 2; // neither of these is certain
@@ -123,10 +133,13 @@ void addRun(const uint run, const uint lane) {
     uint documents = documentsOf(key);
     if (documents == OF_NO_ROW) {
         atomicAnd(unmasked_flags[run], 0, OF_WORKGROUP);
-    } else if (OR_KEEP((MASK_BITS != 0 && (!MASKS_LAST_KEYS || mayBeMasked(item, key + RUN_KEYS))) || HAS_BLOCK_MASK ||
-                       FIRST_KEYS != 0) ||
+    } else if (OR_KEEP((MASK_BITS != 0 && (!MASKS_LAST_KEYS || mayBeMasked(item, key + RUN_KEYS))) || HAS_BLOCK_MASK) ||
                documents == OF_SOME_ROWS) {
         addRows(run, key, lane, documents == OF_SOME_ROWS);
+    } else if (FIRST_KEYS != 0) {
+        uvec2 gap = gapFlags(key);
+        atomicAnd(unmasked_flags[run], ~gap.x, OF_WORKGROUP);
+        atomicOr(seen_flags[run], in_range & ~gap.y, OF_WORKGROUP);
     } else {
         atomicOr(seen_flags[run], in_range, OF_WORKGROUP);
     }
