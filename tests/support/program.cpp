@@ -41,7 +41,7 @@ std::vector<std::string> commandWords() {
 // Commands that compute for long do without, because it makes kernels slow.
 std::vector<std::string> withAddedQuirks(std::vector<std::string> arguments) {
     const std::vector<std::string> commands = {"run",      "verify", "backward", "tune",  "demo",
-                                               "variants", "step",   "study",    "shared"};
+                                               "variants", "study",  "shared"};
     const std::vector<std::string> benches = {"prefill", "decode", "backward"};
     const auto isOneOf = [&](size_t word, const std::vector<std::string>& names) {
         return arguments.size() > word && std::find(names.begin(), names.end(), arguments[word]) != names.end();

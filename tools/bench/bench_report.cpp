@@ -6,11 +6,11 @@
 
 #include "cli/device_text.hpp"
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
+#include "cli/program/program.hpp"
 #include "cli/verdict.hpp"
-#include "tensors/atomic_file.hpp"
-#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
@@ -73,32 +73,23 @@ void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions
 }
 
 void checkReport(const ReportOptions& options) {
-    try {
-        if (!options.json.empty())
-            checkWritable(pathOf(options.json));
-    } catch (const WriteError& error) {
-        failInput("--json {}: {}", options.json, error.what());
-    }
+    if (!options.json.empty())
+        checkOutputFile("--json", options.json);
 }
 
 void writeReport(const ReportOptions& options, const char* bench, const host::DeviceSummary& summary, Json body) {
     if (options.json.empty())
         return;
-    Json document = {
-        {"program", fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH)},
-        {"bench", bench},
-        {"commit", options.commit},
-        {"date", utcDate()},
-        {"device", summary.name},
-        {"driver", summary.driver},
-        {"apiVersion", apiVersionText(summary.apiVersion)},
-        {"commandLine", options.commandLine}};
+    Json document = {{"program", versionText()},
+                     {"bench", bench},
+                     {"commit", options.commit},
+                     {"date", utcDate()},
+                     {"device", summary.name},
+                     {"driver", summary.driver},
+                     {"apiVersion", apiVersionText(summary.apiVersion)},
+                     {"commandLine", commandLine()}};
     document.update(body);
-    try {
-        writeWhole(pathOf(options.json), reportText(document));
-    } catch (const WriteError& error) {
-        fail("--json {}: {}", options.json, error.what());
-    }
+    writeOutputFile("--json", options.json, reportText(document));
 }
 
 Json problemJson(const VkfProblem& problem) {

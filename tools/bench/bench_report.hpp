@@ -23,7 +23,6 @@ using Json = nlohmann::ordered_json; // keeps the order in which the members wer
 struct ReportOptions {
     std::string json; // empty = no file
     std::string commit = "unknown";
-    std::string commandLine;
 };
 
 void addReportOptions(CLI::App& command, ReportOptions& options);

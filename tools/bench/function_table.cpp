@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "cli/error.hpp"
+#include "cli/text.hpp"
 #include "vkflash/problem.hpp"
 
 namespace vkf::tools {
@@ -40,27 +41,27 @@ std::string text(int32_t number) { return std::to_string(number); }
 
 ExampleConstants none(const FunctionNumbers& /*numbers*/) { return {}; }
 
-void setCausal(const FunctionNumbers& /*numbers*/, FunctionCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
+void setCausal(const FunctionNumbers& /*numbers*/, ExtraCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
 
-void setWindow(const FunctionNumbers& numbers, FunctionCall& call) {
+void setWindow(const FunctionNumbers& numbers, ExtraCall& call) {
     call.problem.window = {numbers.window, 0, 0};
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-void setSoftcap(const FunctionNumbers& /*numbers*/, FunctionCall& call) {
+void setSoftcap(const FunctionNumbers& /*numbers*/, ExtraCall& call) {
     call.problem.softcap = static_cast<float>(softcap);
 }
 
-void setAlibi(const FunctionNumbers& /*numbers*/, FunctionCall& call) { call.problem.use |= VKF_USE_ALIBI; }
+void setAlibi(const FunctionNumbers& /*numbers*/, ExtraCall& call) { call.problem.use |= VKF_USE_ALIBI; }
 
-void setDocuments(const FunctionNumbers& numbers, FunctionCall& call) {
+void setDocuments(const FunctionNumbers& numbers, ExtraCall& call) {
     call.problem.use |= VKF_USE_CAUSAL;
     enable(call.problem, VKF_USE_DOCUMENT_IDS);
     for (uint32_t sequence = 0; sequence < call.problem.batch; ++sequence)
         call.extras.documents.insert(call.extras.documents.end(), numbers.documents.begin(), numbers.documents.end());
 }
 
-void setPrefix(const FunctionNumbers& numbers, FunctionCall& call) {
+void setPrefix(const FunctionNumbers& numbers, ExtraCall& call) {
     call.problem.use |= VKF_USE_CAUSAL;
     call.problem.window = {-1, 0, static_cast<uint32_t>(numbers.prefix)};
     call.problem.use |= VKF_USE_WINDOW;
@@ -167,12 +168,9 @@ FunctionNumbers numbersOf(const VkfProblem& problem) {
 }
 
 std::vector<BenchFunction> selectFunctions(const std::vector<std::string>& names) {
-    std::string known;
-    for (const BenchFunction& function : table())
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", function.name);
     for (const std::string& name : names)
         if (std::none_of(table().begin(), table().end(), [&](const BenchFunction& one) { return name == one.name; }))
-            failInput("--only {}: takes some of {}", name, known);
+            failInput("--only {}: takes some of {}", name, namesOf(table()));
     std::vector<BenchFunction> selected;
     for (const BenchFunction& function : table())
         if (names.empty() || std::find(names.begin(), names.end(), function.name) != names.end())
@@ -187,9 +185,9 @@ functions::Source sourceOf(const BenchFunction& function, const FunctionNumbers&
     return source;
 }
 
-FunctionCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
-                          VkfFunctions handle) {
-    FunctionCall call{plain};
+ExtraCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
+                       VkfFunctions handle) {
+    ExtraCall call{plain};
     call.problem.functions = handle;
     enable(call.problem, VKF_USE_FUNCTIONS);
     enable(call.problem, VKF_USE_CAUSAL, function.isCausal);
@@ -200,15 +198,15 @@ FunctionCall functionCall(const BenchFunction& function, const FunctionNumbers& 
     return call;
 }
 
-FunctionCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain) {
-    FunctionCall call{plain};
+ExtraCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain) {
+    ExtraCall call{plain};
     enable(call.problem, VKF_USE_CAUSAL, function.isCausal);
     function.useBuiltIn(numbers, call);
     return call;
 }
 
-FunctionCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain) {
-    FunctionCall call{plain};
+ExtraCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain) {
+    ExtraCall call{plain};
     call.problem.mask = {VKF_TYPE_BOOL8, 0, 0, 0, plain.keys};
     enable(call.problem, VKF_USE_MASK);
     call.extras.mask.resize(vkfGetArrayBytes(&call.problem, VKF_ARRAY_MASK));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gallery/gallery.hpp"
-#include "measure/call_extras.hpp"
+#include "measure/call_runs.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -27,12 +27,6 @@ struct FunctionNumbers {
 };
 FunctionNumbers numbersOf(const VkfProblem& problem);
 
-// A call to measure.
-struct FunctionCall {
-    VkfProblem problem{};
-    CallExtras extras{};
-};
-
 struct BenchFunction {
     const char* name;
     const char* file; // in examples/functions
@@ -41,7 +35,7 @@ struct BenchFunction {
     // With FunctionNumbers as `user`.
     VkfReferenceFunctions formulas;
     // Makes a plain call compute the same by a feature of the library. Null = there is none.
-    void (*useBuiltIn)(const FunctionNumbers& numbers, FunctionCall& call);
+    void (*useBuiltIn)(const FunctionNumbers& numbers, ExtraCall& call);
     bool isCausal = false;       // the call has a causal mask, too
     bool readsDocuments = false; // the file reads the array `document`
     bool comparesToMask = false; // also measured as a dense boolean mask
@@ -56,10 +50,10 @@ functions::Source sourceOf(const BenchFunction& function, const FunctionNumbers&
 
 // The calls of a row for a plain problem: with functions, with the built-in feature, and with a dense mask. `handle` is
 // the compiled source.
-FunctionCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
-                          VkfFunctions handle);
-FunctionCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain);
-FunctionCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);
+ExtraCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
+                       VkfFunctions handle);
+ExtraCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain);
+ExtraCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);
 
 // (query row, key) pairs that the function keeps, in one head. 0 = the function is no mask.
 double keptPairs(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);

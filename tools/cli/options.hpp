@@ -124,7 +124,7 @@ template <typename Value> void addValue(CLI::App& command, const char* flag, Val
 
 // Adds a flag that takes a list, with its default in the help.
 template <typename Value>
-void addList(CLI::App& command, const char* flag, std::vector<Value>& values, const char* help) {
+void addList(CLI::App& command, const char* flag, std::vector<Value>& values, const std::string& help) {
     command.add_option(flag, values, help)->delimiter(',')->capture_default_str();
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/function_inputs.hpp"
 #include "cli/text.hpp"
 #include "model/plan_traffic.hpp"
 #include "model/traffic.hpp"
@@ -141,22 +142,6 @@ Json pathsJson(const std::vector<ExplainedPath>& paths) {
     return document;
 }
 
-struct Hook {
-    VkfFunctionBits bit;
-    const char* name;
-};
-
-constexpr std::array<Hook, 3> hooks = {
-    {{VKF_FUNCTION_KEEP, "keep"}, {VKF_FUNCTION_SCORE, "score"}, {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
-
-std::vector<std::string> hooksOf(const VkfProblem& problem) {
-    std::vector<std::string> names;
-    for (const auto& [bit, name] : hooks)
-        if ((vkfGetFunctionSet(problem.functions) & static_cast<VkfFunctionSet>(bit)) != 0)
-            names.emplace_back(name);
-    return names;
-}
-
 bool keepsByHead(const VkfProblem& problem) {
     return (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP_BY_HEAD) != 0;
 }
@@ -166,7 +151,7 @@ std::string functionsText(const VkfProblem& problem) {
     if (!has(problem, VKF_USE_FUNCTIONS))
         return {};
     return fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
-                       fmt::join(hooksOf(problem), ", "));
+                       fmt::join(functionNames(problem.functions), ", "));
 }
 
 // `tiles`: what the map is for.
@@ -193,7 +178,7 @@ std::string functionsText(VkfBackward backward, const VkfProblem& forward) {
 }
 
 Json functionsJson(const VkfProblem& problem) {
-    return {{"functions", hooksOf(problem)}, {"keepByHead", keepsByHead(problem)}};
+    return {{"functions", functionNames(problem.functions)}, {"keepByHead", keepsByHead(problem)}};
 }
 
 std::string formulasText(const host::Device& device, const host::Plan& plan) {

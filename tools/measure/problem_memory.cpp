@@ -56,14 +56,11 @@ bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
 void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t maxSets, double blockDensity) {
     problem_ = problem;
     blockMask_ = randomBlockMask(problem_, blockDensity, 1);
-    ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
-    device_.upload(blockMaskBuffer_, blockMask_.data(), blockMask_.size() * sizeof(uint32_t));
     blockTable_ = shuffledPages(problem_);
-    ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
-    device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
     chosenKeys_ = scatteredKeys(problem_);
-    ensureRoom(device_, chosenKeysBuffer_, chosenKeys_.size() * sizeof(int32_t));
-    device_.upload(chosenKeysBuffer_, chosenKeys_.data(), chosenKeys_.size() * sizeof(int32_t));
+    blockMaskBuffer_ = uploaded(device_, blockMask_);
+    blockTableBuffer_ = uploaded(device_, blockTable_);
+    chosenKeysBuffer_ = uploaded(device_, chosenKeys_);
     tensorBytes_ = bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputOf(i) != i)

@@ -56,7 +56,7 @@ class DecodeCalls {
 public:
     explicit DecodeCalls(host::Device& device)
         : device_(device), problem_(decodeProblem(device)), plan_(device, problem_), tensors_(problem_, 1),
-          q_(uploaded(tensors_.q)), k_(uploaded(tensors_.k)), v_(uploaded(tensors_.v)),
+          q_(uploaded(device, tensors_.q)), k_(uploaded(device, tensors_.k)), v_(uploaded(device, tensors_.v)),
           scratch_(device.createBuffer(plan_.info().scratchBytes)), commands_(device) {
         for (size_t i = 0; i < settings; ++i)
             settings_[i] = settingOf(i);
@@ -72,11 +72,6 @@ public:
     const std::vector<int32_t>& lengthsOf(size_t setting) const { return settings_[setting].lengths; }
 
 private:
-    host::Buffer uploaded(const std::vector<std::byte>& bytes) {
-        host::Buffer buffer = device_.createBuffer(bytes.size());
-        device_.upload(buffer, bytes.data(), bytes.size());
-        return buffer;
-    }
     Setting settingOf(size_t number);
     void record(VkCommandBuffer commands, const Setting& setting);
 
@@ -98,10 +93,8 @@ Setting DecodeCalls::settingOf(size_t number) {
         setting.lengths.push_back(number == 0 ? static_cast<int32_t>(problem_.keys)
                                               : (number == 1 ? static_cast<int32_t>(i) : random));
     }
-    const uint64_t bytes = setting.lengths.size() * sizeof(int32_t);
-    setting.lengthsBuffer = device_.createBuffer(bytes);
-    device_.upload(setting.lengthsBuffer, setting.lengths.data(), bytes);
-    setting.o = uploaded(tensors_.o);
+    setting.lengthsBuffer = uploaded(device_, setting.lengths);
+    setting.o = uploaded(device_, tensors_.o);
     return setting;
 }
 
@@ -175,11 +168,11 @@ SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& 
     size_t callsOfRound = settings;
     std::optional<size_t> changed;
     while (done == 0 || (done < calls && deadline.share() < 1 && !changed)) {
-        const Deadline roundTime(roundSeconds);
+        const Stopwatch roundTime;
         changed = decode.round(callsOfRound);
         if (done == 0)
             decode.verifyFirst();
-        else if (roundTime.share() < 0.5)
+        else if (roundTime.seconds() < roundSeconds / 2)
             callsOfRound = std::min(callsOfRound * 2, maxCallsOfRound);
         done += callsOfRound;
         const double share = std::max(deadline.share(), static_cast<double>(done) / static_cast<double>(calls));
