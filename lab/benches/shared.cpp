@@ -172,10 +172,7 @@ public:
         std::vector<float> lse(lseBytes() / sizeof(float));
         device_.download(o.data(), merged_, oBytes());
         device_.download(lse.data(), mergedLse_, lseBytes());
-        host::HostTensors tensors;
-        tensors.q = q_.data();
-        tensors.k = k_.data();
-        tensors.v = v_.data();
+        host::HostTensors tensors{.q = q_.data(), .k = k_.data(), .v = v_.data()};
         tensors.keyLengths = lengths_.data();
         tensors.blockTable = table_.data();
         tensors.cuSeqlensQ = starts_.data();

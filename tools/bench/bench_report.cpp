@@ -166,13 +166,6 @@ Json clockJson(const Timing& timing) {
         {"clock_mhz", timing.clock * 1e-6}, {"runs_left_out", timing.leftOut}, {"clock_unsteady", !timing.fullClock}};
 }
 
-Json leftOutJson(const VkfProblem& problem, const std::string& reason) {
-    Json json = problemJson(problem);
-    json["path"] = vkfPathName(problem.path);
-    json["reason"] = reason;
-    return json;
-}
-
 void requireResults(const Json& results, const Json& leftOut) {
     if (results.empty())
         failInput("nothing was measured: {}", leftOut.front()["reason"].get<std::string>());
@@ -189,8 +182,10 @@ bool BenchResults::keepFailure(const std::function<void()>& work) {
 }
 
 void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more) {
-    leftOut_.push_back(leftOutJson(problem, reason));
-    leftOut_.back().update(more);
+    Json json = problemJson(problem);
+    json.update({{"path", vkfPathName(problem.path)}, {"reason", reason}});
+    json.update(more);
+    leftOut_.push_back(std::move(json));
 }
 
 void BenchResults::add(Json result, const VkfVerdict& verdict, const VkfPlanInfo& plan) {

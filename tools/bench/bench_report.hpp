@@ -47,9 +47,6 @@ Json clockJson(const Timing& timing);
 // The number, or null where the number of bytes is not known.
 Json bytesJson(const std::optional<uint64_t>& bytes);
 
-// Describes a problem that was not measured, with the reason.
-Json leftOutJson(const VkfProblem& problem, const std::string& reason);
-
 // Throws ProgramError if there is no result at all. The message has the reason of the first problem that was left out.
 void requireResults(const Json& results, const Json& leftOut);
 

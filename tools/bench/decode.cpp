@@ -111,10 +111,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
                                                        uint64_t{part.queryHeads} * problem.queryRows * problem.headDim);
     const std::vector<std::byte> k = ofHead(VKF_TENSOR_K, part.k);
     const std::vector<std::byte> v = ofHead(VKF_TENSOR_V, part.v);
-    host::HostTensors tensors;
-    tensors.q = q.data();
-    tensors.k = k.data();
-    tensors.v = v.data();
+    host::HostTensors tensors{.q = q.data(), .k = k.data(), .v = v.data()};
     tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
     tensors.chosenKeys = outputs.chosenKeys + sequence * problem.chosenKeys.batchStride;
     tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;

@@ -250,8 +250,8 @@ private:
     // and running throw. The caller judges the verdicts.
     FunctionResult measureRow(const BenchFunction& function, const VkfProblem& plain,
                               const std::function<void()>& afterRun);
-    FunctionBackward measureBackwardRow(const BenchFunction& function, FunctionNumbers& numbers, VkfProblem plain,
-                                        VkfFunctions handle, const std::function<void()>& afterRun);
+    FunctionBackward measureBackwardRow(const BenchFunction& function, const VkfReferenceFunctions& formulas,
+                                        VkfProblem plain, VkfFunctions handle, const std::function<void()>& afterRun);
 
     const FunctionOptions& options_;
     const std::vector<FunctionSubject>& subjects_;
@@ -261,19 +261,19 @@ private:
 
 FunctionResult FunctionsBench::measureRow(const BenchFunction& function, const VkfProblem& plain,
                                           const std::function<void()>& afterRun) {
-    FunctionNumbers numbers = numbersOf(plain);
-    VkfReferenceFunctions formulas = function.formulas;
-    formulas.user = &numbers;
+    ExampleContext context = contextOf(function, plain);
+    VkfReferenceFunctions formulas = exampleOf(function.file).formulas;
+    formulas.user = &context;
     FunctionResult row;
-    const functions::Source source = sourceOf(function, numbers);
+    const functions::Source source = sourceOf(function, plain);
     const functions::Functions compiled = functions::compile(source);
     const auto runsOf = [&](ExtraCall call) {
         return std::make_unique<CallRuns>(device(), clock(), memory_, std::move(call));
     };
 
     RowRuns runs;
-    ExtraCall own = functionCall(function, numbers, plain, compiled.handle());
-    own.pairsOfHead = keptPairs(function, numbers, plain);
+    ExtraCall own = functionCall(function, plain, compiled.handle());
+    own.pairsOfHead = keptPairs(formulas, plain);
     const Stopwatch ofPlan;
     runs.own = runsOf(std::move(own));
     row.planSeconds = ofPlan.seconds();
@@ -286,20 +286,20 @@ FunctionResult FunctionsBench::measureRow(const BenchFunction& function, const V
     VkfProblem onPath = plain;
     onPath.path = path; // AUTO may have another path for other features
     if (runs.own->info().tileMapBytes != 0) {
-        ExtraCall kept = functionCall(function, numbers, onPath, compiled.handle());
+        ExtraCall kept = functionCall(function, onPath, compiled.handle());
         enable(kept.problem, VKF_USE_TILE_MAP);
         runs.keptMap = runsOf(std::move(kept));
     }
     if (function.useBuiltIn != nullptr) {
-        runs.builtIn = runsOf(builtInCall(function, numbers, onPath));
+        runs.builtIn = runsOf(builtInCall(function, onPath));
         VkfProblem automatic = plain;
         automatic.path = VKF_PATH_AUTO;
-        runs.builtInAuto = runsOf(builtInCall(function, numbers, automatic));
+        runs.builtInAuto = runsOf(builtInCall(function, automatic));
         if (runs.builtInAuto->info().path == path)
             runs.builtInAuto = nullptr;
     }
     if (function.comparesToMask)
-        runs.mask = runsOf(maskCall(function, numbers, onPath));
+        runs.mask = runsOf(maskCall(formulas, onPath));
 
     begin(runs, memory_);
     const std::vector<Timing> timings = timeInTurn(runs, options_.measure.timing, clock(), afterRun);
@@ -317,30 +317,28 @@ FunctionResult FunctionsBench::measureRow(const BenchFunction& function, const V
     row.mask = compared(runs.mask);
     row.result = runs.own->checked(timings.front(), options_.measure.sampleRows, &formulas);
     if (options_.backward)
-        row.backward = measureBackwardRow(function, numbers, plain, compiled.handle(), afterRun);
+        row.backward = measureBackwardRow(function, formulas, plain, compiled.handle(), afterRun);
     if (const double pairs = runs.own->call().pairsOfHead; row.backward && pairs != 0)
         row.backward->result.operations = 2.5 * operationsOf(plain, pairs); // five products of matrices, not two
     return row;
 }
 
-FunctionBackward FunctionsBench::measureBackwardRow(const BenchFunction& function, FunctionNumbers& numbers,
-                                                    VkfProblem plain, VkfFunctions handle,
-                                                    const std::function<void()>& afterRun) {
-    VkfReferenceFunctions formulas = function.formulas;
-    formulas.user = &numbers;
+FunctionBackward FunctionsBench::measureBackwardRow(const BenchFunction& function,
+                                                    const VkfReferenceFunctions& formulas, VkfProblem plain,
+                                                    VkfFunctions handle, const std::function<void()>& afterRun) {
     if (plain.path != VKF_PATH_SCALAR && plain.path != VKF_PATH_COOPMAT)
         plain.path = VKF_PATH_AUTO; // the backward pass has no other path
     const auto timed = [&](const ExtraCall& call, const VkfReferenceFunctions* ofCall) {
         return measureBackward(device(), clock(), backwardMemory_, call.problem, options_.measure, afterRun,
                                call.extras, ofCall);
     };
-    FunctionBackward row{timed(functionCall(function, numbers, plain, handle), &formulas)};
+    FunctionBackward row{timed(functionCall(function, plain, handle), &formulas)};
     plain.path = row.result.info.path;
     const auto compared = [&](const ExtraCall& call) { return ComparedCall{plain.path, timed(call, nullptr).timing}; };
     if (function.useBuiltIn != nullptr)
-        row.builtIn = compared(builtInCall(function, numbers, plain));
+        row.builtIn = compared(builtInCall(function, plain));
     if (function.comparesToMask)
-        row.mask = compared(maskCall(function, numbers, plain));
+        row.mask = compared(maskCall(formulas, plain));
     return row;
 }
 

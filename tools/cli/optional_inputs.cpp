@@ -367,10 +367,4 @@ uint32_t longest(const std::vector<int32_t>& starts) {
     return static_cast<uint32_t>(most);
 }
 
-void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
-#define VKF_REFER(NAME, member) inputs.member = tensors.member;
-    VKF_FOR_EACH_OPTIONAL_INPUT(VKF_REFER)
-#undef VKF_REFER
-}
-
 } // namespace vkf::tools

@@ -288,8 +288,6 @@ void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes) {
         ->type_name("MIB");
 }
 
-std::string cacheTypeNames() { return namesOf(cacheTypes); }
-
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {
     if (!mebibytes)
         return 0;
@@ -347,7 +345,7 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
     const HelpGroup group(command, cacheGroup);
     command
         .add_option("--kv-type", options.kvType,
-                    fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
+                    fmt::format("type of k and v: {} (default: the type of q)", namesOf(cacheTypes)))
         ->type_name("NAME");
     command.add_option("--page-size", options.pageSize,
                        "store k and v in shuffled pages of this many keys (default: no pages)");

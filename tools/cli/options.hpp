@@ -132,8 +132,6 @@ void addList(CLI::App& command, const char* flag, std::vector<Value>& values, co
 VkfType parseType(const char* flag, const std::string& text);
 // Parses a type as above or a block type.
 VkfType parseCacheType(const char* flag, const std::string& text);
-// The names that parseCacheType takes.
-std::string cacheTypeNames();
 // Parses "auto" or the name of a path, the value of a flag.
 VkfPath parsePath(const char* flag, const std::string& text);
 

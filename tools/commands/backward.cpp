@@ -269,10 +269,7 @@ void backward(const BackwardOptions& options) {
     const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem.forward);
     std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
 
-    host::HostTensors tensors;
-    tensors.q = inputs.q.bytes.data();
-    tensors.k = inputs.k.bytes.data();
-    tensors.v = inputs.v.bytes.data();
+    host::HostTensors tensors{.q = inputs.q.bytes.data(), .k = inputs.k.bytes.data(), .v = inputs.v.bytes.data()};
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
     functions.hand(tensors);

@@ -146,18 +146,13 @@ bool keepsByHead(const VkfProblem& problem) {
     return (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP_BY_HEAD) != 0;
 }
 
-// The functions of the caller's own, without the map. Empty if there are none.
-std::string functionsText(const VkfProblem& problem) {
+// The functions of the caller's own, with the map of tiles. `tiles`: what the map is for. Empty if there are none.
+std::string functionsText(const VkfProblem& problem, VkDeviceSize mapBytes, const std::string& tiles) {
     if (!has(problem, VKF_USE_FUNCTIONS))
         return {};
-    return fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
-                       fmt::join(functionNames(problem.functions), ", "));
-}
-
-// `tiles`: what the map is for.
-std::string functionsText(const VkfProblem& problem, VkDeviceSize mapBytes, const std::string& tiles) {
-    std::string text = functionsText(problem);
-    if (text.empty() || (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP) == 0)
+    std::string text = fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
+                                   fmt::join(functionNames(problem.functions), ", "));
+    if ((vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP) == 0)
         return text;
     if (mapBytes == 0)
         return text + "  map        none: the kernels ask keep about every visible pair\n";

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/compute_shader.hpp"
+#include "measure/own_objects.hpp"
 #include "tensors/block_mask.hpp"
 #include "tensors/cache.hpp"
 #include "tensors/random_tensors.hpp"
@@ -39,9 +39,11 @@ uint64_t repeatedOf(VkfType type) {
 void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
     uint64_t done = std::min<uint64_t>(block.size(), bytes);
     device.upload(to, block.data(), done);
+    const auto copy = load<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer");
     for (uint64_t copied = 0; done < bytes; done += copied) {
         copied = std::min(done, bytes - done);
-        device.submit([&](VkCommandBuffer commands) { recordCopy(device, commands, to, done, copied); });
+        const VkBufferCopy region{0, done, copied};
+        device.submit([&](VkCommandBuffer commands) { copy(commands, to.handle(), to.handle(), 1, &region); });
     }
 }
 

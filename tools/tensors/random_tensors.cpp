@@ -72,10 +72,7 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
 }
 
 host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
-    host::HostTensors tensors;
-    tensors.q = q.data();
-    tensors.k = k.data();
-    tensors.v = v.data();
+    host::HostTensors tensors{.q = q.data(), .k = k.data(), .v = v.data()};
     tensors.o = o.data();
     tensors.lse = has(problem, VKF_USE_LSE) ? lse.data() : nullptr;
     tensors.keyLengths = has(problem, VKF_USE_KEY_LENGTHS) ? keyLengths.data() : nullptr;
