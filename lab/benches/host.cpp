@@ -82,9 +82,47 @@ VkfBindings madeUpBindings(const VkfProblem& problem, VkDeviceSize scratchBytes)
     return bindings;
 }
 
+// A command buffer that is never submitted.
+class Recording {
+public:
+    explicit Recording(const host::Device& device) : device_(device) {
+        VkCommandPoolCreateInfo pool{};
+        pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        pool.queueFamilyIndex = device.queueFamily();
+        check(load<PFN_vkCreateCommandPool>(device, "vkCreateCommandPool")(device.handle(), &pool, nullptr, &pool_),
+              "vkCreateCommandPool");
+        VkCommandBufferAllocateInfo buffer{};
+        buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        buffer.commandPool = pool_;
+        buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+        buffer.commandBufferCount = 1;
+        const auto allocate = load<PFN_vkAllocateCommandBuffers>(device, "vkAllocateCommandBuffers");
+        check(allocate(device.handle(), &buffer, &commands_), "vkAllocateCommandBuffers");
+    }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { load<PFN_vkDestroyCommandPool>(device_, "vkDestroyCommandPool")(device_.handle(), pool_, nullptr); }
+
+    // Begins a recording and drops the earlier one.
+    VkCommandBuffer begin() {
+        const auto reset = load<PFN_vkResetCommandPool>(device_, "vkResetCommandPool");
+        check(reset(device_.handle(), pool_, 0), "vkResetCommandPool");
+        VkCommandBufferBeginInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        check(load<PFN_vkBeginCommandBuffer>(device_, "vkBeginCommandBuffer")(commands_, &info),
+              "vkBeginCommandBuffer");
+        return commands_;
+    }
+
+private:
+    const host::Device& device_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
 Timing measureRecording(const host::Device& device, const Plan& plan, const VkfBindings& bindings, size_t calls) {
     constexpr size_t callsInBuffer = 256; // as in a long command buffer of an application
-    CommandBuffer recording(device);      // never submitted
+    Recording recording(device);
     std::vector<double> times;
     times.reserve(calls);
     VkCommandBuffer commands = nullptr;

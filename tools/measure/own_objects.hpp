@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects of the program on an open device: contexts with their own pipeline cache or tuning, and command buffers.
+// Objects of the program on an open device: contexts with their own pipeline cache or tuning, plans and backward
+// passes.
 #pragma once
 
 #include <string_view>
@@ -38,30 +39,5 @@ Plan createPlan(const Context& context, const VkfProblem& problem);
 VkfPlanInfo planInfo(const Plan& plan);
 Backward createBackward(VkfContext context, const VkfBackwardProblem& problem);
 VkfBackwardInfo backwardInfo(const Backward& backward);
-
-// A command buffer of the program. It does what host::Device::submit does not do: record without submitting, and reset
-// the pool before each recording only.
-class CommandBuffer {
-public:
-    // For the queue that the device submits to. The device must outlive this object.
-    explicit CommandBuffer(const host::Device& device);
-    CommandBuffer(const CommandBuffer&) = delete;
-    CommandBuffer& operator=(const CommandBuffer&) = delete;
-    ~CommandBuffer();
-
-    // Begins a recording and drops the earlier one.
-    VkCommandBuffer begin();
-    void end();
-    // Submits the recording and waits until the device has finished. Nobody else may submit meanwhile. Throws
-    // ProgramError if the device is lost or takes longer than a minute.
-    void submit();
-
-private:
-    const host::Device& device_;
-    VkQueue queue_ = VK_NULL_HANDLE;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
-    VkFence fence_ = VK_NULL_HANDLE;
-};
 
 } // namespace vkf::tools

@@ -11,7 +11,6 @@
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
 #include "measure/memory_use.hpp"
-#include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/problem_memory.hpp"
 #include "soak/soak.hpp"
@@ -57,7 +56,7 @@ public:
     explicit DecodeCalls(host::Device& device)
         : device_(device), problem_(decodeProblem(device)), plan_(device, problem_), tensors_(problem_, 1),
           q_(uploaded(device, tensors_.q)), k_(uploaded(device, tensors_.k)), v_(uploaded(device, tensors_.v)),
-          scratch_(device.createBuffer(plan_.info().scratchBytes)), commands_(device) {
+          scratch_(device.createBuffer(plan_.info().scratchBytes)) {
         for (size_t i = 0; i < settings; ++i)
             settings_[i] = settingOf(i);
     }
@@ -80,7 +79,6 @@ private:
     host::Plan plan_;
     RandomTensors tensors_;
     host::Buffer q_, k_, v_, scratch_;
-    CommandBuffer commands_;
     std::array<Setting, settings> settings_;
     Generator generator_{1};
 };
@@ -113,11 +111,10 @@ void DecodeCalls::record(VkCommandBuffer commands, const Setting& setting) {
 std::optional<size_t> DecodeCalls::round(size_t calls) {
     for (const Setting& setting : settings_)
         device_.fill(setting.o, notANumber);
-    const VkCommandBuffer commands = commands_.begin();
-    for (size_t i = 0; i < calls; ++i)
-        record(commands, settings_[i < settings ? i : generator_.next() % settings]);
-    commands_.end();
-    commands_.submit();
+    device_.submit([&](VkCommandBuffer commands) {
+        for (size_t i = 0; i < calls; ++i)
+            record(commands, settings_[i < settings ? i : generator_.next() % settings]);
+    });
     std::vector<std::byte> o(tensors_.o.size());
     for (size_t i = 0; i < settings; ++i) {
         device_.download(o.data(), settings_[i].o, o.size());
