@@ -21,6 +21,7 @@ namespace vkf::tools {
 template <typename Subject>
 std::vector<VkfProblem> problemsOfSubjects(const std::vector<Subject>& subjects, VkfProblem Subject::*problem) {
     std::vector<VkfProblem> problems;
+    problems.reserve(subjects.size());
     for (const Subject& subject : subjects)
         problems.push_back(subject.*problem);
     return problems;

@@ -76,6 +76,7 @@ int number(void* user, size_t i) { return static_cast<int>(constant(user, i)); }
 
 std::vector<double> valuesOf(const ExampleConstants& constants) {
     std::vector<double> values;
+    values.reserve(constants.size());
     for (const auto& [name, value] : constants)
         values.push_back(std::stod(value));
     return values;
