@@ -11,12 +11,10 @@
 
 namespace vkf::tools {
 
-// Reports contain the command line.
-void addHostCommand(CLI::App& program, Action& action, const std::string& commandLine);
-void addLongCommand(CLI::App& program, Action& action, const std::string& commandLine);
-void addSharedCommand(CLI::App& program, Action& action, const std::string& commandLine);
-void addStepCommand(CLI::App& program, Action& action, const std::string& commandLine);
-void addStudyCommand(CLI::App& program, Action& action, const std::string& commandLine);
-void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addHostCommand(CLI::App& program, Action& action);
+void addLongCommand(CLI::App& program, Action& action);
+void addSharedCommand(CLI::App& program, Action& action);
+void addStudyCommand(CLI::App& program, Action& action);
+void addVariantsCommand(CLI::App& program, Action& action);
 
 } // namespace vkf::tools

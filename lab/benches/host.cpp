@@ -3,7 +3,6 @@
 // vkflash_lab host: CPU time of recording a call, and of making a plan with and without cached pipelines. Nothing
 // runs on the device.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "measure/own_objects.hpp"
+#include "measure/timing.hpp"
 #include "shapes/bench_shapes.hpp"
 #include "vkflash/vkflash.hpp"
 
@@ -48,10 +48,9 @@ void switchOffDriverCaches() {
 }
 
 double secondsOf(const std::function<void()>& work) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
+    const Stopwatch time;
     work();
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return time.seconds();
 }
 
 struct HostResult {
@@ -83,22 +82,61 @@ VkfBindings madeUpBindings(const VkfProblem& problem, VkDeviceSize scratchBytes)
     return bindings;
 }
 
+// A command buffer that is never submitted.
+class Recording {
+public:
+    explicit Recording(const host::Device& device) : device_(device) {
+        VkCommandPoolCreateInfo pool{};
+        pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        pool.queueFamilyIndex = device.queueFamily();
+        check(load<PFN_vkCreateCommandPool>(device, "vkCreateCommandPool")(device.handle(), &pool, nullptr, &pool_),
+              "vkCreateCommandPool");
+        VkCommandBufferAllocateInfo buffer{};
+        buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        buffer.commandPool = pool_;
+        buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+        buffer.commandBufferCount = 1;
+        const auto allocate = load<PFN_vkAllocateCommandBuffers>(device, "vkAllocateCommandBuffers");
+        check(allocate(device.handle(), &buffer, &commands_), "vkAllocateCommandBuffers");
+    }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { load<PFN_vkDestroyCommandPool>(device_, "vkDestroyCommandPool")(device_.handle(), pool_, nullptr); }
+
+    // Begins a recording and drops the earlier one.
+    VkCommandBuffer begin() {
+        const auto reset = load<PFN_vkResetCommandPool>(device_, "vkResetCommandPool");
+        check(reset(device_.handle(), pool_, 0), "vkResetCommandPool");
+        VkCommandBufferBeginInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        check(load<PFN_vkBeginCommandBuffer>(device_, "vkBeginCommandBuffer")(commands_, &info),
+              "vkBeginCommandBuffer");
+        return commands_;
+    }
+
+private:
+    const host::Device& device_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
 Timing measureRecording(const host::Device& device, const Plan& plan, const VkfBindings& bindings, size_t calls) {
     constexpr size_t callsInBuffer = 256; // as in a long command buffer of an application
-    CommandBuffer recording(device);      // never submitted
+    Recording recording(device);
     std::vector<double> times;
     times.reserve(calls);
     VkCommandBuffer commands = nullptr;
-    const auto record = [&] { return vkfCmdAttention(commands, plan.get(), &bindings, nullptr); };
+    const auto record = [&] {
+        if (vkfCmdAttention(commands, plan.get(), &bindings, nullptr) != VKF_SUCCESS)
+            fail("recording failed");
+    };
     commands = recording.begin();
     for (size_t i = 0; i < callsInBuffer; ++i) // warms up
-        check(record(), {"recording failed"});
+        record();
     for (size_t i = 0; i < calls; ++i) {
         if (i % callsInBuffer == 0)
             commands = recording.begin();
-        VkfResult result{};
-        times.push_back(secondsOf([&] { result = record(); }));
-        check(result, {"recording failed"});
+        times.push_back(secondsOf(record));
     }
     return timingOf(std::move(times));
 }
@@ -186,16 +224,14 @@ void benchHost(const HostOptions& options) {
 
 } // namespace
 
-void addHostCommand(CLI::App& program, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<HostOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command = program.add_subcommand("host", "CPU time of recording a call and of making a plan.");
+void addHostCommand(CLI::App& program, Action& action) {
+    const auto [command, options] = addCommand<HostOptions>(
+        program, action, "host", "CPU time of recording a call and of making a plan.", "", benchHost);
     addGridOptions(*command, options->grid);
     addValue(*command, "--calls", options->calls, "number of calls to record");
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);
-    command->callback([options, &action] { action = [options] { benchHost(*options); }; });
 }
 
 } // namespace vkf::tools

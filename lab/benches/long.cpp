@@ -3,7 +3,6 @@
 // vkflash_lab long: runs one problem whose score matrix fits no memory, step by step. Reports the time of the longest
 // submission and the memory that the driver uses.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -66,17 +65,16 @@ VkfProblem problemOf(const LongOptions& options) {
 }
 
 void runSteps(host::Device& device, const host::Plan& plan, const VkfBindings& bindings, LongResult& result) {
-    using Clock = std::chrono::steady_clock;
     const uint32_t count = plan.info().stepCount;
     Progress progress("attention, step by step");
     std::vector<double> times;
-    const Clock::time_point start = Clock::now();
+    const Stopwatch time;
     for (uint32_t step = 0; step < count; ++step) {
         times.push_back(runStep(device, plan, bindings, step));
         result.memory.most = std::max(result.memory.most, deviceMemoryInUse(device));
         progress.update(static_cast<double>(step + 1) / count);
     }
-    result.wallSeconds = std::chrono::duration<double>(Clock::now() - start).count();
+    result.wallSeconds = time.seconds();
     for (const double seconds : times)
         result.seconds += seconds;
     requireTime(result.seconds, device);
@@ -155,11 +153,10 @@ void benchLong(const LongOptions& options) {
 
 } // namespace
 
-void addLongCommand(CLI::App& program, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<LongOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command =
-        program.add_subcommand("long", "One very long sequence, step by step: longest step, time, memory and result.");
+void addLongCommand(CLI::App& program, Action& action) {
+    const auto [command, options] = addCommand<LongOptions>(
+        program, action, "long", "One very long sequence, step by step: longest step, time, memory and result.", "",
+        benchLong);
     addShapeOptions(*command, options->shape);
     addValue(*command, "--causal", options->causal, "yes or no");
     addValue(*command, "--path", options->path, "auto, or the name of a path");
@@ -169,7 +166,6 @@ void addLongCommand(CLI::App& program, Action& action, const std::string& comman
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addReportOptions(*command, options->report);
-    command->callback([options, &action] { action = [options] { benchLong(*options); }; });
 }
 
 } // namespace vkf::tools

@@ -9,14 +9,12 @@
 
 #include "bench/bench_report.hpp"
 #include "benches/benches.hpp"
-#include "benches/uploaded.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
 #include "measure/gpu_clock.hpp"
-#include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/timing.hpp"
 #include "tensors/random_tensors.hpp"
@@ -138,9 +136,8 @@ public:
           ownLengthsBuffer_(uploaded(device, std::vector<int32_t>(options.batch, static_cast<int32_t>(options.own)))) {
         std::iota(starts_.begin(), starts_.end(), 0);
         startsBuffer_ = uploaded(device, starts_);
-        VkfMessage message{};
         const VkfMergeProblem merge = mergeProblem(options);
-        check(vkfCreateMerge(device.context(), &merge, merge_.put(), &message), message);
+        requireSuccess(vkfCreateMerge, device.context(), &merge, merge_.put());
         partials_ = device.createBuffer(2 * oBytes());
         partialLse_ = device.createBuffer(2 * lseBytes());
         for (host::Buffer* o : {&merged_, &o_})
@@ -166,8 +163,7 @@ public:
         bindings.partialLse = partialLse_.binding();
         bindings.o = merged_.binding();
         bindings.lse = mergedLse_.binding();
-        VkfMessage message{};
-        check(vkfCmdMerge(commands, merge_.get(), &bindings, &message), message);
+        requireSuccess(vkfCmdMerge, commands, merge_.get(), &bindings);
     }
 
     // Compares the merged result with the reference of one call over all keys.
@@ -176,10 +172,7 @@ public:
         std::vector<float> lse(lseBytes() / sizeof(float));
         device_.download(o.data(), merged_, oBytes());
         device_.download(lse.data(), mergedLse_, lseBytes());
-        host::HostTensors tensors;
-        tensors.q = q_.data();
-        tensors.k = k_.data();
-        tensors.v = v_.data();
+        host::HostTensors tensors{.q = q_.data(), .k = k_.data(), .v = v_.data()};
         tensors.keyLengths = lengths_.data();
         tensors.blockTable = table_.data();
         tensors.cuSeqlensQ = starts_.data();
@@ -210,8 +203,7 @@ private:
         if (has(call.problem, VKF_USE_CU_SEQLENS))
             bindings.cuSeqlensQ = startsBuffer_.binding();
         bindings.scratch = call.scratch.binding();
-        VkfMessage message{};
-        check(vkfCmdAttention(commands, call.plan.handle(), &bindings, &message), message);
+        recordAttention(commands, call.plan.handle(), bindings);
     }
 
     host::Device& device_;
@@ -274,11 +266,11 @@ void benchShared(const SharedOptions& options) {
 
 } // namespace
 
-void addSharedCommand(CLI::App& program, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<SharedOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command = program.add_subcommand(
-        "shared", "Sequences that share their first keys: two calls and a merge against one call without sharing.");
+void addSharedCommand(CLI::App& program, Action& action) {
+    const auto [command, options] = addCommand<SharedOptions>(
+        program, action, "shared",
+        "Sequences that share their first keys: two calls and a merge against one call without sharing.", "",
+        benchShared);
     addValue(*command, "--batch", options->batch, "number of sequences");
     addValue(*command, "--heads", options->heads, "number of query heads");
     addValue(*command, "--kv-heads", options->kvHeads, "number of KV heads");
@@ -292,7 +284,6 @@ void addSharedCommand(CLI::App& program, Action& action, const std::string& comm
     addValue(*command, "--seconds", options->seconds, secondsHelp);
     addDeviceOptions(*command, options->device);
     addReportOptions(*command, options->report);
-    command->callback([options, &action] { action = [options] { benchShared(*options); }; });
 }
 
 } // namespace vkf::tools

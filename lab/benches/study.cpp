@@ -3,22 +3,31 @@
 // vkflash_lab study: runs every algorithm on the same inputs over the length of the sequence. Reports time, memory,
 // traffic and the largest difference between outputs.
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "bench/bench_report.hpp"
 #include "bench/shape_bench.hpp"
 #include "benches/benches.hpp"
-#include "benches/study_measure.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
+#include "measure/backward_measure.hpp"
+#include "measure/memory_use.hpp"
 #include "measure/problem_measure.hpp"
+#include "model/plan_traffic.hpp"
+#include "model/traffic.hpp"
 
 namespace vkf::tools {
 
@@ -40,6 +49,31 @@ struct StudyOptions {
     ReportOptions report;
 };
 
+struct StudyAlgorithm {
+    VkfPath path;
+    TrafficOrder traffic;
+};
+
+// The algorithms of the study. The baseline is the first.
+constexpr std::array<StudyAlgorithm, 4> studyAlgorithms = {{
+    {VKF_PATH_STANDARD, standardTraffic},
+    {VKF_PATH_KEY_OUTER, keyOuterTraffic},
+    {VKF_PATH_SCALAR, queryOuterTraffic},
+    {VKF_PATH_COOPMAT, queryOuterTraffic},
+}};
+
+bool isInStudy(VkfPath path) {
+    return std::any_of(studyAlgorithms.begin(), studyAlgorithms.end(), [&](const auto& a) { return a.path == path; });
+}
+
+// "standard, key_outer, scalar, coopmat"
+std::string studyNames() {
+    std::string names;
+    for (const StudyAlgorithm& algorithm : studyAlgorithms)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", vkfPathName(algorithm.path));
+    return names;
+}
+
 // The requested algorithms in the order of the study. The baseline is the first.
 std::vector<StudyAlgorithm> algorithmsOf(const StudyOptions& options) {
     std::set<VkfPath> wanted;
@@ -50,7 +84,7 @@ std::vector<StudyAlgorithm> algorithmsOf(const StudyOptions& options) {
         wanted.insert(path);
     }
     std::vector<StudyAlgorithm> chosen;
-    for (const StudyAlgorithm& algorithm : studyAlgorithms())
+    for (const StudyAlgorithm& algorithm : studyAlgorithms)
         if (wanted.empty() || wanted.contains(algorithm.path))
             chosen.push_back(algorithm);
     return chosen;
@@ -81,6 +115,157 @@ std::vector<VkfProblem> problemsOf(const StudyOptions& options) {
     if (options.maxMemory > max64) // a negative number is parsed as a number this large
         failInput("--most-memory: takes at most 2^63 - 1 bytes, as 2GiB or 500MB");
     return problems;
+}
+
+// ---- Measurement of one algorithm on one shape ---------------------------------------------------------
+
+// Memory of one set of tensors with its scratch. The driver counts the whole process. A count is empty where the driver
+// does not report it.
+struct StudyMemory {
+    uint64_t peak = 0; // peak of the allocator
+    std::optional<uint64_t> driverBefore, driverMost, driverAfter;
+};
+
+struct StudyResult {
+    BenchResult timed;
+    StudyMemory memory;
+    double predictedBytes = 0; // from the papers' formula
+    double planBytes = 0;      // from what the plan's kernels do
+    std::vector<float> o;
+
+    double bytesPerSecond() const { return predictedBytes / timed.timing.median; }
+    double fasterThan(const StudyResult& other) const { return other.timed.timing.median / timed.timing.median; }
+    double memorySaved(const StudyResult& other) const { // per cent
+        return 100 * (1 - static_cast<double>(memory.peak) / static_cast<double>(other.memory.peak));
+    }
+};
+
+// The backward pass of an algorithm, and the bytes that the papers count for the two ways to get P. Stored: the forward
+// pass kept P. Recomputed: kernels of this library, with the tile of algorithm 1.
+struct StudyBackward {
+    BackwardResult timed;
+    double storedBytes = 0;
+    double recomputedBytes = 0;
+
+    double recomputedBytesPerSecond() const { return recomputedBytes / timed.timing.median; }
+    double storedBytesPerSecond() const { return storedBytes / timed.timing.median; }
+};
+
+// The difference between the outputs of two algorithms. Each output may be off by its own bound.
+struct OutputDifference {
+    double largest = -1; // infinite if an output has a NaN
+    double bound = 0;
+    VkfPath one = VKF_PATH_AUTO, other = VKF_PATH_AUTO;
+
+    bool known() const { return largest >= 0; }
+    bool agrees() const { return largest <= bound; }
+    bool operator<(const OutputDifference& that) const { return largest < that.largest; }
+};
+
+void requireMemory(const VkfPlanInfo& plan, uint64_t maxMemory) {
+    const double needed = plan.minimumBytes + static_cast<double>(plan.scratchBytes);
+    if (maxMemory != 0 && needed > static_cast<double>(maxMemory))
+        throw host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY,
+                          fmt::format("{} of tensors and {} of scratch are more than the {} of --most-memory",
+                                      bytesText(plan.minimumBytes), bytesText(static_cast<double>(plan.scratchBytes)),
+                                      bytesText(static_cast<double>(maxMemory))));
+}
+
+// Uses one set of tensors, as an application does. Times are taken over many sets, and their memory would hide what an
+// algorithm needs.
+StudyMemory measureMemory(host::Device& device, GpuClock& clock, const host::Plan& plan) {
+    StudyMemory use;
+    use.driverBefore = deviceMemoryInUse(device);
+    const uint64_t before = device.bytesInUse();
+    device.resetPeakBytes();
+    {
+        BenchMemory memory(device);
+        memory.prepare(plan.problem(), plan.info().scratchBytes, 1);
+        PlanRuns(clock, plan.handle(), plan.info().stepCount).run(memory.bindings(0));
+        use.driverMost = deviceMemoryInUse(device);
+    }
+    use.peak = device.peakBytes() - before;
+    use.driverAfter = deviceMemoryInUse(device);
+    return use;
+}
+
+std::vector<float> outputOf(const VkfProblem& problem, const host::HostTensors& tensors) {
+    const VkfTensorLayout layout = vkf::layoutOf(problem, VKF_TENSOR_O);
+    std::vector<float> o(layout.elements);
+    for (uint64_t i = 0; i < layout.elements; ++i)
+        o[i] = static_cast<float>(vkfLoadElement(layout.type, tensors.o, i));
+    return o;
+}
+
+double largestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        const double difference = std::fabs(static_cast<double>(a[i]) - b[i]);
+        if (std::isnan(difference))
+            return std::numeric_limits<double>::infinity();
+        largest = std::max(largest, difference);
+    }
+    return largest;
+}
+
+// Throws what measureProblem throws, and host::Error(VKF_ERROR_OUT_OF_DEVICE_MEMORY) if tensors and scratch need more
+// than maxMemory. 0 = no limit.
+StudyResult measureAlgorithm(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                             const StudyAlgorithm& algorithm, uint64_t maxMemory, const MeasureOptions& options,
+                             const std::function<void()>& afterRun) {
+    StudyResult result;
+    {
+        const host::Plan plan(device, problem);
+        requireMemory(plan.info(), maxMemory);
+        result.memory = measureMemory(device, clock, plan);
+        result.predictedBytes = algorithm.traffic(problem, plan.info()).total();
+        result.planBytes = planTraffic(problem, plan.info()).total();
+    }
+    BenchMemory memory(device);
+    result.timed = measureProblem(device, clock, memory, problem, options, afterRun);
+    // Every set has the same inputs. The first run wrote this set.
+    result.o = outputOf(problem, memory.download(0));
+    return result;
+}
+
+// Whether the algorithm has a backward pass.
+bool hasBackward(VkfPath path) { return path == VKF_PATH_SCALAR || path == VKF_PATH_COOPMAT; }
+
+// Throws what measureBackward throws.
+StudyBackward measureBackward(host::Device& device, GpuClock& clock, const VkfProblem& problem,
+                              const MeasureOptions& options, const std::function<void()>& afterRun) {
+    StudyBackward result;
+    BackwardMemory memory(device);
+    result.timed = measureBackward(device, clock, memory, problem, options, afterRun);
+    const TrafficShape shape = trafficShape(problem);
+    const auto elementBytes = static_cast<uint32_t>(vkfTypeBytes(problem.q.type));
+    const TileSize tile = algorithm1Tile(device.summary().sharedMemoryBytes, shape.dims, elementBytes);
+    result.storedBytes = storedBackwardTraffic(shape).total();
+    result.recomputedBytes = ownedBackwardTraffic(shape, tile).total();
+    return result;
+}
+
+// The result of path standard, or null if there is none.
+const StudyResult* standardOf(std::span<const StudyResult> results) {
+    const auto found = std::find_if(results.begin(), results.end(),
+                                    [](const auto& r) { return r.timed.plan.path == VKF_PATH_STANDARD; });
+    return found == results.end() ? nullptr : &*found;
+}
+
+// The largest difference between one result and any other result of the same shape. known() is false if there is no
+// other.
+OutputDifference differenceToOthers(std::span<const StudyResult> results, size_t one) {
+    OutputDifference largest;
+    const StudyResult& a = results[one];
+    for (size_t i = 0; i < results.size(); ++i) {
+        if (i == one)
+            continue;
+        const StudyResult& b = results[i];
+        largest = std::max(largest, OutputDifference{largestDifference(a.o, b.o),
+                                                     a.timed.verdict.oBound + b.timed.verdict.oBound, a.timed.plan.path,
+                                                     b.timed.plan.path});
+    }
+    return largest;
 }
 
 // ---- Output ----------------------------------------------------------------------------------------
@@ -137,7 +322,7 @@ Json backwardJson(const StudyBackward& result) {
             {"backwardBound", worst.bound}};
 }
 
-Json json(const StudyResult& result, const StudyResult* standard, const Difference& difference) {
+Json json(const StudyResult& result, const StudyResult* standard, const OutputDifference& difference) {
     Json json = resultJson(result.timed);
     json.update({{"peakBytes", result.memory.peak},
                  {"driverBytesBefore", bytesJson(result.memory.driverBefore)},
@@ -159,8 +344,8 @@ Json json(const StudyResult& result, const StudyResult* standard, const Differen
 class StudyBench : public ShapeBench {
 public:
     explicit StudyBench(const StudyOptions& options)
-        : ShapeBench("study", problemsOf(options), {}, options.device, options.report), options_(options),
-          algorithms_(algorithmsOf(options)) {}
+        : ShapeBench("study", problemsOf(options), options.measure.timing, {}, options.device, options.report),
+          options_(options), algorithms_(algorithmsOf(options)) {}
 
 private:
     using Series = std::tuple<VkfPath, VkfType, uint32_t>; // path, type and D; an algorithm stops for one of these
@@ -211,10 +396,10 @@ private:
     // Compares the results of one shape, each with each other, and adds them to the report.
     void finishShape() {
         const StudyResult* standard = standardOf(measured_);
-        Difference largest;
+        OutputDifference largest;
         for (size_t i = 0; i < measured_.size(); ++i) {
             const StudyResult& result = measured_[i];
-            const Difference difference = differenceToOthers(measured_, i);
+            const OutputDifference difference = differenceToOthers(measured_, i);
             largest = std::max(largest, difference);
             Json entry = json(result, standard, difference);
             if (const auto found = backward_.find(result.timed.plan.path); found != backward_.end())
@@ -248,12 +433,11 @@ private:
 
 } // namespace
 
-void addStudyCommand(CLI::App& program, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<StudyOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command = program.add_subcommand(
-        "study", "Each algorithm over the length of the sequence: time, memory, traffic and agreement.");
-    command->footer("vkflash_lab study --dims 64 --json study.json");
+void addStudyCommand(CLI::App& program, Action& action) {
+    const auto [command, options] = addCommand<StudyOptions>(
+        program, action, "study",
+        "Each algorithm over the length of the sequence: time, memory, traffic and agreement.",
+        "vkflash_lab study --dims 64 --json study.json", [](const StudyOptions& chosen) { StudyBench(chosen).run(); });
     addValue(*command, "--batch", options->batch, "number of sequences");
     addValue(*command, "--heads", options->heads, "number of heads of each sequence");
     addList(*command, "--rows", options->rows, "list of numbers of rows; there are as many keys");
@@ -266,13 +450,6 @@ void addStudyCommand(CLI::App& program, Action& action, const std::string& comma
                      "limit for tensors and scratch together, such as 2GiB or 500MB (default: the device's memory)")
         ->transform(CLI::AsSizeValue(true));
     addTimedBenchOptions(*command, options->device, options->measure, options->report);
-    command->callback([options, &action] {
-        action = [options] {
-            checkReport(options->report);
-            checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
-            StudyBench(*options).run();
-        };
-    });
 }
 
 } // namespace vkf::tools

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cli/error.hpp"
+#include "cli/text.hpp"
 #include "tensors/generator.hpp"
 #include "tensors/random_tensors.hpp"
 
@@ -21,17 +22,17 @@ constexpr uint64_t biasBlock = 1048573;
 constexpr uint32_t documentCount = 16;
 constexpr uint32_t sequenceCount = 64;
 
-void asIs(VariantCall&) {}
+void asIs(ExtraCall&) {}
 
-void setCausal(VariantCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
+void setCausal(ExtraCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
 
-void setAlibi(VariantCall& call) { call.problem.use |= VKF_USE_ALIBI; }
+void setAlibi(ExtraCall& call) { call.problem.use |= VKF_USE_ALIBI; }
 
-void setSoftcap(VariantCall& call) { call.problem.softcap = 50; }
+void setSoftcap(ExtraCall& call) { call.problem.softcap = 50; }
 
 // The sinks are about as large as the sum over all keys. With a long row, the check would not notice the absence of
 // smaller sinks.
-void setSinks(VariantCall& call) {
+void setSinks(ExtraCall& call) {
     const VkfProblem& problem = call.problem;
     enable(call.problem, VKF_USE_SINKS);
     Generator generator(11);
@@ -39,43 +40,43 @@ void setSinks(VariantCall& call) {
         call.extras.sinks.push_back(static_cast<float>(std::log(problem.keys) + generator.nextNormal()));
 }
 
-void setBias(VariantCall& call) {
+// Describes an fp16 bias with the same strides for all sequences. Its elements are 0.
+void enableBias(ExtraCall& call, uint64_t headStride) {
     VkfProblem& problem = call.problem;
-    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
+    problem.bias = {VKF_TYPE_F16, 0, 0, headStride, problem.keys};
     enable(problem, VKF_USE_BIAS);
     call.extras.bias.resize(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS));
+}
+
+void setBias(ExtraCall& call) {
+    enableBias(call, 0);
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
 // A bias of its own for each head.
-void setHeadBias(VariantCall& call) {
-    VkfProblem& problem = call.problem;
-    problem.bias = {VKF_TYPE_F16, 0, 0, uint64_t{problem.queryRows} * problem.keys, problem.keys};
-    enable(problem, VKF_USE_BIAS);
-    call.extras.bias.resize(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS));
+void setHeadBias(ExtraCall& call) {
+    enableBias(call, uint64_t{call.problem.queryRows} * call.problem.keys);
     repeatBlock(normalBlock(VKF_TYPE_F16, biasBlock, 12), 0, call.extras.bias);
 }
 
 // A causal mask as a dense bias of 0 and -infinity.
-void setCausalBias(VariantCall& call) {
+void setCausalBias(ExtraCall& call) {
     constexpr uint16_t minusInfinity = 0xfc00; // fp16
-    VkfProblem& problem = call.problem;
-    problem.bias = {VKF_TYPE_F16, 0, 0, 0, problem.keys};
-    enable(problem, VKF_USE_BIAS);
-    std::vector<uint16_t> elements(vkfGetArrayBytes(&problem, VKF_ARRAY_BIAS) / sizeof(uint16_t), minusInfinity);
+    const VkfProblem& problem = call.problem;
+    enableBias(call, 0);
+    std::vector<uint16_t> elements(call.extras.bias.size() / sizeof(uint16_t), minusInfinity);
     for (uint64_t row = 0; row < problem.queryRows; ++row) {
         const uint64_t visible = row + 1 + problem.keys - problem.queryRows;
         std::fill_n(elements.begin() + static_cast<std::ptrdiff_t>(row * problem.keys), visible, uint16_t{0});
         call.pairsOfHead += static_cast<double>(visible);
     }
-    call.extras.bias.resize(elements.size() * sizeof(uint16_t));
-    std::memcpy(call.extras.bias.data(), elements.data(), call.extras.bias.size());
+    std::memcpy(call.extras.bias.data(), elements.data(), elements.size() * sizeof(uint16_t));
 }
 
 // ---- Masks -------------------------------------------------------------------------------------------
 
 // Makes one mask for all heads. Its rows begin at multiples of 4 bytes. Returns the bytes of a row.
-size_t setMask(VariantCall& call, VkfType type) {
+size_t setMask(ExtraCall& call, VkfType type) {
     const uint64_t rowElements = (uint64_t{call.problem.keys} + 31) / 32 * 32;
     call.problem.mask = {type, 0, 0, 0, rowElements};
     enable(call.problem, VKF_USE_MASK);
@@ -94,7 +95,7 @@ std::vector<bool> openSquares(size_t count) {
     return open;
 }
 
-void setSquareMask(VariantCall& call, VkfType type) {
+void setSquareMask(ExtraCall& call, VkfType type) {
     const VkfProblem& problem = call.problem;
     const size_t rowBytes = setMask(call, type);
     const size_t squareBytes = type == VKF_TYPE_BOOL8 ? squareSide : squareSide / 8;
@@ -118,9 +119,9 @@ void setSquareMask(VariantCall& call, VkfType type) {
     }
 }
 
-void setByteMask(VariantCall& call) { setSquareMask(call, VKF_TYPE_BOOL8); }
+void setByteMask(ExtraCall& call) { setSquareMask(call, VKF_TYPE_BOOL8); }
 
-void setBitMask(VariantCall& call) { setSquareMask(call, VKF_TYPE_BOOL1); }
+void setBitMask(ExtraCall& call) { setSquareMask(call, VKF_TYPE_BOOL1); }
 
 // Byte i of the result is bit i of the argument: 0 or 1.
 uint64_t spreadBits(uint64_t bits) {
@@ -128,7 +129,7 @@ uint64_t spreadBits(uint64_t bits) {
     return (apart + 0x7f7f7f7f7f7f7f7fU) >> 7 & 0x0101010101010101U;
 }
 
-void setRandomMask(VariantCall& call) {
+void setRandomMask(ExtraCall& call) {
     const size_t rowBytes = setMask(call, VKF_TYPE_BOOL8);
     const uint32_t keys = call.problem.keys;
     Generator generator(14);
@@ -143,18 +144,18 @@ void setRandomMask(VariantCall& call) {
         }
 }
 
-void setWindow(VariantCall& call) {
+void setWindow(ExtraCall& call) {
     call.problem.window = {1023, 0, 0};
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-void setFirstKeys(VariantCall& call) {
+void setFirstKeys(ExtraCall& call) {
     call.problem.use |= VKF_USE_CAUSAL;
     call.problem.window = {1023, 0, 4};
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-void setDocuments(VariantCall& call) {
+void setDocuments(ExtraCall& call) {
     VkfProblem& problem = call.problem;
     problem.use |= VKF_USE_CAUSAL;
     enable(problem, VKF_USE_DOCUMENT_IDS);
@@ -171,19 +172,19 @@ void setDocuments(VariantCall& call) {
     }
 }
 
-void setDropout(VariantCall& call) { call.problem.dropout = {.probability = 0.1F, .seed = 17}; }
+void setDropout(ExtraCall& call) { call.problem.dropout = {.probability = 0.1F, .seed = 17}; }
 
 // ---- Sequences ---------------------------------------------------------------------------------------
 
 // As many sequences as setPacked has. Their length is the average length there.
-void setEqualSequences(VariantCall& call) {
+void setEqualSequences(ExtraCall& call) {
     VkfProblem& problem = call.problem;
     problem.batch = sequenceCount;
     problem.queryRows = problem.keys = std::max(problem.queryRows / 4, 1U);
 }
 
 // Packed sequences of random lengths up to half of the rows.
-void setPacked(VariantCall& call) {
+void setPacked(ExtraCall& call) {
     VkfProblem& problem = call.problem;
     const uint32_t most = std::max(problem.queryRows / 2, 1U);
     Generator generator(15);
@@ -201,7 +202,7 @@ void setPacked(VariantCall& call) {
 
 // ---- Decode ------------------------------------------------------------------------------------------
 
-void setLongWindow(VariantCall& call) {
+void setLongWindow(ExtraCall& call) {
     call.problem.window = {4095, 0, 0};
     call.problem.use |= VKF_USE_WINDOW;
 }
@@ -210,12 +211,12 @@ void setLongWindow(VariantCall& call) {
 // keys.
 constexpr uint32_t draftCount = 64;
 
-void setDraftRows(VariantCall& call) {
+void setDraftRows(ExtraCall& call) {
     call.problem.queryRows = draftCount;
     call.problem.use |= VKF_USE_CAUSAL;
 }
 
-void setDraftTree(VariantCall& call) {
+void setDraftTree(ExtraCall& call) {
     VkfProblem& problem = call.problem;
     problem.queryRows = draftCount;
     problem.mask.type = VKF_TYPE_BOOL1;
@@ -231,7 +232,7 @@ void setDraftTree(VariantCall& call) {
     std::memcpy(call.extras.mask.data(), rows.data(), sizeof rows);
 }
 
-void setSplitKeys(VariantCall& call) { call.problem.splitKeys = 128; }
+void setSplitKeys(ExtraCall& call) { call.problem.splitKeys = 128; }
 
 constexpr Aim information{};
 constexpr Aim time(double limit) { return {AimOf::time, limit}; }
@@ -266,19 +267,12 @@ constexpr std::array table = {
     Variant{"draft-tree", Workload::decode, setDraftTree, "drafts", time(1.05)},
 };
 
-std::string namesOfAll() {
-    std::string names;
-    for (const Variant& variant : table)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", variant.name);
-    return names;
-}
-
 } // namespace
 
 const Variant& variantNamed(const std::string& name) {
     const auto found = std::find_if(table.begin(), table.end(), [&](const Variant& one) { return name == one.name; });
     if (found == table.end())
-        failInput("--only {}: takes some of {}", name, namesOfAll());
+        failInput("--only {}: takes some of {}", name, namesOf(table));
     return *found;
 }
 

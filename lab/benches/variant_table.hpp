@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/call_extras.hpp"
+#include "measure/call_runs.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
@@ -15,14 +15,6 @@ namespace vkf::tools {
 enum class Workload {
     prefill, // as many rows as keys; the bench times whole runs
     decode,  // one row against a long cache; the bench times chains of calls
-};
-
-// A call to measure. It starts as the plain call of its workload, and a variant changes it.
-struct VariantCall {
-    VkfProblem problem;
-    CallExtras extras{};
-    // (query row, key) pairs that one head sees. 0 = the plan's own count.
-    double pairsOfHead = 0;
 };
 
 enum class AimOf {
@@ -39,8 +31,8 @@ struct Aim {
 struct Variant {
     const char* name;
     Workload workload;
-    void (*apply)(VariantCall& call);
-    const char* base; // name of the row to compare with; nullptr = none
+    void (*apply)(ExtraCall& call); // changes the plain call of the workload
+    const char* base;               // name of the row to compare with; nullptr = none
     Aim aim;
 };
 

@@ -9,11 +9,11 @@
 #include "bench/bench_report.hpp"
 #include "bench/shape_bench.hpp"
 #include "benches/benches.hpp"
-#include "benches/variant_measure.hpp"
 #include "benches/variant_table.hpp"
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/text.hpp"
+#include "measure/call_runs.hpp"
 
 namespace vkf::tools {
 
@@ -80,6 +80,88 @@ std::vector<VariantSubject> subjectsOf(const VariantOptions& options) {
     return subjects;
 }
 
+// ---- Measurement -------------------------------------------------------------------------------------
+
+struct VariantResult {
+    BenchResult result;
+    size_t calls = 1;             // calls in one submission
+    std::optional<Timing> base{}; // the base call that took turns with this one
+    double baseOperations = 0;
+
+    // Relative to the base.
+    double timeRatio() const { return result.timing.median / base->median; }
+    double rateRatio() const { return result.operations / baseOperations / timeRatio(); }
+};
+
+// One call of a row, with its buffers. Short calls run in chains.
+class VariantRuns {
+public:
+    VariantRuns(host::Device& device, GpuClock& clock, BenchMemory& memory, const Variant& variant,
+                const VkfProblem& plain)
+        : runs_(device, clock, memory, callOf(variant, plain)) {
+        const bool chained = variant.workload == Workload::decode;
+        memory.prepare(runs_.call().problem, runs_.info().scratchBytes, chained ? maxChainSets : maxBufferSets);
+        runs_.begin();
+        if (!chained)
+            return;
+        chain_.emplace(device, clock, memory.sets(),
+                       [this](VkCommandBuffer commands, size_t set) { runs_.record(commands, set); });
+        calls_ = chain_->callsOfSubmission();
+    }
+    VariantRuns(const VariantRuns&) = delete;
+    VariantRuns& operator=(const VariantRuns&) = delete;
+
+    ClockSample run() { return chain_ ? chain_->run(calls_) : runs_.run(); }
+    CallRuns& runs() { return runs_; }
+    size_t calls() const { return calls_; } // in one submission
+
+private:
+    static ExtraCall callOf(const Variant& variant, const VkfProblem& plain) {
+        ExtraCall call{plain};
+        variant.apply(call);
+        return call;
+    }
+
+    CallRuns runs_;
+    std::optional<CallChain> chain_;
+    size_t calls_ = 1;
+};
+
+// The memory of the rows. The call and its base have separate buffers.
+struct VariantMemory {
+    BenchMemory call, base;
+};
+
+// Measures one row: the call and its base alternate, and the call is verified. Calls afterRun after each of many runs.
+// Throws what planning and running throw. The caller judges the verdict.
+VariantResult measureVariant(host::Device& device, GpuClock& clock, VariantMemory& memory, const Variant& variant,
+                             const VkfProblem& plain, const MeasureOptions& options,
+                             const std::function<void()>& afterRun) {
+    VariantRuns call(device, clock, memory.call, variant, plain);
+    std::optional<VariantRuns> base;
+    std::vector<std::function<ClockSample()>> turns;
+    if (variant.base != nullptr) {
+        VkfProblem onPath = plain;
+        onPath.path = call.runs().info().path; // AUTO may have another path for the base
+        base.emplace(device, clock, memory.base, variantNamed(variant.base), onPath);
+        turns.emplace_back([&] { return base->run(); });
+    }
+    turns.emplace_back([&] {
+        const ClockSample sample = call.run();
+        afterRun();
+        return sample;
+    });
+    const std::vector<Timing> timings = measureInTurn(turns, options.timing, clock.highest());
+    requireTime(timings.back().median, device);
+    VariantResult result{call.runs().checked(timings.back(), options.sampleRows), call.calls()};
+    if (base) {
+        requireTime(timings.front().median, device);
+        result.base = timings.front();
+        result.baseOperations = base->runs().operations();
+    }
+    return result;
+}
+
 // ---- Output ----------------------------------------------------------------------------------------
 
 std::optional<bool> aimMet(const Aim& aim, const VariantResult& row) {
@@ -141,18 +223,11 @@ Json rowJson(const VariantSubject& subject, const VariantResult& row) {
 class VariantsBench : public ShapeBench {
 public:
     VariantsBench(const VariantOptions& options, const std::vector<VariantSubject>& subjects)
-        : ShapeBench("variants", problemsOf(subjects), {}, options.device, options.report), options_(options),
-          subjects_(subjects), measure_(device(), options.measure) {}
+        : ShapeBench("variants", problemsOfSubjects(subjects, &VariantSubject::plain), options.measure.timing, {},
+                     options.device, options.report),
+          options_(options), subjects_(subjects), memory_{BenchMemory(device()), BenchMemory(device())} {}
 
 private:
-    static std::vector<VkfProblem> problemsOf(const std::vector<VariantSubject>& subjects) {
-        std::vector<VkfProblem> problems;
-        problems.reserve(subjects.size());
-        for (const VariantSubject& subject : subjects)
-            problems.push_back(subject.plain);
-        return problems;
-    }
-
     void printHeading() const override {
         const ShapeOptions& shape = options_.shape;
         fmt::print("shape   {}, {} sequences, {} heads, {} rows, D = {}; decode: one row, 32 heads over 8\n\n",
@@ -164,7 +239,8 @@ private:
 
     void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
         const VariantSubject& subject = subjects_[index()];
-        const VariantResult row = measure_.measure(subject.variant, problem, afterRun);
+        const VariantResult row =
+            measureVariant(device(), clock(), memory_, subject.variant, problem, options_.measure, afterRun);
         hideProgress();
         printRow(subject, row);
         results().add(rowJson(subject, row), row.result.verdict, row.result.plan);
@@ -183,38 +259,29 @@ private:
 
     const VariantOptions& options_;
     const std::vector<VariantSubject>& subjects_;
-    VariantMeasure measure_;
+    VariantMemory memory_;
     size_t aims_ = 0;
     size_t met_ = 0;
 };
 
-void addVariantOptions(CLI::App& command, VariantOptions& options) {
-    addShapeOptions(command, options.shape);
-    addList(command, "--paths", options.paths, "list of paths of the prefill variants");
-    addList(command, "--decode-keys", options.decodeKeys,
-            "list of numbers of keys for the decode variants (one row, 32 heads over 8 KV heads)");
-    addList(command, "--decode-paths", options.decodePaths, "list of paths of the decode variants");
-    command.add_option("--only", options.only, "list of variants (default: all); their bases are measured too")
-        ->delimiter(',');
-    addTimedBenchOptions(command, options.device, options.measure, options.report);
-}
-
 } // namespace
 
-void addVariantsCommand(CLI::App& program, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<VariantOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command = program.add_subcommand(
-        "variants", "Masks, windows and score terms, each timed in turn with its base call on the same path.");
-    addVariantOptions(*command, *options);
-    command->callback([options, &action] {
-        action = [options] {
-            checkReport(options->report);
-            checkTiming(options->measure.timing.maxRuns, options->measure.timing.seconds);
-            const std::vector<VariantSubject> subjects = subjectsOf(*options);
-            VariantsBench(*options, subjects).run();
-        };
-    });
+void addVariantsCommand(CLI::App& program, Action& action) {
+    const auto [command, options] = addCommand<VariantOptions>(
+        program, action, "variants",
+        "Masks, windows and score terms, each timed in turn with its base call on the same path.", "",
+        [](const VariantOptions& chosen) {
+            const std::vector<VariantSubject> subjects = subjectsOf(chosen);
+            VariantsBench(chosen, subjects).run();
+        });
+    addShapeOptions(*command, options->shape);
+    addList(*command, "--paths", options->paths, "list of paths of the prefill variants");
+    addList(*command, "--decode-keys", options->decodeKeys,
+            "list of numbers of keys for the decode variants (one row, 32 heads over 8 KV heads)");
+    addList(*command, "--decode-paths", options->decodePaths, "list of paths of the decode variants");
+    command->add_option("--only", options->only, "list of variants (default: all); their bases are measured too")
+        ->delimiter(',');
+    addTimedBenchOptions(*command, options->device, options->measure, options->report);
 }
 
 } // namespace vkf::tools

@@ -18,11 +18,6 @@ void check(VkResult result, const char* call) {
         fail("{} failed: VkResult {}", call, static_cast<int>(result));
 }
 
-void check(VkfResult result, const VkfMessage& message) {
-    if (result != VKF_SUCCESS)
-        fail("{}", message.text);
-}
-
 } // namespace
 
 const std::vector<Chip>& chips() {
@@ -92,8 +87,7 @@ void DescribedChip::createDevice() {
     query.instance = instance_;
     query.physicalDevice = physicalDevice_;
     auto requirements = make<VkfDeviceRequirements>();
-    VkfMessage message{};
-    check(vkfGetDeviceRequirements(&query, &requirements, &message), message);
+    requireSuccess(vkfGetDeviceRequirements, &query, &requirements);
     features_ = requirements.usableFeatures;
 
     std::vector<const char*> extensions(requirements.extensions, requirements.extensions + requirements.extensionCount);
@@ -126,9 +120,8 @@ Context DescribedChip::createContext(PFN_vkGetInstanceProcAddr loadFunction) con
     info.physicalDevice = physicalDevice_;
     info.device = device_;
     info.features = features_;
-    VkfMessage message{};
     Context context;
-    check(vkfCreateContext(&info, context.put(), &message), message);
+    requireSuccess(vkfCreateContext, &info, context.put());
     return context;
 }
 

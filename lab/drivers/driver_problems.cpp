@@ -8,14 +8,13 @@
 
 #include "cli/error.hpp"
 #include "cli/options.hpp"
+#include "cli/text.hpp"
 
 namespace vkf::tools {
 
 namespace {
 
 constexpr uint32_t latentDim = 576;
-constexpr const char* backwardExtra = "backward";
-constexpr const char* backwardTermsExtra = "backward-terms";
 constexpr uint32_t latentValueDim = 512;
 
 struct Size {
@@ -35,12 +34,15 @@ constexpr std::array sizes = {
     Size{"draft", 1, 32, 8, 4, 8192},       Size{"shared", 1, 64, 1, 1, 16384},
 };
 
-const Size& sizeOf(const std::string& name) {
-    const auto found = std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return name == size.name; });
-    if (found == sizes.end())
-        failInput("--sizes: {} is none of prefill, few, decode, short, grouped, tiny, draft, shared", name);
+// The row of a table with this name, which `flag` takes.
+template <typename Rows> const auto& named(const char* flag, const Rows& rows, const std::string& name) {
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return name == row.name; });
+    if (found == rows.end())
+        failInput("{}: {} is none of {}", flag, name, namesOf(rows));
     return *found;
 }
+
+void applyCausal(VkfProblem& problem) { problem.use |= VKF_USE_CAUSAL; }
 
 // All score terms, with dropout, under a window.
 void applyTerms(VkfProblem& problem) {
@@ -57,39 +59,52 @@ void applyTerms(VkfProblem& problem) {
     problem.bias.rowStride = problem.keys;
 }
 
-void applyExtra(const std::string& extra, VkfProblem& problem) {
-    if (extra == "none")
-        return;
-    if (extra == "causal" || extra == backwardExtra) {
-        problem.use |= VKF_USE_CAUSAL;
-    } else if (extra == "terms" || extra == backwardTermsExtra) {
-        applyTerms(problem);
-    } else if (extra == "window") {
-        problem.window = {problem.keys / 2, problem.keys / 4, 0};
-        problem.use |= VKF_USE_WINDOW;
-    } else if (extra == "mask") {
-        enable(problem, VKF_USE_MASK);
-        problem.mask.type = VKF_TYPE_BOOL8;
-        problem.mask.rowStride = problem.keys;
-    } else if (extra == "bias") {
-        enable(problem, VKF_USE_BIAS);
-        problem.bias.type = VKF_TYPE_F16;
-        problem.bias.rowStride = problem.keys;
-    } else if (extra == "pages") {
-        constexpr uint32_t pageSize = 64;
-        enable(problem, VKF_USE_BLOCK_TABLE);
-        problem.paging = {};
-        problem.paging.pageSize = pageSize;
-        problem.paging.maxPages = problem.keys / pageSize;
-        problem.paging.pages = problem.batch * problem.paging.maxPages;
-    } else {
-        failInput("--extras: {} is none of none, causal, window, terms, mask, bias, pages, backward, backward-terms",
-                  extra);
-    }
+void applyWindow(VkfProblem& problem) {
+    problem.window = {problem.keys / 2, problem.keys / 4, 0};
+    problem.use |= VKF_USE_WINDOW;
 }
 
+void applyMask(VkfProblem& problem) {
+    enable(problem, VKF_USE_MASK);
+    problem.mask.type = VKF_TYPE_BOOL8;
+    problem.mask.rowStride = problem.keys;
+}
+
+void applyBias(VkfProblem& problem) {
+    enable(problem, VKF_USE_BIAS);
+    problem.bias.type = VKF_TYPE_F16;
+    problem.bias.rowStride = problem.keys;
+}
+
+void applyPages(VkfProblem& problem) {
+    constexpr uint32_t pageSize = 64;
+    enable(problem, VKF_USE_BLOCK_TABLE);
+    problem.paging = {};
+    problem.paging.pageSize = pageSize;
+    problem.paging.maxPages = problem.keys / pageSize;
+    problem.paging.pages = problem.batch * problem.paging.maxPages;
+}
+
+struct Extra {
+    const char* name;
+    void (*apply)(VkfProblem& problem);
+    bool backward = false; // the kernels of the backward pass
+};
+
+constexpr std::array extras = {
+    Extra{"none", [](VkfProblem&) {}},
+    Extra{"causal", applyCausal},
+    Extra{"window", applyWindow},
+    Extra{"terms", applyTerms},
+    Extra{"mask", applyMask},
+    Extra{"bias", applyBias},
+    Extra{"pages", applyPages},
+    Extra{"backward", applyCausal, true},
+    Extra{"backward-terms", applyTerms, true},
+};
+
 VkfProblem problemOf(const std::string& path, const std::string& type, uint32_t dim, const Size& size,
-                     const std::string& extra) {
+                     const Extra& extra) {
     auto problem = make<VkfProblem>();
     problem.batch = size.batch;
     problem.queryHeads = size.queryHeads;
@@ -108,18 +123,22 @@ VkfProblem problemOf(const std::string& path, const std::string& type, uint32_t 
         problem.k.headStride = problem.v.headStride = uint64_t{latentDim} * size.keys;
         problem.k.batchStride = problem.v.batchStride = problem.k.headStride;
     }
-    applyExtra(extra, problem);
+    extra.apply(problem);
     return problem;
 }
 
 } // namespace
+
+std::string driverSizeNames() { return namesOf(sizes); }
+
+std::string driverExtraNames() { return namesOf(extras); }
 
 DriverProblemLists usualDriverProblems() {
     return {{"auto", "scalar", "standard", "coopmat", "decode", "key_outer"},
             {"f32", "f16", "q8_0"},
             {64, 80, 128, 256, latentDim},
             {"prefill", "few", "decode"},
-            {"none", "causal", backwardExtra}};
+            {"none", "causal", "backward"}};
 }
 
 DriverProblemLists problemsOfEachTile() {
@@ -127,7 +146,7 @@ DriverProblemLists problemsOfEachTile() {
                              {"f32", "f16", "q8_0"},
                              {latentDim, 512, 320},
                              {"prefill", "few", "decode", "short", "grouped", "tiny", "draft", "shared"},
-                             {"causal", "terms", backwardTermsExtra}};
+                             {"causal", "terms", "backward-terms"}};
     constexpr uint32_t most = 256; // on all paths but decode
     constexpr uint32_t step = 16;
     constexpr uint32_t odd = 6; // rows of such head dimensions are not whole words
@@ -145,11 +164,11 @@ std::vector<DriverProblem> driverProblems(const DriverProblemLists& lists) {
             for (const uint32_t dim : lists.dims)
                 for (const std::string& size : lists.sizes)
                     for (const std::string& extra : lists.extras) {
-                        const VkfProblem problem = problemOf(path, type, dim, sizeOf(size), extra);
+                        const Extra& added = named("--extras", extras, extra);
+                        const VkfProblem problem = problemOf(path, type, dim, named("--sizes", sizes, size), added);
                         if (vkfCheckProblem(&problem, nullptr) == VKF_SUCCESS)
                             problems.push_back({fmt::format("{} {} D={} {} {}", path, type, dim, size, extra), problem,
-                                                extra == backwardExtra || extra == backwardTermsExtra,
-                                                fmt::format("{} {} {}", type, extra, dim % 8 == 0)});
+                                                added.backward, fmt::format("{} {} {}", type, extra, dim % 8 == 0)});
                     }
     return problems;
 }

@@ -21,10 +21,14 @@ struct DriverProblemLists {
     std::vector<std::string> paths;
     std::vector<std::string> types;  // of q, k, v and o; block types are those of k and v, with an f16 q
     std::vector<uint32_t> dims;      // 576 stands for latent attention, where v is the first 512 columns of k
-    std::vector<std::string> sizes;  // prefill, few, decode, short, grouped, tiny, draft, shared
-    std::vector<std::string> extras; // none, causal, window, terms, mask, bias, pages; backward: of a causal problem;
-                                     // backward-terms: of one with terms
+    std::vector<std::string> sizes;  // of driverSizeNames()
+    std::vector<std::string> extras; // of driverExtraNames(). backward: of a causal problem; backward-terms: of one
+                                     // with terms
 };
+
+// The words of the lists: "prefill, few, decode, ..." and "none, causal, window, ...".
+std::string driverSizeNames();
+std::string driverExtraNames();
 
 // What ./dev drivers compiles without flags. It takes some minutes.
 DriverProblemLists usualDriverProblems();

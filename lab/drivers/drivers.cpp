@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/error.hpp"
+#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "drivers/compiled_kernels.hpp"
@@ -277,17 +278,11 @@ void addDriversCommand(CLI::App& program, Action& action) {
                    "spills and scratch memory. Fails if a kernel spills.");
     DriverProblemLists& lists = options->problems;
     command->add_option("--chips", options->chips, "list of chips, as RADV_FORCE_FAMILY spells them")->delimiter(',');
-    command->add_option("--paths", lists.paths, "list of paths")->delimiter(',')->capture_default_str();
-    command->add_option("--types", lists.types, "list of types of k and v")->delimiter(',')->capture_default_str();
-    command->add_option("--dims", lists.dims, "list of head dimensions")->delimiter(',')->capture_default_str();
-    command->add_option("--sizes", lists.sizes, "list of prefill, few, decode, short, grouped, tiny, draft, shared")
-        ->delimiter(',')
-        ->capture_default_str();
-    command
-        ->add_option("--extras", lists.extras,
-                     "list of none, causal, window, terms, mask, bias, pages, backward, backward-terms")
-        ->delimiter(',')
-        ->capture_default_str();
+    addList(*command, "--paths", lists.paths, "list of paths");
+    addList(*command, "--types", lists.types, "list of types of k and v");
+    addList(*command, "--dims", lists.dims, "list of head dimensions");
+    addList(*command, "--sizes", lists.sizes, "list of " + driverSizeNames());
+    addList(*command, "--extras", lists.extras, "list of " + driverExtraNames());
     command->add_flag("--each-tile", options->eachTile,
                       "of the problems of one type and one extra, compile the first one of each tile only; without a "
                       "list, a finer grid of path auto is the default");

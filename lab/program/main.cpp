@@ -10,17 +10,12 @@ int main(int argc, char** argv) {
     const vkf::tools::ProgramTitle title = {"vkflash_lab",
                                             "Measures and compiles what only the authors of kernels need.",
                                             "vkflash_lab variants --only alibi,bias --json variants.json"};
-    const std::string line = vkf::tools::commandLine(title, argc, argv);
-    const auto bench = [&](auto add) {
-        return [&line, add](CLI::App& program, vkf::tools::Action& action) { add(program, action, line); };
-    };
     return vkf::tools::runProgram(argc, argv, title, {
 #if defined(__linux__)
         vkf::tools::addDriversCommand,
 #endif
-            bench(vkf::tools::addHostCommand), bench(vkf::tools::addLongCommand), bench(vkf::tools::addSharedCommand),
-            bench(vkf::tools::addStepCommand), bench(vkf::tools::addStudyCommand),
-            bench(vkf::tools::addVariantsCommand), vkf::tools::addStudyAlgorithmsCommand,
+            vkf::tools::addHostCommand, vkf::tools::addLongCommand, vkf::tools::addSharedCommand,
+            vkf::tools::addStudyCommand, vkf::tools::addVariantsCommand, vkf::tools::addStudyAlgorithmsCommand,
             vkf::tools::addStudyRecomputeCommand
     });
 }

@@ -125,17 +125,15 @@ void study(const AlgorithmsOptions& options) {
 } // namespace
 
 void addStudyAlgorithmsCommand(CLI::App& group, Action& action) {
-    auto options = std::make_shared<AlgorithmsOptions>();
-    CLI::App* command =
-        group.add_subcommand("algorithms", "Runs every algorithm on one problem on the CPU and compares the results.");
-    command->footer("vkflash_lab algorithms --rows 1024 --causal");
+    const auto [command, options] = addCommand<AlgorithmsOptions>(
+        group, action, "algorithms", "Runs every algorithm on one problem on the CPU and compares the results.",
+        "vkflash_lab algorithms --rows 1024 --causal", study);
     addStudyInputOptions(*command, options->inputs);
     addMaskOptions(*command, options->inputs.math);
     command->remove_option(command->get_option("--precision")); // all algorithms here are fp64
     addValue(*command, "--tile-rows", options->tileRows, "query rows of a tile (Br)");
     addValue(*command, "--tile-keys", options->tileKeys, "keys of a tile (Bc)");
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, &action] { action = [options] { study(*options); }; });
 }
 
 } // namespace vkf::tools

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/error.hpp"
-#include "cli/progress.hpp"
+#include "cli/repeated_runs.hpp"
 #include "cli/text.hpp"
 #include "cli/verdict.hpp"
 #include "study/studies.hpp"
@@ -99,11 +99,7 @@ DeviceLse computeOnDevice(StudyInputs& inputs, const DeviceFlags& flags) {
     if (!device)
         return result;
     const host::HostTensors tensors = inputs.tensors();
-    host::AttentionReport report;
-    {
-        Progress progress("attention");
-        report = host::attention(*device, inputs.problem(), tensors, [&](double share) { progress.update(share); });
-    }
+    const host::AttentionReport report = runAttention(*device, inputs.problem(), tensors);
     if (flags.validation)
         checkValidation(*device);
     requirePassed(verifyResult(inputs.problem(), tensors, report.plan), report.plan.description);
@@ -209,16 +205,14 @@ void study(const RecomputeOptions& options) {
 } // namespace
 
 void addStudyRecomputeCommand(CLI::App& group, Action& action) {
-    auto options = std::make_shared<RecomputeOptions>();
-    CLI::App* command =
-        group.add_subcommand("recompute", "Compares P recomputed from lse with P, and the bytes of both.");
-    command->footer("vkflash_lab recompute --rows 8192 --heads 1");
+    const auto [command, options] = addCommand<RecomputeOptions>(
+        group, action, "recompute", "Compares P recomputed from lse with P, and the bytes of both.",
+        "vkflash_lab recompute --rows 8192 --heads 1", study);
     addStudyInputOptions(*command, options->inputs);
     addMathOptions(*command, options->inputs.math);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, &action] { action = [options] { study(*options); }; });
 }
 
 } // namespace vkf::tools

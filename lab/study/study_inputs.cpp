@@ -4,9 +4,9 @@
 #include <array>
 
 #include "cli/error.hpp"
-#include "cli/optional_inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/verdict.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
@@ -67,25 +67,12 @@ void StudyInputs::load(const StudyInputOptions& options) {
 host::HostTensors StudyInputs::tensors() {
     if (random_)
         return random_->pointers(problem_);
-    host::HostTensors tensors;
-    tensors.q = files_->q.bytes.data();
-    tensors.k = files_->k.bytes.data();
-    tensors.v = files_->v.bytes.data();
+    host::HostTensors tensors{.q = files_->q.bytes.data(), .k = files_->k.bytes.data(), .v = files_->v.bytes.data()};
     handOptional(*files_, tensors);
     tensors.blockMask = blockMask_.data();
     tensors.o = o_.data();
     tensors.lse = lse_.data();
     return tensors;
-}
-
-VkfReferenceInputs StudyInputs::reference() {
-    const host::HostTensors from = tensors();
-    auto inputs = make<VkfReferenceInputs>();
-    inputs.q = from.q;
-    inputs.k = from.k;
-    inputs.v = from.v;
-    referOptional(from, inputs);
-    return inputs;
 }
 
 std::string StudyInputs::text() const {
@@ -105,7 +92,7 @@ ReferenceResult runReference(StudyInputs& inputs, VkfReferenceOptions options, c
     Progress progress(label);
     options.progress = [](void* user, double share) { static_cast<Progress*>(user)->update(share); };
     options.user = &progress;
-    const VkfReferenceInputs memory = inputs.reference();
+    const VkfReferenceInputs memory = referenceInputs(inputs.tensors());
     VkfMessage message{};
     if (const VkfResult status =
             vkfReferenceAttention(&inputs.problem(), &memory, &options, result.o.data(), result.lse.data(), &message);

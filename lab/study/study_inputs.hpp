@@ -36,7 +36,6 @@ public:
 
     const VkfProblem& problem() const { return problem_; } // with lse
     host::HostTensors tensors();                           // o and lse are scratch memory
-    VkfReferenceInputs reference();
     uint64_t rows() const { return uint64_t{problem_.batch} * problem_.queryHeads * problem_.queryRows; }
     uint32_t valueDim() const { return problem_.valueDim != 0 ? problem_.valueDim : problem_.headDim; }
     std::string text() const; // "2 heads, 1024 rows, 1024 keys, D = 64, f16"

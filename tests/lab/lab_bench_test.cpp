@@ -134,29 +134,6 @@ TEST_CASE("long runs step by step and accounts for its memory", "[lab][gpu]") {
     CHECK(benchReport(place, "long --heads 1 --rows 64 --dim 8 --causal no").second["results"][0]["causal"] == false);
 }
 
-TEST_CASE("step runs a token through every layer and checks the last", "[lab][gpu]") {
-    needDevice();
-    const Workplace place("vkflash_lab");
-    const auto [text, json] =
-        benchReport(place, "step --layers 3 --heads 4 --kv-heads 2 --dim 32 --keys 0,70 --batch 2 "
-                           "--kv-type q8_0 --page-size 8 --steps 5");
-    CHECK(json["bench"] == "step");
-    REQUIRE(json["results"].size() == 2);
-    for (const Json& result : json["results"]) {
-        INFO(result.dump());
-        CHECK(result["layers"] == 3);
-        CHECK(result["steps"] == 5);
-        CHECK(result["kvType"] == "q8_0");
-        CHECK(result["error"] > 0.0);
-        CHECK(result["error"] <= result["bound"]);
-        for (const char* name :
-             {"stepSeconds", "appendSeconds", "attentionSeconds", "recordSeconds", "submissionSeconds"}) {
-            CHECK(result[name] > 0.0);
-        }
-        CHECK(result["stepSeconds"] >= result["leastStepSeconds"]);
-    }
-}
-
 TEST_CASE("shared attends to a prefix once and checks the merged result", "[lab][gpu]") {
     needDevice();
     const Workplace place("vkflash_lab");
@@ -222,13 +199,6 @@ TEST_CASE("benches of the lab refuse flags that make no sense before the work", 
                           {"variants --type f64", "--type f64|f32, f16, bf16"},
                           {"variants --dim 0", "headDim is 0"},
                           {"variants --json absent/v.json", "--json absent/v.json"},
-                          {"step --layers 0", "--layers 0"},
-                          {"step --steps 0", "--steps 0"},
-                          {"step --keys 2147483647", "--keys 2147483647|1073741824"},
-                          {"step --steps 4000000000", "--steps 4000000000|268435456"},
-                          {"step --heads 3 --kv-heads 2", "queryHeads 3|kvHeads 2"},
-                          {"step --type q8_0", "--type q8_0"},
-                          {"step --json absent/s.json", "--json absent/s.json"},
                           {"host --calls 0", "--calls 0"},
                           {"host --dims 600", "600|576"},
                           {"host --paths fast", "--paths fast|scalar"},

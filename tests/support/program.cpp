@@ -40,8 +40,8 @@ std::vector<std::string> commandWords() {
 // Adds the quirk of the tests' own devices (VKFLASH_TEST_ROLLED) behind the command, unless the test chooses quirks.
 // Commands that compute for long do without, because it makes kernels slow.
 std::vector<std::string> withAddedQuirks(std::vector<std::string> arguments) {
-    const std::vector<std::string> commands = {"run",      "verify", "backward", "tune",  "demo",
-                                               "variants", "step",   "study",    "shared"};
+    const std::vector<std::string> commands = {"run",  "verify",   "backward", "tune",
+                                               "demo", "variants", "study",    "shared"};
     const std::vector<std::string> benches = {"prefill", "decode", "backward"};
     const auto isOneOf = [&](size_t word, const std::vector<std::string>& names) {
         return arguments.size() > word && std::find(names.begin(), names.end(), arguments[word]) != names.end();

@@ -6,11 +6,11 @@
 
 #include "cli/device_text.hpp"
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
+#include "cli/program/program.hpp"
 #include "cli/verdict.hpp"
-#include "tensors/atomic_file.hpp"
-#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
@@ -73,32 +73,23 @@ void addTimedBenchOptions(CLI::App& command, DeviceFlags& device, MeasureOptions
 }
 
 void checkReport(const ReportOptions& options) {
-    try {
-        if (!options.json.empty())
-            checkWritable(pathOf(options.json));
-    } catch (const WriteError& error) {
-        failInput("--json {}: {}", options.json, error.what());
-    }
+    if (!options.json.empty())
+        checkOutputFile("--json", options.json);
 }
 
 void writeReport(const ReportOptions& options, const char* bench, const host::DeviceSummary& summary, Json body) {
     if (options.json.empty())
         return;
-    Json document = {
-        {"program", fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH)},
-        {"bench", bench},
-        {"commit", options.commit},
-        {"date", utcDate()},
-        {"device", summary.name},
-        {"driver", summary.driver},
-        {"apiVersion", apiVersionText(summary.apiVersion)},
-        {"commandLine", options.commandLine}};
+    Json document = {{"program", versionText()},
+                     {"bench", bench},
+                     {"commit", options.commit},
+                     {"date", utcDate()},
+                     {"device", summary.name},
+                     {"driver", summary.driver},
+                     {"apiVersion", apiVersionText(summary.apiVersion)},
+                     {"commandLine", commandLine()}};
     document.update(body);
-    try {
-        writeWhole(pathOf(options.json), reportText(document));
-    } catch (const WriteError& error) {
-        fail("--json {}: {}", options.json, error.what());
-    }
+    writeOutputFile("--json", options.json, reportText(document));
 }
 
 Json problemJson(const VkfProblem& problem) {
@@ -175,13 +166,6 @@ Json clockJson(const Timing& timing) {
         {"clock_mhz", timing.clock * 1e-6}, {"runs_left_out", timing.leftOut}, {"clock_unsteady", !timing.fullClock}};
 }
 
-Json leftOutJson(const VkfProblem& problem, const std::string& reason) {
-    Json json = problemJson(problem);
-    json["path"] = vkfPathName(problem.path);
-    json["reason"] = reason;
-    return json;
-}
-
 void requireResults(const Json& results, const Json& leftOut) {
     if (results.empty())
         failInput("nothing was measured: {}", leftOut.front()["reason"].get<std::string>());
@@ -198,8 +182,10 @@ bool BenchResults::keepFailure(const std::function<void()>& work) {
 }
 
 void BenchResults::leaveOut(const VkfProblem& problem, const std::string& reason, const Json& more) {
-    leftOut_.push_back(leftOutJson(problem, reason));
-    leftOut_.back().update(more);
+    Json json = problemJson(problem);
+    json.update({{"path", vkfPathName(problem.path)}, {"reason", reason}});
+    json.update(more);
+    leftOut_.push_back(std::move(json));
 }
 
 void BenchResults::add(Json result, const VkfVerdict& verdict, const VkfPlanInfo& plan) {

@@ -23,7 +23,6 @@ using Json = nlohmann::ordered_json; // keeps the order in which the members wer
 struct ReportOptions {
     std::string json; // empty = no file
     std::string commit = "unknown";
-    std::string commandLine;
 };
 
 void addReportOptions(CLI::App& command, ReportOptions& options);
@@ -47,9 +46,6 @@ Json runJson(const TimedResult& result, uint32_t steps);
 Json clockJson(const Timing& timing);
 // The number, or null where the number of bytes is not known.
 Json bytesJson(const std::optional<uint64_t>& bytes);
-
-// Describes a problem that was not measured, with the reason.
-Json leftOutJson(const VkfProblem& problem, const std::string& reason);
 
 // Throws ProgramError if there is no result at all. The message has the reason of the first problem that was left out.
 void requireResults(const Json& results, const Json& leftOut);

@@ -11,11 +11,11 @@
 
 namespace vkf::tools {
 
-void addBenchBackwardCommand(CLI::App& bench, Action& action, const std::string& commandLine);
-void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchBackwardCommand(CLI::App& bench, Action& action);
+void addBenchDecodeCommand(CLI::App& bench, Action& action);
 #if defined(VKFLASH_HAS_FUNCTIONS)
-void addBenchFunctionsCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchFunctionsCommand(CLI::App& bench, Action& action);
 #endif
-void addBenchPrefillCommand(CLI::App& bench, Action& action, const std::string& commandLine);
+void addBenchPrefillCommand(CLI::App& bench, Action& action);
 
 } // namespace vkf::tools

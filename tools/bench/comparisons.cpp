@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
@@ -103,10 +104,8 @@ std::vector<Comparison> loadComparisons(const std::vector<std::string>& paths) {
     std::vector<Comparison> comparisons;
     for (const std::string& name : paths) {
         try {
-            const std::filesystem::path path = pathOf(name);
-            const std::vector<std::byte> bytes = readFile(path);
-            const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            comparisons.push_back(parseComparison(path.filename().string(), text));
+            const std::string text = readText(fmt::format("--compare {}", name), name);
+            comparisons.push_back(parseComparison(pathOf(name).filename().string(), text));
         } catch (const FormatError& error) {
             failInput("--compare {}: {}", name, error.what());
         }

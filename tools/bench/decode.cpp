@@ -25,16 +25,6 @@ namespace vkf::tools {
 
 namespace {
 
-struct DecodeMeasureOptions {
-    size_t maxRuns = 200; // submissions of the calls, and of the plain reads
-    // Wall time after which no further submission starts. TimingOptions::seconds describes the exception.
-    double seconds = 0.2;
-    // KV heads, counted over all sequences, whose results are checked. 0 = all.
-    uint32_t sampleHeads = 4;
-    uint32_t sampleRows = 0;   // rows of each query head of theirs. 0 = all.
-    bool valuesInKeys = false; // v is a view of k
-};
-
 struct DecodeResult {
     VkfProblem problem{};
     VkfPlanInfo plan{};
@@ -49,41 +39,31 @@ struct DecodeResult {
     double readShare() const { return read.median / call.median; }
 };
 
-// The kernel that only reads memory.
-class PlainRead {
-public:
-    explicit PlainRead(const host::Device& device);
-    struct Range {
-        VkDeviceAddress address;
-        uint64_t bytes;
-    };
-    // Reads both ranges. Neither may be empty.
-    void record(VkCommandBuffer commands, const Range& first, const Range& second) const;
-
-private:
-    ComputeShader shader_;
+// A range of memory to read. It is not empty.
+struct ReadRange {
+    VkDeviceAddress address;
+    uint64_t bytes;
 };
+using ReadRanges = std::array<ReadRange, 2>;
 
-PlainRead::PlainRead(const host::Device& device)
-    : shader_(device, toolShader("plain_read"), sizeof(shared::PlainReadParams)) {}
-
-void PlainRead::record(VkCommandBuffer commands, const Range& first, const Range& second) const {
+// Records the kernel that only reads both ranges.
+void recordRead(const ComputeShader& shader, VkCommandBuffer commands, const ReadRanges& ranges) {
     shared::PlainReadParams params{};
     std::array<uint32_t, 2> workgroups{};
-    for (size_t i = 0; i < workgroups.size(); ++i) {
-        const Range& range = i == 0 ? first : second;
-        params.array[i] = range.address;
-        params.words[i] = static_cast<uint32_t>(range.bytes / 16);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+        params.array[i] = ranges[i].address;
+        params.words[i] = static_cast<uint32_t>(ranges[i].bytes / 16);
         workgroups[i] = (params.words[i] + VKF_READ_WORKGROUP_WORDS - 1) / VKF_READ_WORKGROUP_WORDS;
     }
     params.workgroups = workgroups[0];
-    shader_.record(commands, &params, workgroups[0] + workgroups[1]);
+    shader.record(commands, &params, workgroups[0] + workgroups[1]);
 }
 
 struct DecodeOptions {
     DecodeShapes shapes;
     DeviceFlags device;
-    DecodeMeasureOptions measure;
+    MeasureOptions measure = {.timing = {.warmUps = 1, .maxRuns = 200, .seconds = 0.2}, .sampleRows = 0};
+    uint32_t sampleHeads = 4; // KV heads, counted over all sequences, whose results are checked; 0 = all
     std::vector<std::string> compare;
     ReportOptions report;
 };
@@ -102,7 +82,7 @@ std::array<uint64_t, 2> readBytes(const VkfProblem& problem, bool valuesInKeys) 
 }
 
 // The two ranges that the plain read reads: k and v, or the two halves of k if v is a view of k.
-std::array<PlainRead::Range, 2> readRanges(const VkfBindings& bindings, const std::array<uint64_t, 2>& bytes) {
+ReadRanges readRanges(const VkfBindings& bindings, const std::array<uint64_t, 2>& bytes) {
     if (bytes[1] != 0)
         return {{{bindings.k.address, bytes[0]}, {bindings.v.address, bytes[1]}}};
     const uint64_t half = bytes[0] / 32 * 16;
@@ -131,10 +111,7 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
                                                        uint64_t{part.queryHeads} * problem.queryRows * problem.headDim);
     const std::vector<std::byte> k = ofHead(VKF_TENSOR_K, part.k);
     const std::vector<std::byte> v = ofHead(VKF_TENSOR_V, part.v);
-    host::HostTensors tensors;
-    tensors.q = q.data();
-    tensors.k = k.data();
-    tensors.v = v.data();
+    host::HostTensors tensors{.q = q.data(), .k = k.data(), .v = v.data()};
     tensors.o = static_cast<std::byte*>(outputs.o) + vkfStoredBytes(problem.o.type, rows * valueDim);
     tensors.chosenKeys = outputs.chosenKeys + sequence * problem.chosenKeys.batchStride;
     tensors.blockTable = paged ? outputs.blockTable + sequence * problem.paging.maxPages : nullptr;
@@ -142,14 +119,14 @@ VkfVerdict verifyHead(const VkfProblem& problem, const BenchMemory& memory, cons
 }
 
 VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, const host::HostTensors& outputs,
-                       const VkfPlanInfo& plan, const DecodeMeasureOptions& options) {
+                       const VkfPlanInfo& plan, const DecodeOptions& options) {
     const uint64_t heads = uint64_t{problem.batch} * problem.kvHeads;
     const uint64_t samples = options.sampleHeads == 0 ? heads : std::min<uint64_t>(options.sampleHeads, heads);
     VkfVerdict worst{};
     for (uint64_t i = 0; i < samples; ++i) {
         // The samples are spread evenly, and the last head is one of them.
         const VkfVerdict verdict =
-            verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1, options.sampleRows);
+            verifyHead(problem, memory, outputs, plan, (i + 1) * heads / samples - 1, options.measure.sampleRows);
         if (i == 0 || !verdict.passed || (worst.passed && verdict.oError > worst.oError))
             worst = verdict;
         if (!worst.passed)
@@ -160,8 +137,8 @@ VkfVerdict verifyHeads(const VkfProblem& problem, const BenchMemory& memory, con
 
 // Calls afterRun after each submission. Throws what planning and running throw.
 // The caller judges the verdict.
-DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& memory, const PlainRead& plainRead,
-                           const VkfProblem& problem, const DecodeMeasureOptions& options,
+DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& memory, const ComputeShader& plainRead,
+                           const VkfProblem& problem, const DecodeOptions& options,
                            const std::function<void()>& afterRun) {
     const host::Plan plan(device, problem);
     memory.prepare(problem, plan.info().scratchBytes, maxChainSets);
@@ -169,15 +146,14 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
     result.problem = problem;
     result.plan = plan.info();
     result.sets = memory.sets();
-    const std::array<uint64_t, 2> bytes = readBytes(problem, options.valuesInKeys);
+    const std::array<uint64_t, 2> bytes = readBytes(problem, options.shapes.valuesInKeys);
     result.cacheBytes = static_cast<double>(bytes[0] + bytes[1]);
 
     CallChain calls(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
         recordAttention(commands, plan.handle(), memory.bindings(set));
     });
     CallChain reads(device, clock, memory.sets(), [&](VkCommandBuffer commands, size_t set) {
-        const std::array<PlainRead::Range, 2> ranges = readRanges(memory.bindings(set), bytes);
-        plainRead.record(commands, ranges[0], ranges[1]);
+        recordRead(plainRead, commands, readRanges(memory.bindings(set), bytes));
     });
     result.calls = calls.callsOfSubmission();
     const std::array<std::function<ClockSample()>, 2> runs = {[&] { return reads.run(result.calls); },
@@ -186,8 +162,7 @@ DecodeResult measureDecode(host::Device& device, GpuClock& clock, BenchMemory& m
                                                                   afterRun();
                                                                   return sample;
                                                               }};
-    const std::vector<Timing> timings =
-        measureInTurn(runs, {.warmUps = 1, .maxRuns = options.maxRuns, .seconds = options.seconds}, clock.highest());
+    const std::vector<Timing> timings = measureInTurn(runs, options.measure.timing, clock.highest());
     result.read = timings[0];
     result.call = timings[1];
     requireTime(result.call.median, device);
@@ -256,8 +231,10 @@ Json decodeJson(const DecodeResult& result, const std::vector<Peer>& peers) {
 class DecodeBench : public ShapeBench {
 public:
     explicit DecodeBench(const DecodeOptions& options)
-        : ShapeBench("decode", decodeProblems(options.shapes), options.compare, options.device, options.report),
-          options_(options), memory_(device(), options.shapes.valuesInKeys), plainRead_(device()) {}
+        : ShapeBench("decode", decodeProblems(options.shapes), options.measure.timing, options.compare, options.device,
+                     options.report),
+          options_(options), memory_(device(), options.shapes.valuesInKeys),
+          plainRead_(device(), toolShader("plain_read"), sizeof(shared::PlainReadParams)) {}
 
 private:
     void printHeading() const override {
@@ -271,8 +248,7 @@ private:
     void printShape(const VkfProblem& problem) const override { printDecodeShape(problem, problem.path); }
 
     void measure(const VkfProblem& problem, const std::function<void()>& afterRun) override {
-        const DecodeResult result =
-            measureDecode(device(), clock(), memory_, plainRead_, problem, options_.measure, afterRun);
+        const DecodeResult result = measureDecode(device(), clock(), memory_, plainRead_, problem, options_, afterRun);
         const std::vector<Peer> peers = peersOf(peerShapeOf(problem), comparisons());
         hideProgress();
         printResult(result, peers);
@@ -281,35 +257,26 @@ private:
 
     const DecodeOptions& options_;
     BenchMemory memory_;
-    PlainRead plainRead_;
+    ComputeShader plainRead_;
 };
 
 } // namespace
 
-void addBenchDecodeCommand(CLI::App& bench, Action& action, const std::string& commandLine) {
-    auto options = std::make_shared<DecodeOptions>();
-    options->report.commandLine = commandLine;
-    CLI::App* command = bench.add_subcommand(
-        "decode",
-        "Few query rows against long caches: bytes a second, relative to a kernel that only reads the caches.");
-    command->footer("vkflash bench decode --keys 4096,32768 --batch 1,16 --json times.json");
+void addBenchDecodeCommand(CLI::App& bench, Action& action) {
+    const auto [command, options] = addCommand<DecodeOptions>(
+        bench, action, "decode",
+        "Few query rows against long caches: bytes a second, relative to a kernel that only reads the caches.",
+        "vkflash bench decode --keys 4096,32768 --batch 1,16 --json times.json",
+        [](const DecodeOptions& chosen) { DecodeBench(chosen).run(); });
     addDecodeShapeOptions(*command, options->shapes);
     addCompareOption(*command, options->compare);
     addDeviceOptions(*command, options->device);
-    addValue(*command, "--runs", options->measure.maxRuns, "maximum number of submissions for each shape");
-    addValue(*command, "--seconds", options->measure.seconds, secondsHelp);
-    addValue(*command, "--sample-heads", options->measure.sampleHeads, "number of KV heads to check; 0 = all");
+    addValue(*command, "--runs", options->measure.timing.maxRuns, "maximum number of submissions for each shape");
+    addValue(*command, "--seconds", options->measure.timing.seconds, secondsHelp);
+    addValue(*command, "--sample-heads", options->sampleHeads, "number of KV heads to check; 0 = all");
     addValue(*command, "--sample-rows", options->measure.sampleRows,
              "number of rows to check of each query head of these KV heads; 0 = all");
     addReportOptions(*command, options->report);
-    command->callback([options, &action] {
-        action = [options] {
-            checkReport(options->report);
-            checkTiming(options->measure.maxRuns, options->measure.seconds);
-            options->measure.valuesInKeys = options->shapes.valuesInKeys;
-            DecodeBench(*options).run();
-        };
-    });
 }
 
 } // namespace vkf::tools

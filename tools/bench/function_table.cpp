@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <cstdlib>
+#include <span>
 
 #include "cli/error.hpp"
+#include "cli/text.hpp"
 #include "vkflash/problem.hpp"
 
 namespace vkf::tools {
@@ -16,121 +16,90 @@ namespace {
 
 constexpr int32_t documentCount = 16;
 constexpr int32_t largestKernel = 13; // of neighbourhoods in the image
-constexpr double softcap = 50;
-
-using At = const VkfPosition*;
-
-const FunctionNumbers& numbersIn(void* user) { return *static_cast<const FunctionNumbers*>(user); }
-
-VkfReferenceFunctions mask(int32_t (*keep)(At at, void* user)) {
-    VkfReferenceFunctions formulas{};
-    formulas.keep = keep;
-    return formulas;
-}
-
-VkfReferenceFunctions curve(double (*score)(double s, At at, void* user),
-                            double (*derivative)(double s, At at, void* user)) {
-    VkfReferenceFunctions formulas{};
-    formulas.score = score;
-    formulas.scoreDerivative = derivative;
-    return formulas;
-}
+constexpr int32_t window = 1023;      // keys before a row
+constexpr int32_t dilation = 4;
+constexpr float softcap = 50;
 
 std::string text(int32_t number) { return std::to_string(number); }
 
-ExampleConstants none(const FunctionNumbers& /*numbers*/) { return {}; }
+ExampleConstants none(const VkfProblem& /*plain*/) { return {}; }
 
-void setCausal(const FunctionNumbers& /*numbers*/, FunctionCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
+int32_t prefixOf(const VkfProblem& plain) { return static_cast<int32_t>(plain.keys) / 8; }
 
-void setWindow(const FunctionNumbers& numbers, FunctionCall& call) {
-    call.problem.window = {numbers.window, 0, 0};
+// The keys are the pixels of an image.
+ExampleConstants imageOf(const VkfProblem& plain) {
+    const auto keys = static_cast<int32_t>(plain.keys);
+    int32_t width = 1;
+    while (int64_t{width} * width * 4 <= keys)
+        width *= 2;
+    const int32_t height = (keys + width - 1) / width;
+    const int32_t kernel = std::min(largestKernel, (std::min(width, height) - 1) / 2 * 2 + 1);
+    return {{"WIDTH", text(width)}, {"HEIGHT", text(height)}, {"KERNEL", text(kernel)}};
+}
+
+// The document of each key.
+std::vector<int32_t> documentsOf(const VkfProblem& plain) {
+    std::vector<int32_t> documents;
+    for (uint64_t key = 0; key < plain.keys; ++key)
+        documents.push_back(static_cast<int32_t>(key * documentCount / plain.keys));
+    return documents;
+}
+
+void setCausal(ExtraCall& call) { call.problem.use |= VKF_USE_CAUSAL; }
+
+void setWindow(ExtraCall& call) {
+    call.problem.window = {window, 0, 0};
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-void setSoftcap(const FunctionNumbers& /*numbers*/, FunctionCall& call) {
-    call.problem.softcap = static_cast<float>(softcap);
-}
+void setSoftcap(ExtraCall& call) { call.problem.softcap = softcap; }
 
-void setAlibi(const FunctionNumbers& /*numbers*/, FunctionCall& call) { call.problem.use |= VKF_USE_ALIBI; }
+void setAlibi(ExtraCall& call) { call.problem.use |= VKF_USE_ALIBI; }
 
-void setDocuments(const FunctionNumbers& numbers, FunctionCall& call) {
+void setDocuments(ExtraCall& call) {
     call.problem.use |= VKF_USE_CAUSAL;
     enable(call.problem, VKF_USE_DOCUMENT_IDS);
+    const std::vector<int32_t> documents = documentsOf(call.problem);
     for (uint32_t sequence = 0; sequence < call.problem.batch; ++sequence)
-        call.extras.documents.insert(call.extras.documents.end(), numbers.documents.begin(), numbers.documents.end());
+        call.extras.documents.insert(call.extras.documents.end(), documents.begin(), documents.end());
 }
 
-void setPrefix(const FunctionNumbers& numbers, FunctionCall& call) {
-    call.problem.window = {-1, 0, static_cast<uint32_t>(numbers.prefix)};
+void setPrefix(ExtraCall& call) {
+    call.problem.window = {-1, 0, static_cast<uint32_t>(prefixOf(call.problem))};
     call.problem.use |= VKF_USE_WINDOW;
 }
 
-// Whether a key lies in the window around a row, along one side of the image.
-bool isNear(int32_t row, int32_t key, int32_t size, int32_t kernel) {
-    const int32_t centre = std::clamp(row, kernel / 2, size - 1 - kernel / 2);
-    return std::abs(centre - key) <= kernel / 2;
-}
+using Constants = ExampleConstants;
 
 const std::array<BenchFunction, 8>& table() {
     static const std::array<BenchFunction, 8> rows = {{
-        {"causal", "masks/causal.glsl", none, mask([](At at, void*) -> int32_t { return at->key <= at->row; }),
-         setCausal},
+        {"causal", "masks/causal.glsl", none, setCausal},
         {"window", "masks/sliding_window.glsl",
-         [](const FunctionNumbers& numbers) -> ExampleConstants {
-             return {{"WINDOW", text(numbers.window)}};
+         [](const VkfProblem&) {
+             return Constants{{"WINDOW", text(window)}};
          },
-         mask([](At at, void* user) -> int32_t {
-             return at->key <= at->row && at->row - at->key <= numbersIn(user).window;
-         }),
          setWindow},
         {"softcap", "scores/softcap.glsl",
-         [](const FunctionNumbers&) -> ExampleConstants {
-             return {{"CAP", std::to_string(softcap)}};
+         [](const VkfProblem&) {
+             return Constants{{"CAP", std::to_string(softcap)}};
          },
-         curve([](double s, At, void*) { return softcap * std::tanh(s / softcap); },
-               [](double s, At, void*) { return 1.0 - std::pow(std::tanh(s / softcap), 2.0); }),
          setSoftcap},
         {"alibi", "scores/alibi_signed.glsl",
-         [](const FunctionNumbers& numbers) -> ExampleConstants {
-             return {{"HEADS", text(numbers.heads)}};
+         [](const VkfProblem& plain) {
+             return Constants{{"HEADS", std::to_string(plain.queryHeads)}};
          },
-         curve(
-             [](double s, At at, void* user) {
-                 return s + std::exp2(-8.0 * (at->head + 1) / numbersIn(user).heads) * (at->key - at->row);
-             },
-             [](double, At, void*) { return 1.0; }),
          setAlibi, true},
-        {"documents", "masks/document.glsl", none, mask([](At at, void* user) -> int32_t {
-             const std::vector<int32_t>& documents = numbersIn(user).documents;
-             return at->key <= at->row &&
-                    documents[static_cast<size_t>(at->row)] == documents[static_cast<size_t>(at->key)];
-         }),
-         setDocuments, false, true, true},
+        {"documents", "masks/document.glsl", none, setDocuments, false, true, true},
         {"prefix", "masks/prefix_lm.glsl",
-         [](const FunctionNumbers& numbers) -> ExampleConstants {
-             return {{"PREFIX", text(numbers.prefix)}};
+         [](const VkfProblem& plain) {
+             return Constants{{"PREFIX", text(prefixOf(plain))}};
          },
-         mask([](At at, void* user) -> int32_t { return at->key < numbersIn(user).prefix || at->key <= at->row; }),
          setPrefix},
-        {"natten", "masks/natten.glsl",
-         [](const FunctionNumbers& numbers) -> ExampleConstants {
-             return {
-                 {"WIDTH", text(numbers.width)}, {"HEIGHT", text(numbers.height)}, {"KERNEL", text(numbers.kernel)}};
-         },
-         mask([](At at, void* user) -> int32_t {
-             const FunctionNumbers& n = numbersIn(user);
-             return isNear(at->row % n.width, at->key % n.width, n.width, n.kernel) &&
-                    isNear(at->row / n.width, at->key / n.width, n.height, n.kernel);
-         }),
-         nullptr, false, false, true},
+        {"natten", "masks/natten.glsl", imageOf, nullptr, false, false, true},
         {"dilated", "masks/dilated_window.glsl",
-         [](const FunctionNumbers& numbers) -> ExampleConstants {
-             return {{"WINDOW", text(numbers.window)}, {"DILATION", text(numbers.dilation)}};
+         [](const VkfProblem&) {
+             return Constants{{"WINDOW", text(window)}, {"DILATION", text(dilation)}};
          },
-         mask([](At at, void* user) -> int32_t {
-             const int32_t distance = std::abs(at->row - at->key);
-             return distance <= numbersIn(user).window && distance % numbersIn(user).dilation == 0;
-         }),
          nullptr, false, false, true},
     }};
     return rows;
@@ -138,40 +107,23 @@ const std::array<BenchFunction, 8>& table() {
 
 // Calls visit(row, key, kept) for each pair of a head.
 template <typename Visit>
-void forEachPair(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain, const Visit& visit) {
+void forEachPair(const VkfReferenceFunctions& formulas, const VkfProblem& plain, const Visit& visit) {
     VkfPosition at{0, 0, 0, 0, 0, static_cast<int32_t>(plain.queryRows), static_cast<int32_t>(plain.keys)};
     for (uint32_t row = 0; row < plain.queryRows; ++row) {
         at.row = static_cast<int32_t>(row) + at.keys - at.rows;
         for (uint32_t key = 0; key < plain.keys; ++key) {
             at.key = static_cast<int32_t>(key);
-            visit(row, key, function.formulas.keep(&at, &numbers) != 0);
+            visit(row, key, formulas.keep(&at, formulas.user) != 0);
         }
     }
 }
 
 } // namespace
 
-FunctionNumbers numbersOf(const VkfProblem& problem) {
-    FunctionNumbers numbers;
-    const auto keys = static_cast<int32_t>(problem.keys);
-    numbers.heads = static_cast<int32_t>(problem.queryHeads);
-    numbers.prefix = keys / 8;
-    while (int64_t{numbers.width} * numbers.width * 4 <= keys)
-        numbers.width *= 2;
-    numbers.height = (keys + numbers.width - 1) / numbers.width;
-    numbers.kernel = std::min(largestKernel, (std::min(numbers.width, numbers.height) - 1) / 2 * 2 + 1);
-    for (int64_t key = 0; key < keys; ++key)
-        numbers.documents.push_back(static_cast<int32_t>(key * documentCount / keys));
-    return numbers;
-}
-
 std::vector<BenchFunction> selectFunctions(const std::vector<std::string>& names) {
-    std::string known;
-    for (const BenchFunction& function : table())
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", function.name);
     for (const std::string& name : names)
         if (std::none_of(table().begin(), table().end(), [&](const BenchFunction& one) { return name == one.name; }))
-            failInput("--only {}: takes some of {}", name, known);
+            failInput("--only {}: takes some of {}", name, namesOf(table()));
     std::vector<BenchFunction> selected;
     for (const BenchFunction& function : table())
         if (names.empty() || std::find(names.begin(), names.end(), function.name) != names.end())
@@ -179,48 +131,53 @@ std::vector<BenchFunction> selectFunctions(const std::vector<std::string>& names
     return selected;
 }
 
-functions::Source sourceOf(const BenchFunction& function, const FunctionNumbers& numbers) {
-    functions::Source source{exampleText(function.file, function.constants(numbers)), function.file, {}};
+ExampleContext contextOf(const BenchFunction& function, const VkfProblem& plain) {
+    const std::vector<int32_t> documents = documentsOf(plain);
+    return {{{documents.begin(), documents.end()}}, valuesOf(function.constants(plain))};
+}
+
+functions::Source sourceOf(const BenchFunction& function, const VkfProblem& plain) {
+    functions::Source source{exampleText(function.file, function.constants(plain)), function.file, {}};
     if (function.readsDocuments)
         source.arrays.push_back(functions::functionArray("document", VKF_ELEMENT_I32));
     return source;
 }
 
-FunctionCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
-                          VkfFunctions handle) {
-    FunctionCall call{plain};
+ExtraCall functionCall(const BenchFunction& function, const VkfProblem& plain, VkfFunctions handle) {
+    ExtraCall call{plain};
     call.problem.functions = handle;
     enable(call.problem, VKF_USE_FUNCTIONS);
     enable(call.problem, VKF_USE_CAUSAL, function.isCausal);
     if (function.readsDocuments) {
-        const auto* const first = reinterpret_cast<const std::byte*>(numbers.documents.data());
-        call.extras.functionArrays.emplace_back(first, first + numbers.documents.size() * sizeof(int32_t));
+        const std::vector<int32_t> documents = documentsOf(plain);
+        const auto bytes = std::as_bytes(std::span(documents));
+        call.extras.functionArrays.emplace_back(bytes.begin(), bytes.end());
     }
     return call;
 }
 
-FunctionCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain) {
-    FunctionCall call{plain};
+ExtraCall builtInCall(const BenchFunction& function, const VkfProblem& plain) {
+    ExtraCall call{plain};
     enable(call.problem, VKF_USE_CAUSAL, function.isCausal);
-    function.useBuiltIn(numbers, call);
+    function.useBuiltIn(call);
     return call;
 }
 
-FunctionCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain) {
-    FunctionCall call{plain};
+ExtraCall maskCall(const VkfReferenceFunctions& formulas, const VkfProblem& plain) {
+    ExtraCall call{plain};
     call.problem.mask = {VKF_TYPE_BOOL8, 0, 0, 0, plain.keys};
     enable(call.problem, VKF_USE_MASK);
     call.extras.mask.resize(vkfGetArrayBytes(&call.problem, VKF_ARRAY_MASK));
-    forEachPair(function, numbers, plain, [&](uint32_t row, uint32_t key, bool kept) {
+    forEachPair(formulas, plain, [&](uint32_t row, uint32_t key, bool kept) {
         call.extras.mask[uint64_t{row} * plain.keys + key] = std::byte{static_cast<unsigned char>(kept ? 1 : 0)};
     });
     return call;
 }
 
-double keptPairs(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain) {
+double keptPairs(const VkfReferenceFunctions& formulas, const VkfProblem& plain) {
     double pairs = 0;
-    if (function.formulas.keep != nullptr)
-        forEachPair(function, numbers, plain, [&](uint32_t, uint32_t, bool kept) { pairs += kept ? 1 : 0; });
+    if (formulas.keep != nullptr)
+        forEachPair(formulas, plain, [&](uint32_t, uint32_t, bool kept) { pairs += kept ? 1 : 0; });
     return pairs;
 }
 

@@ -9,39 +9,18 @@
 #include <vector>
 
 #include "gallery/gallery.hpp"
-#include "measure/call_extras.hpp"
+#include "measure/call_runs.hpp"
 #include "vkflash/host.hpp"
 
 namespace vkf::tools {
 
-// The numbers that the functions have for one shape. Formulas get them as `user`.
-struct FunctionNumbers {
-    int32_t heads = 1;
-    int32_t window = 1023; // keys before a row
-    int32_t prefix = 0;
-    int32_t dilation = 4;
-    int32_t width = 1; // of an image whose pixels are the keys
-    int32_t height = 1;
-    int32_t kernel = 1;             // side of the window in the image
-    std::vector<int32_t> documents; // of each key
-};
-FunctionNumbers numbersOf(const VkfProblem& problem);
-
-// A call to measure.
-struct FunctionCall {
-    VkfProblem problem{};
-    CallExtras extras{};
-};
-
 struct BenchFunction {
     const char* name;
     const char* file; // in examples/functions
-    // New values of constants of the file.
-    ExampleConstants (*constants)(const FunctionNumbers& numbers);
-    // With FunctionNumbers as `user`.
-    VkfReferenceFunctions formulas;
+    // New values of constants of the file for a shape.
+    ExampleConstants (*constants)(const VkfProblem& plain);
     // Makes a plain call compute the same by a feature of the library. Null = there is none.
-    void (*useBuiltIn)(const FunctionNumbers& numbers, FunctionCall& call);
+    void (*useBuiltIn)(ExtraCall& call);
     bool isCausal = false;       // the call has a causal mask, too
     bool readsDocuments = false; // the file reads the array `document`
     bool comparesToMask = false; // also measured as a dense boolean mask
@@ -51,17 +30,19 @@ struct BenchFunction {
 // for an unknown name.
 std::vector<BenchFunction> selectFunctions(const std::vector<std::string>& names);
 
-// The text of the file with the numbers in it, and its array.
-functions::Source sourceOf(const BenchFunction& function, const FunctionNumbers& numbers);
+// What the formulas of the file get as `user` for a plain problem.
+ExampleContext contextOf(const BenchFunction& function, const VkfProblem& plain);
+
+// The text of the file with its constants, and its array.
+functions::Source sourceOf(const BenchFunction& function, const VkfProblem& plain);
 
 // The calls of a row for a plain problem: with functions, with the built-in feature, and with a dense mask. `handle` is
 // the compiled source.
-FunctionCall functionCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain,
-                          VkfFunctions handle);
-FunctionCall builtInCall(const BenchFunction& function, const FunctionNumbers& numbers, const VkfProblem& plain);
-FunctionCall maskCall(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);
+ExtraCall functionCall(const BenchFunction& function, const VkfProblem& plain, VkfFunctions handle);
+ExtraCall builtInCall(const BenchFunction& function, const VkfProblem& plain);
+ExtraCall maskCall(const VkfReferenceFunctions& formulas, const VkfProblem& plain);
 
 // (query row, key) pairs that the function keeps, in one head. 0 = the function is no mask.
-double keptPairs(const BenchFunction& function, FunctionNumbers& numbers, const VkfProblem& plain);
+double keptPairs(const VkfReferenceFunctions& formulas, const VkfProblem& plain);
 
 } // namespace vkf::tools

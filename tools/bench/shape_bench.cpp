@@ -11,10 +11,21 @@
 
 namespace vkf::tools {
 
-ShapeBench::ShapeBench(std::string name, std::vector<VkfProblem> problems, const std::vector<std::string>& compare,
-                       const DeviceFlags& flags, const ReportOptions& report)
+namespace {
+
+// Checks the flags before the device is opened.
+const ReportOptions& checked(const TimingOptions& timing, const ReportOptions& report) {
+    checkReport(report);
+    checkTiming(timing.maxRuns, timing.seconds);
+    return report;
+}
+
+} // namespace
+
+ShapeBench::ShapeBench(std::string name, std::vector<VkfProblem> problems, const TimingOptions& timing,
+                       const std::vector<std::string>& compare, const DeviceFlags& flags, const ReportOptions& report)
     : name_(std::move(name)), problems_(std::move(problems)), comparisons_(loadComparisons(compare)), flags_(flags),
-      report_(report), device_(openDevice(flags)), clock_(device_), progress_("bench " + name_) {}
+      report_(checked(timing, report)), device_(openDevice(flags)), clock_(device_), progress_("bench " + name_) {}
 
 void ShapeBench::run(Json head) {
     head_ = std::move(head);

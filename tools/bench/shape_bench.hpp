@@ -13,14 +13,26 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "measure/gpu_clock.hpp"
+#include "measure/timing.hpp"
 
 namespace vkf::tools {
 
+// The problems of subjects, which say more about what is measured. `problem` is a member.
+template <typename Subject>
+std::vector<VkfProblem> problemsOfSubjects(const std::vector<Subject>& subjects, VkfProblem Subject::*problem) {
+    std::vector<VkfProblem> problems;
+    problems.reserve(subjects.size());
+    for (const Subject& subject : subjects)
+        problems.push_back(subject.*problem);
+    return problems;
+}
+
 class ShapeBench {
 public:
-    // `name` is that of the bench in the report.
-    ShapeBench(std::string name, std::vector<VkfProblem> problems, const std::vector<std::string>& compare,
-               const DeviceFlags& flags, const ReportOptions& report);
+    // `name` is that of the bench in the report. Throws ProgramError if a flag of the measurement or of the report
+    // makes no sense.
+    ShapeBench(std::string name, std::vector<VkfProblem> problems, const TimingOptions& timing,
+               const std::vector<std::string>& compare, const DeviceFlags& flags, const ReportOptions& report);
     virtual ~ShapeBench() = default;
     ShapeBench(const ShapeBench&) = delete;
     ShapeBench& operator=(const ShapeBench&) = delete;

@@ -22,19 +22,8 @@ constexpr std::array<FeatureName, 4> featureTable = {{{VKF_FEATURE_BUFFER_DEVICE
 } // namespace
 
 const char* kindText(host::DeviceKind kind) {
-    switch (kind) {
-    case host::DeviceKind::discrete:
-        return "discrete GPU";
-    case host::DeviceKind::integrated:
-        return "integrated GPU";
-    case host::DeviceKind::virtualGpu:
-        return "virtual GPU";
-    case host::DeviceKind::cpu:
-        return "CPU";
-    case host::DeviceKind::other:
-        break;
-    }
-    return "other device";
+    constexpr std::array texts = {"discrete GPU", "integrated GPU", "virtual GPU", "CPU", "other device"};
+    return texts.at(static_cast<size_t>(kind)); // in the order of DeviceKind
 }
 
 std::string apiVersionText(uint32_t version) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Errors that end the program, with the exit status.
+// Errors that end the program, with the exit status, and calls of the library that may fail.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "vkflash/host.hpp"
 
 namespace vkf::tools {
 
@@ -31,6 +33,13 @@ template <typename... Args> [[noreturn]] void failInput(fmt::format_string<Args.
 
 template <typename... Args> [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
     throw ProgramError(exitFailed, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Calls a function of the library whose last argument is a message. Throws host::Error with its text if it fails.
+template <typename Function, typename... Args> void requireSuccess(Function function, const Args&... args) {
+    VkfMessage message{};
+    if (const VkfResult result = function(args..., &message); result != VKF_SUCCESS)
+        throw host::Error(result, message.text);
 }
 
 } // namespace vkf::tools

@@ -3,26 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/program/help.hpp"
-#include "tensors/tensor_file.hpp"
-#include "vkflash/functions.h"
-#include "vkflash/vkflash.hpp"
-#if defined(VKFLASH_HAS_FUNCTIONS)
-#include "vkflash/functions.hpp"
-#endif
 
 namespace vkf::tools {
-
-// A file of --function-array.
-struct FunctionArrayFile {
-    VkfFunctionArray array{};
-    std::string flag; // in messages
-    Tensor tensor;
-};
 
 namespace {
 
@@ -60,109 +47,104 @@ FunctionArrayFile loadNamed(const std::string& text) {
     return named;
 }
 
-std::vector<std::byte> readBytes(const std::string& file) {
-    try {
-        return readFile(pathOf(file));
-    } catch (const FormatError& error) {
-        failInput("--functions {}: {}", file, error.what());
-    }
-}
-
-bool isCompiled(const std::string& file) { return file.ends_with(".vkfn"); }
-
 } // namespace
 
-struct FunctionInputs::State {
-    std::vector<FunctionArrayFile> arrays;
-    VkfFunctions loaded = nullptr; // of a compiled file
+FunctionInputs::FunctionInputs(const FunctionFiles& files) {
+    std::transform(files.arrays.begin(), files.arrays.end(), std::back_inserter(arrays_), loadNamed);
+    if (files.functions.empty()) {
+        if (!arrays_.empty())
+            failInput("{}: needs --functions", arrays_.front().flag);
+        return;
+    }
+    const std::string content = readText(fmt::format("--functions {}", files.functions), files.functions);
+    if (files.functions.ends_with(".vkfn"))
+        load(files.functions, content);
+    else
+        compile(files.functions, content);
+}
+
+// A compiled file says which arrays it reads.
+void FunctionInputs::load(const std::string& file, const std::string& content) {
+    VkfMessage message{};
+    if (vkfLoadFunctions(content.data(), content.size(), loaded_.put(), &message) != VKF_SUCCESS)
+        failInput("--functions {}: {}", file, message.text);
+    std::array<VkfFunctionArray, VKF_MAX_FUNCTION_ARRAYS> wanted{};
+    const uint32_t count = vkfGetFunctionArrays(loaded_.get(), wanted.data(), VKF_MAX_FUNCTION_ARRAYS);
+    std::vector<FunctionArrayFile> inOrder;
+    for (uint32_t i = 0; i < count; i++) {
+        const auto found = std::find_if(arrays_.begin(), arrays_.end(), [&](const FunctionArrayFile& given) {
+            return std::string_view(given.array.name) == wanted[i].name;
+        });
+        if (found == arrays_.end())
+            failInput("--functions {}: reads the array {}; give it with --function-array {}=FILE.npy", file,
+                      wanted[i].name, wanted[i].name);
+        if (found->array.element != wanted[i].element)
+            failInput("{}: has elements of another type than the array of --functions {}", found->flag, file);
+        inOrder.push_back(*found);
+    }
+    if (inOrder.size() != arrays_.size())
+        failInput("--functions {}: reads {} arrays, but {} are given with --function-array", file, count,
+                  arrays_.size());
+    arrays_ = std::move(inOrder);
+}
+
+void FunctionInputs::compile(const std::string& file, [[maybe_unused]] const std::string& content) {
 #if defined(VKFLASH_HAS_FUNCTIONS)
-    std::optional<functions::Functions> compiled;
-    VkfFunctions handle() const { return compiled ? compiled->handle() : loaded; }
+    functions::Source source{content, file, {}};
+    for (const FunctionArrayFile& array : arrays_)
+        source.arrays.push_back(array.array);
+    try {
+        compiled_ = functions::compile(source);
+    } catch (const functions::Error& error) {
+        failInput("{}", error.what());
+    }
 #else
-    VkfFunctions handle() const { return loaded; }
+    failInput("--functions {}: this program was built without a compiler of functions; it takes .vkfn files", file);
 #endif
+}
 
-    explicit State(const FunctionFiles& files) {
-        std::transform(files.arrays.begin(), files.arrays.end(), std::back_inserter(arrays), loadNamed);
-        if (files.functions.empty()) {
-            if (!arrays.empty())
-                failInput("{}: needs --functions", arrays.front().flag);
-            return;
-        }
-        const std::vector<std::byte> bytes = readBytes(files.functions);
-        if (isCompiled(files.functions))
-            load(files.functions, bytes);
-        else
-            compile(files.functions, bytes);
-    }
-
-    // A compiled file says which arrays it reads.
-    void load(const std::string& file, const std::vector<std::byte>& bytes) {
-        VkfMessage message{};
-        if (vkfLoadFunctions(bytes.data(), bytes.size(), &loaded, &message) != VKF_SUCCESS)
-            failInput("--functions {}: {}", file, message.text);
-        std::array<VkfFunctionArray, VKF_MAX_FUNCTION_ARRAYS> wanted{};
-        const uint32_t count = vkfGetFunctionArrays(loaded, wanted.data(), VKF_MAX_FUNCTION_ARRAYS);
-        std::vector<FunctionArrayFile> inOrder;
-        for (uint32_t i = 0; i < count; i++) {
-            const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const FunctionArrayFile& given) {
-                return std::string_view(given.array.name) == wanted[i].name;
-            });
-            if (found == arrays.end())
-                failInput("--functions {}: reads the array {}; give it with --function-array {}=FILE.npy", file,
-                          wanted[i].name, wanted[i].name);
-            if (found->array.element != wanted[i].element)
-                failInput("{}: has elements of another type than the array of --functions {}", found->flag, file);
-            inOrder.push_back(*found);
-        }
-        if (inOrder.size() != arrays.size())
-            failInput("--functions {}: reads {} arrays, but {} are given with --function-array", file, count,
-                      arrays.size());
-        arrays = std::move(inOrder);
-    }
-
-    void compile(const std::string& file, [[maybe_unused]] const std::vector<std::byte>& bytes) {
+VkfFunctions FunctionInputs::handle() const {
 #if defined(VKFLASH_HAS_FUNCTIONS)
-        functions::Source source{{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, {}};
-        for (const FunctionArrayFile& array : arrays)
-            source.arrays.push_back(array.array);
-        try {
-            compiled = functions::compile(source);
-        } catch (const functions::Error& error) {
-            failInput("{}", error.what());
-        }
-#else
-        failInput("--functions {}: this program was built without a compiler of functions; it takes .vkfn files", file);
+    if (compiled_)
+        return compiled_->handle();
 #endif
-    }
-};
-
-FunctionInputs::FunctionInputs(const FunctionFiles& files) : state_(std::make_unique<State>(files)) {}
-
-FunctionInputs::~FunctionInputs() { vkfDestroyFunctions(state_->loaded); }
+    return loaded_.get();
+}
 
 void FunctionInputs::apply(VkfProblem& problem) const {
-    problem.functions = state_->handle();
+    problem.functions = handle();
     enable(problem, VKF_USE_FUNCTIONS, problem.functions != nullptr);
 }
 
 void FunctionInputs::hand(host::HostTensors& tensors) const {
-    for (size_t i = 0; i < std::min<size_t>(state_->arrays.size(), VKF_MAX_FUNCTION_ARRAYS); i++)
-        tensors.functionArrays[i] = {state_->arrays[i].tensor.bytes.data(), state_->arrays[i].tensor.bytes.size()};
+    for (size_t i = 0; i < std::min<size_t>(arrays_.size(), VKF_MAX_FUNCTION_ARRAYS); i++)
+        tensors.functionArrays[i] = {arrays_[i].tensor.bytes.data(), arrays_[i].tensor.bytes.size()};
 }
 
 void addFunctionOptions(CLI::App& command, FunctionFiles& files) {
     const HelpGroup group(command, masksGroup);
     command
-        .add_option(
-            "--functions", files.functions,
-            "masks and scores of your own: a .glsl file, or a .vkfn file of vkflash compile (docs/functions.md)")
+        .add_option("--functions", files.functions,
+                    "masks and scores of your own: a .glsl file, or a .vkfn file of vkflash compile "
+                    "(docs/functions.md)")
         ->type_name("FILE");
     command
         .add_option("--function-array", files.arrays,
                     "array that the functions read as NAME(i): NAME=FILE.npy; once for each array")
         ->type_name("NAME=FILE")
         ->allow_extra_args(false);
+}
+
+std::vector<std::string> functionNames(VkfFunctions functions) {
+    constexpr std::array<std::pair<VkfFunctionBits, const char*>, 3> known = {
+        {{VKF_FUNCTION_KEEP, "keep"},
+         {VKF_FUNCTION_SCORE, "score"},
+         {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
+    std::vector<std::string> names;
+    for (const auto& [bit, name] : known)
+        if ((vkfGetFunctionSet(functions) & static_cast<VkfFunctionSet>(bit)) != 0)
+            names.emplace_back(name);
+    return names;
 }
 
 std::string flagText(const FunctionFiles& files) {

@@ -3,13 +3,19 @@
 // The functions of a call, from a file of GLSL or a compiled one, and the arrays that they read.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "tensors/tensor_file.hpp"
+#include "vkflash/functions.h"
 #include "vkflash/host.hpp"
+#include "vkflash/vkflash.hpp"
+#if defined(VKFLASH_HAS_FUNCTIONS)
+#include "vkflash/functions.hpp"
+#endif
 
 namespace vkf::tools {
 
@@ -27,21 +33,35 @@ std::string flagText(const FunctionFiles& files);
 // Throws ProgramError if --verify is to check functions of a file, which have no formulas for the reference.
 void requireFormulas(const FunctionFiles& files, bool verify);
 
+// The names of the functions that a file has: keep, score, scoreDerivative.
+std::vector<std::string> functionNames(VkfFunctions functions);
+
+// A file of --function-array.
+struct FunctionArrayFile {
+    VkfFunctionArray array{};
+    std::string flag; // in messages
+    Tensor tensor;
+};
+
 class FunctionInputs {
 public:
     // Loads the arrays, and compiles or loads the functions.
     explicit FunctionInputs(const FunctionFiles& files);
-    FunctionInputs(const FunctionInputs&) = delete;
-    FunctionInputs& operator=(const FunctionInputs&) = delete;
-    ~FunctionInputs();
 
     // Gives the functions to a problem, if there are some.
     void apply(VkfProblem& problem) const;
     void hand(host::HostTensors& tensors) const;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    void load(const std::string& file, const std::string& content);
+    void compile(const std::string& file, const std::string& content);
+    VkfFunctions handle() const;
+
+    std::vector<FunctionArrayFile> arrays_;
+    Unique<VkfFunctions, vkfDestroyFunctions> loaded_; // of a compiled file
+#if defined(VKFLASH_HAS_FUNCTIONS)
+    std::optional<functions::Functions> compiled_;
+#endif
 };
 
 } // namespace vkf::tools

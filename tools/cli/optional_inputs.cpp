@@ -22,55 +22,74 @@ Shape scoresShape(const Inputs& inputs) {
     return {inputs.cuSeqlensQ.size() - 1, heads, longest(inputs.cuSeqlensQ), longest(inputs.cuSeqlensK)};
 }
 
-int64_t lengthAt(const Tensor& lengths, size_t index) {
-    if (lengths.type == ElementType::i64) {
-        int64_t value = 0;
-        std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
-        return value;
-    }
-    int32_t value = 0;
-    std::memcpy(&value, lengths.bytes.data() + index * sizeof(value), sizeof(value));
-    return value;
-}
-
 NamedArray load(const FlagFile& file) {
     std::string name = fmt::format("{} {}", file.flag, file.path);
     Tensor tensor = loadArray(file, name);
     return {std::move(name), std::move(tensor)};
 }
 
-void loadLengths(const FlagFile& flagFile, const TensorNames& names, Inputs& inputs) {
+// Whole numbers of a file.
+struct WholeNumbers {
+    std::string name; // in messages
+    Shape shape;
+    std::vector<int64_t> values;
+};
+
+// Reads whole numbers. `what` names them in a message.
+WholeNumbers loadWhole(const FlagFile& flagFile, const char* what) {
     const auto [name, file] = load(flagFile);
+    if (file.type != ElementType::i32 && file.type != ElementType::i64)
+        failInput("{}: holds {}; {} are int32 or int64", name, elementName(file.type), what);
+    WholeNumbers numbers{name, file.shape, {}};
+    const size_t bytes = elementBytes(file.type);
+    for (size_t at = 0; at < file.bytes.size(); at += bytes) {
+        int32_t narrow = 0;
+        int64_t wide = 0;
+        std::memcpy(&narrow, file.bytes.data() + at, sizeof(narrow));
+        std::memcpy(&wide, file.bytes.data() + at, bytes);
+        numbers.values.push_back(file.type == ElementType::i64 ? wide : narrow);
+    }
+    return numbers;
+}
+
+// The numbers in 32 bits. `one` names one of them in a message.
+std::vector<int32_t> in32Bits(const WholeNumbers& numbers, const char* one) {
+    std::vector<int32_t> narrow;
+    for (const int64_t value : numbers.values) {
+        if (value < INT32_MIN || value > INT32_MAX)
+            failInput("{}: {} {} at {} does not fit 32 bits", numbers.name, one, value, narrow.size());
+        narrow.push_back(static_cast<int32_t>(value));
+    }
+    return narrow;
+}
+
+void loadLengths(const FlagFile& file, const TensorNames& names, Inputs& inputs) {
+    const WholeNumbers numbers = loadWhole(file, "lengths");
     const uint64_t batch = scoresShape(inputs)[0];
     const uint32_t keys = extent(inputs.k, axisRow);
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; lengths are int32 or int64", name, elementName(file.type));
-    if (file.shape != Shape{batch})
-        failInput("{}: has shape {}; one length for each sequence is [{}]", name, shapeText(file.shape), batch);
-    for (size_t i = 0; i < batch; ++i) {
-        const int64_t length = lengthAt(file, i);
+    if (numbers.shape != Shape{batch})
+        failInput("{}: has shape {}; one length for each sequence is [{}]", numbers.name, shapeText(numbers.shape),
+                  batch);
+    for (const int64_t length : numbers.values) {
         if (length < 0 || length > keys || length > INT32_MAX)
-            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", name, length, i, keys,
-                      names[1]);
+            failInput("{}: length {} of sequence {} is not within 0 and the {} rows of {}", numbers.name, length,
+                      inputs.lengths.size(), keys, names[1]);
         inputs.lengths.push_back(static_cast<int32_t>(length));
     }
 }
 
 // Reads cumulative lengths: the first row of each packed sequence, and the end of the last one.
-std::vector<int32_t> loadStarts(const FlagFile& flagFile, const Tensor& of, const std::string& nameOf) {
-    const auto [name, file] = load(flagFile);
+std::vector<int32_t> loadStarts(const FlagFile& file, const Tensor& of, const std::string& nameOf) {
+    const auto [name, shape, values] = loadWhole(file, "cumulative lengths");
     const uint32_t rows = extent(of, axisRow);
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; cumulative lengths are int32 or int64", name, elementName(file.type));
-    if (file.shape.size() != 1 || file.shape[0] < 2)
-        failInput("{}: has shape {}; cumulative lengths of B sequences are [B + 1]", name, shapeText(file.shape));
+    if (shape.size() != 1 || shape[0] < 2)
+        failInput("{}: has shape {}; cumulative lengths of B sequences are [B + 1]", name, shapeText(shape));
     std::vector<int32_t> starts;
-    for (size_t i = 0; i < file.shape[0]; ++i) {
+    for (const int64_t start : values) {
         const int64_t least = starts.empty() ? 0 : starts.back();
-        const int64_t start = lengthAt(file, i);
-        if (start < least || start > rows || (i == 0 && start != 0))
+        if (start < least || start > rows || (starts.empty() && start != 0))
             failInput("{}: element {} is {}; the elements start at 0, never fall and are at most {}, the rows of {}",
-                      name, i, start, rows, nameOf);
+                      name, starts.size(), start, rows, nameOf);
         starts.push_back(static_cast<int32_t>(start));
     }
     if (starts.back() != static_cast<int64_t>(rows))
@@ -87,37 +106,26 @@ void loadKeyStarts(const FlagFile& file, const TensorNames& names, Inputs& input
 }
 
 // Reads the document of each key of each sequence. A file of one row serves every sequence.
-void loadDocuments(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
-    const auto [name, file] = load(flagFile);
+void loadDocuments(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    const WholeNumbers numbers = loadWhole(file, "documents");
     const uint32_t batch = extent(inputs.k, axisBatch); // 1 for packed sequences
     const uint32_t keys = extent(inputs.k, axisRow);
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; documents are int32 or int64", name, elementName(file.type));
-    if (file.shape != Shape{batch, keys} && file.shape != Shape{keys})
-        failInput("{}: has shape {}; one document for each key is [{}, {}] or [{}]", name, shapeText(file.shape), batch,
-                  keys, keys);
-    for (size_t i = 0; i < size_t{batch} * keys; ++i) {
-        const int64_t document = lengthAt(file, file.shape.size() == 1 ? i % keys : i);
-        if (document < INT32_MIN || document > INT32_MAX)
-            failInput("{}: document {} of key {} does not fit 32 bits", name, document, i);
-        inputs.documents.push_back(static_cast<int32_t>(document));
-    }
+    if (numbers.shape != Shape{batch, keys} && numbers.shape != Shape{keys})
+        failInput("{}: has shape {}; one document for each key is [{}, {}] or [{}]", numbers.name,
+                  shapeText(numbers.shape), batch, keys, keys);
+    const std::vector<int32_t> rows = in32Bits(numbers, "document");
+    for (size_t i = 0; i < size_t{batch} * keys; ++i)
+        inputs.documents.push_back(rows[i % rows.size()]);
 }
 
 // Reads where the rows of each sequence stand.
-void loadRowOffsets(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
-    const auto [name, file] = load(flagFile);
+void loadRowOffsets(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    const WholeNumbers numbers = loadWhole(file, "offsets");
     const uint64_t batch = scoresShape(inputs)[0];
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; offsets are int32 or int64", name, elementName(file.type));
-    if (file.shape != Shape{batch})
-        failInput("{}: has shape {}; one offset for each sequence is [{}]", name, shapeText(file.shape), batch);
-    for (size_t i = 0; i < batch; ++i) {
-        const int64_t offset = lengthAt(file, i);
-        if (offset < INT32_MIN || offset > INT32_MAX)
-            failInput("{}: offset {} of sequence {} does not fit 32 bits", name, offset, i);
-        inputs.rowOffsets.push_back(static_cast<int32_t>(offset));
-    }
+    if (numbers.shape != Shape{batch})
+        failInput("{}: has shape {}; one offset for each sequence is [{}]", numbers.name, shapeText(numbers.shape),
+                  batch);
+    inputs.rowOffsets = in32Bits(numbers, "offset");
 }
 
 // Returns a key that stands twice in a list, or -1.
@@ -130,50 +138,38 @@ int32_t findTwice(std::span<const int32_t> list, uint32_t keys) {
     return twice == sorted.end() ? -1 : *twice;
 }
 
+// Whether a file of this shape gives an array of the whole shape. Dimensions of 1 and missing dimensions repeat, but
+// for the last one.
+bool canBroadcast(const Shape& shape, const Shape& whole) {
+    bool fits = !shape.empty() && shape.size() <= whole.size() && shape.back() == whole.back();
+    for (size_t i = 1; fits && i < shape.size(); ++i) {
+        const uint64_t count = shape[shape.size() - 1 - i];
+        fits = count == 1 || count == whole[whole.size() - 1 - i];
+    }
+    return fits;
+}
+
 // Reads lists of chosen keys. Dimensions of 1 and missing dimensions repeat.
-void loadChosenKeys(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
-    const auto [name, file] = load(flagFile);
-    const Shape whole = {scoresShape(inputs)[0], extent(inputs.k, axisHead), extent(inputs.q, axisRow)};
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; keys are int32 or int64", name, elementName(file.type));
-    bool fits = !file.shape.empty() && file.shape.size() <= 4 && file.shape.back() != 0;
-    for (size_t i = 1; fits && i < file.shape.size(); ++i) {
-        const uint64_t count = file.shape[file.shape.size() - 1 - i];
-        fits = count == 1 || count == whole[whole.size() - i];
-    }
-    if (!fits)
-        failInput("{}: has shape {}, which cannot be broadcast to [B, Hkv, N, count] with [B, Hkv, N] = {}", name,
-                  shapeText(file.shape), shapeText(whole));
-    Inputs::Lists lists{file.shape, {}};
-    const size_t count = file.shape.back();
-    const size_t entries = file.bytes.size() / (file.type == ElementType::i64 ? sizeof(int64_t) : sizeof(int32_t));
-    for (size_t i = 0; i < entries; ++i) {
-        const int64_t key = lengthAt(file, i);
-        if (key < INT32_MIN || key > INT32_MAX)
-            failInput("{}: key {} at {} does not fit 32 bits", name, key, i);
-        lists.entries.push_back(static_cast<int32_t>(key));
-        if ((i + 1) % count == 0) {
-            const auto list = std::span<const int32_t>(lists.entries).last(count);
-            if (const int32_t twice = findTwice(list, extent(inputs.k, axisRow)); twice >= 0)
-                failInput("{}: key {} stands twice in list {}", name, twice, i / count);
-        }
-    }
-    inputs.chosenKeys = std::move(lists);
+void loadChosenKeys(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    const WholeNumbers numbers = loadWhole(file, "keys");
+    const uint64_t count = numbers.shape.empty() ? 0 : numbers.shape.back();
+    const Shape lists = {scoresShape(inputs)[0], extent(inputs.k, axisHead), extent(inputs.q, axisRow)};
+    if (count == 0 || !canBroadcast(numbers.shape, {lists[0], lists[1], lists[2], count}))
+        failInput("{}: has shape {}, which cannot be broadcast to [B, Hkv, N, count] with [B, Hkv, N] = {}",
+                  numbers.name, shapeText(numbers.shape), shapeText(lists));
+    inputs.chosenKeys = {numbers.shape, in32Bits(numbers, "key")};
+    const std::span<const int32_t> entries = inputs.chosenKeys.entries;
+    for (size_t first = 0; first < entries.size(); first += count)
+        if (const int32_t twice = findTwice(entries.subspan(first, count), extent(inputs.k, axisRow)); twice >= 0)
+            failInput("{}: key {} stands twice in list {}", numbers.name, twice, first / count);
 }
 
 // Reads the rows whose probabilities the caller wants.
-void loadProbabilityRows(const FlagFile& flagFile, const TensorNames& /*names*/, Inputs& inputs) {
-    const auto [name, file] = load(flagFile);
-    if (file.type != ElementType::i32 && file.type != ElementType::i64)
-        failInput("{}: holds {}; row numbers are int32 or int64", name, elementName(file.type));
-    if (file.shape.size() != 1 || file.shape[0] == 0)
-        failInput("{}: has shape {}; one or more row numbers are [W]", name, shapeText(file.shape));
-    for (size_t i = 0; i < file.shape[0]; ++i) {
-        const int64_t row = lengthAt(file, i);
-        if (row < INT32_MIN || row > INT32_MAX)
-            failInput("{}: row number {} at {} does not fit 32 bits", name, row, i);
-        inputs.probabilityRows.push_back(static_cast<int32_t>(row));
-    }
+void loadProbabilityRows(const FlagFile& file, const TensorNames& /*names*/, Inputs& inputs) {
+    const WholeNumbers numbers = loadWhole(file, "row numbers");
+    if (numbers.shape.size() != 1 || numbers.shape[0] == 0)
+        failInput("{}: has shape {}; one or more row numbers are [W]", numbers.name, shapeText(numbers.shape));
+    inputs.probabilityRows = in32Bits(numbers, "row number");
 }
 
 // Reads one number for each query head.
@@ -194,12 +190,7 @@ NamedArray loadBroadcast(const FlagFile& file, const Inputs& inputs, bool lastKe
     Shape whole = scoresShape(inputs);
     if (lastKeys && !tensor.shape.empty() && tensor.shape.back() != 0)
         whole.back() = tensor.shape.back();
-    bool fits = !tensor.shape.empty() && tensor.shape.size() <= whole.size() && tensor.shape.back() == whole.back();
-    for (size_t i = 1; fits && i < tensor.shape.size(); ++i) {
-        const uint64_t count = tensor.shape[tensor.shape.size() - 1 - i];
-        fits = count == 1 || count == whole[whole.size() - 1 - i];
-    }
-    if (!fits)
+    if (!canBroadcast(tensor.shape, whole))
         failInput("{}: has shape {}, which cannot be broadcast to [B, H, N, K] = {}", name, shapeText(tensor.shape),
                   shapeText(whole));
     tensor.bytes.resize((tensor.bytes.size() + 3) / 4 * 4);
@@ -374,12 +365,6 @@ uint32_t longest(const std::vector<int32_t>& starts) {
     for (size_t i = 1; i < starts.size(); ++i)
         most = std::max(most, starts[i] - starts[i - 1]);
     return static_cast<uint32_t>(most);
-}
-
-void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs) {
-#define VKF_REFER(NAME, member) inputs.member = tensors.member;
-    VKF_FOR_EACH_OPTIONAL_INPUT(VKF_REFER)
-#undef VKF_REFER
 }
 
 } // namespace vkf::tools

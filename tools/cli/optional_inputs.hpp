@@ -30,9 +30,6 @@ struct OptionalInput {
 
 std::span<const OptionalInput> optionalInputs();
 
-// Gives the reference the inputs that host attention has.
-void referOptional(const host::HostTensors& tensors, VkfReferenceInputs& inputs);
-
 // Dimensions counted from the innermost one, so that the numbers do not depend on the rank.
 enum Axis : size_t { axisDim = 0, axisRow = 1, axisHead = 2, axisBatch = 3 };
 uint32_t extent(const Tensor& tensor, Axis axis);

@@ -8,9 +8,10 @@
 #include <span>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/program/help.hpp"
+#include "cli/text.hpp"
 #include "tensors/block_mask.hpp"
-#include "tensors/tensor_file.hpp"
 #include "vkflash/tuning.h"
 #include "vkflash/vkflash.hpp"
 
@@ -22,14 +23,6 @@ template <typename Value> struct Choice {
     const char* name;
     Value value;
 };
-
-// The names of all choices, for help and messages.
-template <typename Choices> std::string namesOf(const Choices& choices) {
-    std::string names;
-    for (const auto& choice : choices)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
-    return names;
-}
 
 template <typename Value>
 Value parseChoice(const char* flag, const std::string& text, std::span<const Choice<Value>> choices) {
@@ -295,8 +288,6 @@ void addScratchOption(CLI::App& command, std::optional<uint32_t>& mebibytes) {
         ->type_name("MIB");
 }
 
-std::string cacheTypeNames() { return namesOf(cacheTypes); }
-
 uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {
     if (!mebibytes)
         return 0;
@@ -306,16 +297,11 @@ uint64_t mostScratchBytes(const std::optional<uint32_t>& mebibytes) {
 std::string loadTuning(const std::string& file) {
     if (file.empty())
         return {};
-    try {
-        const std::vector<std::byte> bytes = readFile(pathOf(file));
-        std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        VkfMessage message{};
-        if (vkfCheckTuning(text.data(), text.size(), &message) != VKF_SUCCESS)
-            failInput("--tuning {}: {}", file, message.text);
-        return text;
-    } catch (const FormatError& error) {
-        failInput("--tuning {}: {}", file, error.what());
-    }
+    std::string text = readText(fmt::format("--tuning {}", file), file);
+    VkfMessage message{};
+    if (vkfCheckTuning(text.data(), text.size(), &message) != VKF_SUCCESS)
+        failInput("--tuning {}: {}", file, message.text);
+    return text;
 }
 
 host::DeviceOptions deviceOptions(const DeviceFlags& flags) {
@@ -359,7 +345,7 @@ void addOneTypeCacheOptions(CLI::App& command, CacheOptions& options) {
     const HelpGroup group(command, cacheGroup);
     command
         .add_option("--kv-type", options.kvType,
-                    fmt::format("type of k and v: {} (default: the type of q)", cacheTypeNames()))
+                    fmt::format("type of k and v: {} (default: the type of q)", namesOf(cacheTypes)))
         ->type_name("NAME");
     command.add_option("--page-size", options.pageSize,
                        "store k and v in shuffled pages of this many keys (default: no pages)");

@@ -124,7 +124,7 @@ template <typename Value> void addValue(CLI::App& command, const char* flag, Val
 
 // Adds a flag that takes a list, with its default in the help.
 template <typename Value>
-void addList(CLI::App& command, const char* flag, std::vector<Value>& values, const char* help) {
+void addList(CLI::App& command, const char* flag, std::vector<Value>& values, const std::string& help) {
     command.add_option(flag, values, help)->delimiter(',')->capture_default_str();
 }
 
@@ -132,8 +132,6 @@ void addList(CLI::App& command, const char* flag, std::vector<Value>& values, co
 VkfType parseType(const char* flag, const std::string& text);
 // Parses a type as above or a block type.
 VkfType parseCacheType(const char* flag, const std::string& text);
-// The names that parseCacheType takes.
-std::string cacheTypeNames();
 // Parses "auto" or the name of a path, the value of a flag.
 VkfPath parsePath(const char* flag, const std::string& text);
 

@@ -2,6 +2,7 @@
 #include "cli/outputs.hpp"
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "tensors/atomic_file.hpp"
 #include "tensors/npy.hpp"
 #include "tensors/safetensors.hpp"
@@ -29,11 +30,7 @@ void checkOutput(const Output& output, std::span<const FlagFile> inputs) {
     for (const FlagFile& input : inputs)
         if (sameFile(output.path, input.path))
             failInput("{} {}: is the input file of {}", output.flag, output.path, input.flag);
-    try {
-        checkWritable(pathOf(output.path));
-    } catch (const WriteError& error) {
-        failInput("{} {}: {}", output.flag, output.path, error.what());
-    }
+    checkOutputFile(output.flag, output.path);
 }
 
 void writeTensors(AtomicFile& file, FileFormat format, const std::vector<NamedView>& tensors) {

@@ -16,6 +16,11 @@ void addRepeatOption(CLI::App& command, uint32_t& repeat) {
     addValue(command, "--repeat", repeat, "run N more times, and show their median time too");
 }
 
+host::AttentionReport runAttention(host::Device& device, const VkfProblem& problem, const host::HostTensors& tensors) {
+    Progress progress("attention");
+    return host::attention(device, problem, tensors, [&progress](double share) { progress.update(share); });
+}
+
 RunTimes runRepeatedly(const char* label, uint32_t repeat,
                        const std::function<double(const std::function<void(double)>&)>& run) {
     Progress progress(label);

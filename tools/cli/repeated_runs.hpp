@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// --repeat: the time of a call's first run, and of warm runs after it.
+// Runs calls with a progress bar. --repeat: the time of a call's first run, and of warm runs after it.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "vkflash/host.hpp"
+
 namespace vkf::tools {
 
 // Adds --repeat: number of runs after the first one.
 void addRepeatOption(CLI::App& command, uint32_t& repeat);
+
+// host::attention with a progress bar.
+host::AttentionReport runAttention(host::Device& device, const VkfProblem& problem, const host::HostTensors& tensors);
 
 struct RunTimes {
     double first = 0;         // seconds on the device

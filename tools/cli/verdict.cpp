@@ -5,23 +5,12 @@
 #include <array>
 
 #include "cli/error.hpp"
-#include "cli/optional_inputs.hpp"
 #include "cli/progress.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
 
 namespace {
-
-VkfReferenceInputs referenceInputs(const host::HostTensors& tensors, const VkfReferenceFunctions* functions) {
-    auto inputs = make<VkfReferenceInputs>();
-    inputs.q = tensors.q;
-    inputs.k = tensors.k;
-    inputs.v = tensors.v;
-    referOptional(tensors, inputs);
-    inputs.functions = functions;
-    return inputs;
-}
 
 VkfReferenceOptions referenceOptions(VkfType productType, Progress& progress) {
     auto options = make<VkfReferenceOptions>();
@@ -64,6 +53,18 @@ void check(VkfResult result, const VkfMessage& message) {
 
 } // namespace
 
+VkfReferenceInputs referenceInputs(const host::HostTensors& tensors, const VkfReferenceFunctions* functions) {
+    auto inputs = make<VkfReferenceInputs>();
+    inputs.q = tensors.q;
+    inputs.k = tensors.k;
+    inputs.v = tensors.v;
+#define VKF_REFER(NAME, member) inputs.member = tensors.member;
+    VKF_FOR_EACH_OPTIONAL_INPUT(VKF_REFER)
+#undef VKF_REFER
+    inputs.functions = functions;
+    return inputs;
+}
+
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,
                         uint32_t sampleRows, const VkfReferenceFunctions* functions) {
     Progress progress("checking on the CPU");
@@ -81,7 +82,7 @@ VkfProbabilitiesVerdict verifyProbabilities(const VkfProblem& problem, const hos
                                             const VkfPlanInfo& plan) {
     Progress progress("checking probabilities on the CPU");
     const VkfReferenceOptions options = referenceOptions(plan, progress);
-    const VkfReferenceInputs inputs = referenceInputs(tensors, nullptr);
+    const VkfReferenceInputs inputs = referenceInputs(tensors);
     auto verdict = make<VkfProbabilitiesVerdict>();
     VkfMessage message{};
     check(vkfReferenceVerifyProbabilities(&problem, &inputs, &options, tensors.probabilities, &verdict, &message),

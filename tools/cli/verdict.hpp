@@ -9,6 +9,9 @@
 
 namespace vkf::tools {
 
+// The inputs of a call as the reference takes them. `functions` has the formulas of the problem's functions.
+VkfReferenceInputs referenceInputs(const host::HostTensors& tensors, const VkfReferenceFunctions* functions = nullptr);
+
 // Compares o and lse with the fp64 reference on the CPU, with a progress bar. With sampleRows = 0 it checks every query
 // row, else about that many evenly spread rows of each head. `functions` has the formulas of the problem's functions.
 VkfVerdict verifyResult(const VkfProblem& problem, const host::HostTensors& tensors, const VkfPlanInfo& plan,

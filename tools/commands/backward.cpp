@@ -7,18 +7,19 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "cli/backward_inputs.hpp"
 #include "cli/error.hpp"
 #include "cli/function_inputs.hpp"
 #include "cli/inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/program/help.hpp"
-#include "cli/progress.hpp"
 #include "cli/repeated_runs.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
+#include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
 
@@ -37,6 +38,14 @@ constexpr std::array<GradientFlag, 5> gradientFlags = {{{"--dq", "dq", VKF_GRADI
                                                         {"--dv", "dv", VKF_GRADIENT_V, "v"},
                                                         {"--dbias", "dbias", VKF_GRADIENT_BIAS, "--bias"},
                                                         {"--dsinks", "dsinks", VKF_GRADIENT_SINKS, "--sinks"}}};
+
+// Paths of the inputs besides those of the forward call. Empty = not given.
+struct BackwardInputFiles {
+    std::string dout; // not given = tensor `do` of --tensors
+    std::string o;    // o and lse: both or none
+    std::string lse;
+    std::string dlse;
+};
 
 struct BackwardOptions {
     InputFiles inputs;
@@ -61,6 +70,79 @@ struct BackwardProblem {
     BackwardProblem(const BackwardProblem&) = delete;
     BackwardProblem& operator=(const BackwardProblem&) = delete;
 };
+
+// ---- Inputs besides those of the forward call -----------------------------------------------------------
+
+struct BackwardInputs {
+    Tensor dout;
+    std::optional<Tensor> o;
+    std::optional<Tensor> lse;
+    std::optional<Tensor> dlse;
+};
+
+// Loads a .npy file, or the named tensor of a .safetensors file.
+Tensor loadEither(const FlagFile& file, const std::string& tensor) {
+    try {
+        if (formatOf(pathOf(file.path)) == FileFormat::safetensors)
+            return std::move(loadSafetensors(pathOf(file.path), {&tensor, 1})[0]);
+        return loadNpy(pathOf(file.path));
+    } catch (const FormatError& error) {
+        failInput("{} {}: {}", file.flag, file.path, error.what());
+    }
+}
+
+void requireShape(const FlagFile& file, const Tensor& tensor, const char* what, const Shape& shape) {
+    if (tensor.shape != shape)
+        failInput("{} {}: has shape {}; {} is {}", file.flag, file.path, shapeText(tensor.shape), what,
+                  shapeText(shape));
+}
+
+// Loads o or its gradient.
+Tensor loadLikeO(const FlagFile& file, const char* name, const Inputs& inputs) {
+    Tensor tensor = loadEither(file, name);
+    if (vkfTypeOf(tensor.type) == VKF_TYPE_FORCE_INT32)
+        failInput("{} {}: holds {}, not floating-point numbers", file.flag, file.path, elementName(tensor.type));
+    requireShape(file, tensor, "the shape of o", outputShape(inputs));
+    return tensor;
+}
+
+// Loads lse or its gradient.
+Tensor loadLikeLse(const FlagFile& file, const char* name, const Inputs& inputs) {
+    Tensor tensor = loadEither(file, name);
+    if (tensor.type != ElementType::f32)
+        failInput("{} {}: holds {}; it must be float32", file.flag, file.path, elementName(tensor.type));
+    requireShape(file, tensor, "the shape of lse", lseShape(inputs));
+    return tensor;
+}
+
+// The files that the caller gave.
+std::vector<FlagFile> filesGiven(const BackwardInputFiles& files) {
+    std::vector<FlagFile> given;
+    for (const FlagFile& file :
+         {FlagFile{"--do", files.dout}, {"--o", files.o}, {"--lse", files.lse}, {"--dlse", files.dlse}})
+        if (!file.path.empty())
+            given.push_back(file);
+    return given;
+}
+
+// Throws ProgramError with flag, file and limit.
+BackwardInputs loadBackwardInputs(const BackwardInputFiles& files, const InputFiles& inputFiles, const Inputs& inputs) {
+    if (files.o.empty() != files.lse.empty())
+        failInput("{}: is missing; the outputs of a forward pass are --o and --lse", files.o.empty() ? "--o" : "--lse");
+    const bool inTensors = files.dout.empty();
+    if (inTensors && inputFiles.tensors.empty())
+        failInput("--do: is missing; give the file with the gradient of o");
+    BackwardInputs loaded;
+    loaded.dout =
+        loadLikeO(inTensors ? FlagFile{"--tensors", inputFiles.tensors} : FlagFile{"--do", files.dout}, "do", inputs);
+    if (!files.o.empty()) {
+        loaded.o = loadLikeO({"--o", files.o}, "o", inputs);
+        loaded.lse = loadLikeLse({"--lse", files.lse}, "lse", inputs);
+    }
+    if (!files.dlse.empty())
+        loaded.dlse = loadLikeLse({"--dlse", files.dlse}, "dlse", inputs);
+    return loaded;
+}
 
 // ---- The problem -----------------------------------------------------------------------------------
 
@@ -164,10 +246,7 @@ std::string runForward(const BackwardOptions& options, host::Device& device, con
     outputs.lse.resize(uint64_t{layout.batch} * layout.heads * layout.rows);
     tensors.o = outputs.o.data();
     tensors.lse = outputs.lse.data();
-    Progress progress("attention");
-    const host::AttentionReport report =
-        host::attention(device, forward, tensors, [&progress](double share) { progress.update(share); });
-    progress.hide();
+    const host::AttentionReport report = runAttention(device, forward, tensors);
     std::string text = fmt::format("forward {}\ntime    {:.3f} ms on the device (first run)\n", report.plan.description,
                                    report.seconds * 1e3);
     if (options.verify) {
@@ -190,10 +269,7 @@ void backward(const BackwardOptions& options) {
     const std::vector<uint32_t> blockMask = packBlockMask(inputs, problem.forward);
     std::array<Output, gradientFlags.size()> outputs = makeOutputs(options, inputs, problem.gradient);
 
-    host::HostTensors tensors;
-    tensors.q = inputs.q.bytes.data();
-    tensors.k = inputs.k.bytes.data();
-    tensors.v = inputs.v.bytes.data();
+    host::HostTensors tensors{.q = inputs.q.bytes.data(), .k = inputs.k.bytes.data(), .v = inputs.v.bytes.data()};
     tensors.blockMask = blockMask.data();
     handOptional(inputs, tensors);
     functions.hand(tensors);
@@ -232,6 +308,17 @@ void backward(const BackwardOptions& options) {
     fmt::print("{}{}", text, writtenText(outputs));
 }
 
+void addBackwardInputOptions(CLI::App& command, BackwardInputFiles& files) {
+    const HelpGroup group(command, filesGroup);
+    const auto add = [&command](const char* flag, std::string& path, const char* help) {
+        command.add_option(flag, path, help)->type_name("FILE");
+    };
+    add("--do", files.dout, "gradient of o: .npy, or .safetensors with a tensor do (default: tensor do of --tensors)");
+    add("--o", files.o, "o of the forward pass, as --do; needs --lse (default: the forward pass runs first)");
+    add("--lse", files.lse, "lse of the forward pass: .npy, or .safetensors with a tensor lse; needs --o");
+    add("--dlse", files.dlse, "gradient of lse, as --lse (default: lse has no gradient)");
+}
+
 void addResultOptions(CLI::App& command, BackwardOptions& options) {
     const HelpGroup group(command, resultsGroup);
     for (size_t i = 0; i < gradientFlags.size(); ++i)
@@ -253,10 +340,9 @@ void addResultOptions(CLI::App& command, BackwardOptions& options) {
 } // namespace
 
 void addBackwardCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<BackwardOptions>();
-    CLI::App* command =
-        program.add_subcommand("backward", "Computes the gradients of attention on tensors from files.");
-    command->footer("vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy");
+    const auto [command, options] = addCommand<BackwardOptions>(
+        program, action, "backward", "Computes the gradients of attention on tensors from files.",
+        "vkflash backward --q q.npy --k k.npy --v v.npy --do do.npy --dq dq.npy --dk dk.npy --dv dv.npy", backward);
     addInputOptions(*command, options->inputs);
     command->remove_option(command->get_option("--probability-rows")); // probabilities are not an output here
     command->remove_option(command->get_option("--chosen-keys"));      // lists have no gradient
@@ -269,7 +355,6 @@ void addBackwardCommand(CLI::App& program, Action& action) {
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
     addScratchOption(*command, options->scratch);
-    command->callback([options, &action] { action = [options] { backward(*options); }; });
 }
 
 } // namespace vkf::tools

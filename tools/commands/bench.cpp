@@ -71,18 +71,11 @@ void printRow(const BenchResult& result) {
 class GridBench : public ShapeBench {
 public:
     GridBench(const BenchOptions& options, const std::vector<GridSubject>& subjects)
-        : ShapeBench("grid", problemsOf(subjects), {}, options.device, options.report), options_(options),
-          subjects_(subjects), memory_(device()) {}
+        : ShapeBench("grid", problemsOfSubjects(subjects, &GridSubject::problem), options.measure.timing, {},
+                     options.device, options.report),
+          options_(options), subjects_(subjects), memory_(device()) {}
 
 private:
-    static std::vector<VkfProblem> problemsOf(const std::vector<GridSubject>& subjects) {
-        std::vector<VkfProblem> problems;
-        problems.reserve(subjects.size());
-        for (const GridSubject& subject : subjects)
-            problems.push_back(subject.problem);
-        return problems;
-    }
-
     void printHeading() const override {
         fmt::print("shape   {} sequences, {} heads over {} KV heads{}\n\n", options_.grid.shape.batch,
                    options_.grid.shape.heads, subjects_.empty() ? 0 : subjects_[0].problem.kvHeads,
@@ -109,8 +102,6 @@ private:
 
 void benchAll(const BenchOptions& options) {
     const std::vector<GridSubject> subjects = subjectsOf(options);
-    checkReport(options.report);
-    checkTiming(options.measure.timing.maxRuns, options.measure.timing.seconds);
     GridBench(options, subjects).run();
 }
 
@@ -122,30 +113,25 @@ void requireNoneBefore(const CLI::App& bench) {
                       bench.get_subcommands().front()->get_name());
 }
 
-void addBenchOptions(CLI::App& command, BenchOptions& options) {
-    addGridOptions(command, options.grid);
-    addMaskBlockOption(command, options.grid.math.maskBlock);
-    command
-        .add_option("--block-density", options.blockDensities,
-                    "list of shares of open blocks of the block mask (default: 1)")
-        ->delimiter(',');
-    addTimedBenchOptions(command, options.device, options.measure, options.report);
-}
-
 } // namespace
 
-void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine) {
+void addBenchCommand(CLI::App& program, Action& action) {
     auto options = std::make_shared<BenchOptions>();
-    options->report.commandLine = commandLine;
     CLI::App* command = program.add_subcommand(
         "bench", "Times each path on a grid of shapes and checks each result. Where the GPU's clock is known, runs "
                  "more than 3 % below the highest clock do not count.");
     command->footer("vkflash bench prefill --dims 128 --rows 1024,4096 --json times.json");
-    addBenchOptions(*command, *options);
+    addGridOptions(*command, options->grid);
+    addMaskBlockOption(*command, options->grid.math.maskBlock);
+    command
+        ->add_option("--block-density", options->blockDensities,
+                     "list of shares of open blocks of the block mask (default: 1)")
+        ->delimiter(',');
+    addTimedBenchOptions(*command, options->device, options->measure, options->report);
     for (const auto add : {addBenchPrefillCommand, addBenchBackwardCommand, addBenchDecodeCommand})
-        add(*command, action, commandLine);
+        add(*command, action);
 #if defined(VKFLASH_HAS_FUNCTIONS)
-    addBenchFunctionsCommand(*command, action, commandLine);
+    addBenchFunctionsCommand(*command, action);
 #endif
     command->require_subcommand(0, 1);
     // CLI11 calls this callback after the callback of the sub-command, if there is one.

@@ -25,7 +25,6 @@ void addSoakCommand(CLI::App& program, Action& action);
 void addTuneCommand(CLI::App& program, Action& action);
 void addCompileCommand(CLI::App& program, Action& action);
 void addReportCommand(CLI::App& program, Action& action);
-// The report of a bench contains the command line.
-void addBenchCommand(CLI::App& program, Action& action, const std::string& commandLine);
+void addBenchCommand(CLI::App& program, Action& action);
 
 } // namespace vkf::tools

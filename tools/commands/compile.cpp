@@ -13,11 +13,11 @@
 #include <fmt/ranges.h>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
+#include "cli/function_inputs.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "commands/commands.hpp"
-#include "tensors/atomic_file.hpp"
-#include "tensors/tensor_file.hpp"
 #include "vkflash/functions.h"
 #if defined(VKFLASH_HAS_FUNCTIONS)
 #include "vkflash/functions.hpp"
@@ -55,15 +55,6 @@ VkfFunctionArray parseArray(const std::string& text) {
     return array;
 }
 
-std::string readText(const std::string& file) {
-    try {
-        const std::vector<std::byte> bytes = readFile(pathOf(file));
-        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    } catch (const FormatError& error) {
-        failInput("{}: {}", file, error.what());
-    }
-}
-
 #if defined(VKFLASH_HAS_FUNCTIONS)
 
 // The kernels of the paths, each one once.
@@ -83,20 +74,11 @@ std::vector<std::string> kernelsOfPaths(const std::vector<std::string>& paths) {
 
 // The functions and arrays that a compiled file has: "keep, score; arrays bias f16".
 std::string contentOf(const std::vector<std::byte>& file) {
-    constexpr std::array<std::pair<VkfFunctionBits, std::string_view>, 3> names = {
-        {{VKF_FUNCTION_KEEP, "keep"},
-         {VKF_FUNCTION_SCORE, "score"},
-         {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
     VkfFunctions handle = nullptr;
     VkfMessage message{};
     if (vkfLoadFunctions(file.data(), file.size(), &handle, &message) != VKF_SUCCESS)
         fail("{}", static_cast<const char*>(message.text));
     const std::unique_ptr<VkfFunctions_T, decltype(&vkfDestroyFunctions)> owned(handle, vkfDestroyFunctions);
-    std::vector<std::string_view> functions;
-    for (const auto& [bit, name] : names) {
-        if ((vkfGetFunctionSet(handle) & static_cast<VkfFunctionSet>(bit)) != 0)
-            functions.push_back(name);
-    }
     std::array<VkfFunctionArray, VKF_MAX_FUNCTION_ARRAYS> arrays{};
     std::vector<std::string> texts;
     for (uint32_t i = 0; i < vkfGetFunctionArrays(handle, arrays.data(), VKF_MAX_FUNCTION_ARRAYS); i++) {
@@ -104,7 +86,8 @@ std::string contentOf(const std::vector<std::byte>& file) {
                                               [&](const auto& element) { return element.second == arrays[i].element; });
         texts.push_back(fmt::format("{} {}", static_cast<const char*>(arrays[i].name), type->first));
     }
-    return fmt::format("{}{}{}", fmt::join(functions, ", "), texts.empty() ? "" : "; arrays ", fmt::join(texts, ", "));
+    return fmt::format("{}{}{}", fmt::join(functionNames(handle), ", "), texts.empty() ? "" : "; arrays ",
+                       fmt::join(texts, ", "));
 }
 
 std::vector<std::byte> compileAll(const functions::Source& source, const std::vector<std::string>& kernels) {
@@ -119,27 +102,19 @@ std::vector<std::byte> compileAll(const functions::Source& source, const std::ve
 }
 
 void compileFunctions(const CompileOptions& options) {
-    functions::Source source{readText(options.file), options.file, {}};
+    functions::Source source{readText(options.file, options.file), options.file, {}};
     std::transform(options.arrays.begin(), options.arrays.end(), std::back_inserter(source.arrays), parseArray);
     const std::vector<std::string> kernels = kernelsOfPaths(options.paths);
-    try {
-        checkWritable(pathOf(options.output));
-    } catch (const WriteError& error) {
-        failInput("-o {}: {}", options.output, error.what());
-    }
+    checkOutputFile("-o", options.output);
     const std::vector<std::byte> bytes = compileAll(source, kernels);
-    try {
-        writeWhole(pathOf(options.output), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    } catch (const WriteError& error) {
-        fail("-o {}: {}", options.output, error.what());
-    }
+    writeOutputFile("-o", options.output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     fmt::print("wrote {}: {}; {} kernels, {} bytes\n", options.output, contentOf(bytes), kernels.size(), bytes.size());
 }
 
 #else
 
 void compileFunctions(const CompileOptions& options) {
-    readText(options.file);
+    readText(options.file, options.file);
     for (const std::string& array : options.arrays)
         parseArray(array);
     failInput("compile: this program was built without glslang as a library, so that it has no compiler of functions");

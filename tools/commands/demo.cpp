@@ -182,18 +182,17 @@ void demo(const DemoOptions& options) {
 } // namespace
 
 void addDemoCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<DemoOptions>();
+    const auto [command, options] = addCommand<DemoOptions>(
+        program, action, "demo",
+        "Computes sample tensors on the best device, checks them, and compares the time with the unfused path.",
+        "vkflash demo", demo);
     options->samples = VKFLASH_SAMPLES_DIR;
-    CLI::App* command = program.add_subcommand(
-        "demo",
-        "Computes sample tensors on the best device, checks them, and compares the time with the unfused path.");
-    command->footer("vkflash demo");
     command->add_option("--samples", options->samples, "folder with q.npy, k.npy and v.npy");
     addDeviceOptions(*command, options->device);
     command->add_flag_callback(
-        "--without-16-bit-storage", [options] { options->device.withoutFeatures = VKF_FEATURE_STORAGE_16BIT; },
+        "--without-16-bit-storage",
+        [options = options] { options->device.withoutFeatures = VKF_FEATURE_STORAGE_16BIT; },
         "compute as on a device that has no 16-bit storage");
-    command->callback([options, &action] { action = [options] { demo(*options); }; });
 }
 
 } // namespace vkf::tools

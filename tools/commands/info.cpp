@@ -229,13 +229,11 @@ void info(const InfoOptions& options) {
 } // namespace
 
 void addInfoCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<InfoOptions>();
-    CLI::App* command =
-        program.add_subcommand("info", "Lists devices, limits and features, and which paths run or why they do not.");
-    command->footer("vkflash info");
+    const auto [command, options] = addCommand<InfoOptions>(
+        program, action, "info", "Lists devices, limits and features, and which paths run or why they do not.",
+        "vkflash info", info);
     addTuningOption(*command, options->tuning);
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, &action] { action = [options] { info(*options); }; });
 }
 
 } // namespace vkf::tools

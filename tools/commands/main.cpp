@@ -5,14 +5,10 @@
 #include "commands/commands.hpp"
 
 int main(int argc, char** argv) {
-    const vkf::tools::ProgramTitle title = vkf::tools::programTitle();
-    const auto addBench = [&](CLI::App& program, vkf::tools::Action& action) {
-        vkf::tools::addBenchCommand(program, action, vkf::tools::commandLine(title, argc, argv));
-    };
-    return vkf::tools::runProgram(argc, argv, title,
+    return vkf::tools::runProgram(argc, argv, vkf::tools::programTitle(),
                                   {vkf::tools::addInfoCommand, vkf::tools::addRunCommand,
                                    vkf::tools::addBackwardCommand, vkf::tools::addPlanCommand,
                                    vkf::tools::addVerifyCommand, vkf::tools::addDemoCommand, vkf::tools::addTuneCommand,
                                    vkf::tools::addCompileCommand, vkf::tools::addReportCommand,
-                                   vkf::tools::addSoakCommand, addBench});
+                                   vkf::tools::addSoakCommand, vkf::tools::addBenchCommand});
 }

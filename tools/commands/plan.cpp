@@ -13,6 +13,8 @@
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/plan_explain.hpp"
+#include "measure/own_objects.hpp"
+#include "tensors/random_tensors.hpp"
 
 namespace vkf::tools {
 
@@ -107,34 +109,6 @@ std::string planText(const VkfBackwardInfo& info) {
     return text + fmt::format("in short    {}\n", info.description);
 }
 
-using BackwardHandle = std::unique_ptr<VkfBackward_T, decltype(&vkfDestroyBackward)>;
-
-// The backward pass with gradients of q, k and v.
-BackwardHandle makeBackward(const host::Device& device, const VkfProblem& forward,
-                            const std::optional<uint32_t>& scratch) {
-    auto problem = make<VkfBackwardProblem>();
-    problem.forward = &forward;
-    problem.maxScratchBytes = mostScratchBytes(scratch);
-    problem.dout = forward.o;
-    problem.dq = forward.q;
-    problem.dk = forward.k;
-    problem.dv = forward.v;
-    VkfMessage message{};
-    if (vkfCheckBackward(&problem, &message) != VKF_SUCCESS)
-        failInput("--backward: {}", message.text);
-    VkfBackward handle = nullptr;
-    if (const VkfResult result = vkfCreateBackward(device.context(), &problem, &handle, &message);
-        result != VKF_SUCCESS)
-        throw host::Error(result, message.text);
-    return {handle, &vkfDestroyBackward};
-}
-
-VkfBackwardInfo infoOf(VkfBackward backward) {
-    auto info = make<VkfBackwardInfo>();
-    static_cast<void>(vkfGetBackwardInfo(backward, &info, nullptr)); // the handle and structSize are valid
-    return info;
-}
-
 void print(const PlanOptions& options, const host::Device& device, const VkfProblem& problem, const Json& json,
            const std::string& text) {
     if (options.device.validation)
@@ -166,8 +140,13 @@ void planBackward(const PlanOptions& options) {
     functions.apply(problem);
     enable(problem, VKF_USE_LSE);
     const host::Device device = openDevice(options.device);
-    const BackwardHandle backward = makeBackward(device, problem, options.shape.cache.scratch);
-    show(options, device, problem, infoOf(backward.get()), backward.get(), problem);
+    VkfBackwardProblem gradients = gradientsOf(problem);
+    gradients.maxScratchBytes = mostScratchBytes(options.shape.cache.scratch);
+    VkfMessage message{};
+    if (vkfCheckBackward(&gradients, &message) != VKF_SUCCESS)
+        failInput("--backward: {}", message.text);
+    const Backward backward = createBackward(device.context(), gradients);
+    show(options, device, problem, backwardInfo(backward), backward.get(), problem);
 }
 
 void plan(const PlanOptions& options) {
@@ -182,9 +161,10 @@ void plan(const PlanOptions& options) {
 } // namespace
 
 void addPlanCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<PlanOptions>();
-    CLI::App* command = program.add_subcommand("plan", "Describes the plan for a shape without running it.");
-    command->footer("vkflash plan --heads 32 --kv-heads 8 --rows 4096 --dim 128 --causal --explain");
+    const auto [command, options] = addCommand<PlanOptions>(
+        program, action, "plan", "Describes the plan for a shape without running it.",
+        "vkflash plan --heads 32 --kv-heads 8 --rows 4096 --dim 128 --causal --explain",
+        [](const PlanOptions& chosen) { chosen.backward ? planBackward(chosen) : plan(chosen); });
     addShapeOptions(*command, options->shape);
     addCacheOptions(*command, options->shape.cache);
     addChosenCountOption(*command, options->shape.cache);
@@ -199,8 +179,6 @@ void addPlanCommand(CLI::App& program, Action& action) {
     command->add_flag("--explain", options->explain,
                       "also explain the plan: why this path and not another one, tiles, bytes moved");
     command->add_flag("--json", options->json, "print JSON");
-    command->callback(
-        [options, &action] { action = [options] { options->backward ? planBackward(*options) : plan(*options); }; });
 }
 
 } // namespace vkf::tools

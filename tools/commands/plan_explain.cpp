@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/function_inputs.hpp"
 #include "cli/text.hpp"
 #include "model/plan_traffic.hpp"
 #include "model/traffic.hpp"
@@ -141,38 +142,17 @@ Json pathsJson(const std::vector<ExplainedPath>& paths) {
     return document;
 }
 
-struct Hook {
-    VkfFunctionBits bit;
-    const char* name;
-};
-
-constexpr std::array<Hook, 3> hooks = {
-    {{VKF_FUNCTION_KEEP, "keep"}, {VKF_FUNCTION_SCORE, "score"}, {VKF_FUNCTION_SCORE_DERIVATIVE, "scoreDerivative"}}};
-
-std::vector<std::string> hooksOf(const VkfProblem& problem) {
-    std::vector<std::string> names;
-    for (const auto& [bit, name] : hooks)
-        if ((vkfGetFunctionSet(problem.functions) & static_cast<VkfFunctionSet>(bit)) != 0)
-            names.emplace_back(name);
-    return names;
-}
-
 bool keepsByHead(const VkfProblem& problem) {
     return (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP_BY_HEAD) != 0;
 }
 
-// The functions of the caller's own, without the map. Empty if there are none.
-std::string functionsText(const VkfProblem& problem) {
+// The functions of the caller's own, with the map of tiles. `tiles`: what the map is for. Empty if there are none.
+std::string functionsText(const VkfProblem& problem, VkDeviceSize mapBytes, const std::string& tiles) {
     if (!has(problem, VKF_USE_FUNCTIONS))
         return {};
-    return fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
-                       fmt::join(hooksOf(problem), ", "));
-}
-
-// `tiles`: what the map is for.
-std::string functionsText(const VkfProblem& problem, VkDeviceSize mapBytes, const std::string& tiles) {
-    std::string text = functionsText(problem);
-    if (text.empty() || (vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP) == 0)
+    std::string text = fmt::format("\nFunctions of the caller's own, compiled into the kernels\n  functions  {}\n",
+                                   fmt::join(functionNames(problem.functions), ", "));
+    if ((vkfGetFunctionSet(problem.functions) & VKF_FUNCTION_KEEP) == 0)
         return text;
     if (mapBytes == 0)
         return text + "  map        none: the kernels ask keep about every visible pair\n";
@@ -193,7 +173,7 @@ std::string functionsText(VkfBackward backward, const VkfProblem& forward) {
 }
 
 Json functionsJson(const VkfProblem& problem) {
-    return {{"functions", hooksOf(problem)}, {"keepByHead", keepsByHead(problem)}};
+    return {{"functions", functionNames(problem.functions)}, {"keepByHead", keepsByHead(problem)}};
 }
 
 std::string formulasText(const host::Device& device, const host::Plan& plan) {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/options.hpp"
 #include "commands/commands.hpp"
 #include "report/page.hpp"
-#include "tensors/atomic_file.hpp"
 #include "tensors/tensor_file.hpp"
 
 namespace vkf::tools {
@@ -30,17 +30,9 @@ ResultFiles load(const std::string& folder) {
 }
 
 void writePage(const PageOptions& options) {
-    try {
-        checkWritable(pathOf(options.output));
-    } catch (const WriteError& error) {
-        failInput("-o {}: {}", options.output, error.what());
-    }
+    checkOutputFile("-o", options.output);
     const ResultFiles files = load(options.results);
-    try {
-        writeWhole(pathOf(options.output), reportPage(files));
-    } catch (const WriteError& error) {
-        fail("-o {}: {}", options.output, error.what());
-    }
+    writeOutputFile("-o", options.output, reportPage(files));
     fmt::print("wrote {}: {} bench reports, {} figures, {} logs\n", options.output, files.benches.size(),
                files.figures.size(), files.texts.size());
 }
@@ -48,13 +40,12 @@ void writePage(const PageOptions& options) {
 } // namespace
 
 void addReportCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<PageOptions>();
-    CLI::App* command = program.add_subcommand("report", "Writes the results of benches as one HTML page.");
-    command->footer("vkflash report --results results -o report.html");
+    const auto [command, options] =
+        addCommand<PageOptions>(program, action, "report", "Writes the results of benches as one HTML page.",
+                                "vkflash report --results results -o report.html", writePage);
     addValue(*command, "--results", options->results,
              "folder with reports of benches (written with --json), figures of bench/plot.py (.svg) and logs (.txt)");
     addValue(*command, "-o,--output", options->output, "path of the page");
-    command->callback([options, &action] { action = [options] { writePage(*options); }; });
 }
 
 } // namespace vkf::tools

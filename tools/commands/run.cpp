@@ -216,9 +216,9 @@ void addResultOptions(CLI::App& command, RunOptions& options) {
 } // namespace
 
 void addRunCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<RunOptions>();
-    CLI::App* command = program.add_subcommand("run", "Computes attention on tensors from files.");
-    command->footer("vkflash run --q q.npy --k k.npy --v v.npy -o o.npy --causal --verify");
+    const auto [command, options] =
+        addCommand<RunOptions>(program, action, "run", "Computes attention on tensors from files.",
+                               "vkflash run --q q.npy --k k.npy --v v.npy -o o.npy --causal --verify", run);
     addInputOptions(*command, options->inputs);
     addResultOptions(*command, *options);
     addMathOptions(*command, options->math);
@@ -228,7 +228,6 @@ void addRunCommand(CLI::App& program, Action& action) {
     addCacheOptions(*command, options->cache);
     addDeviceOptions(*command, options->device);
     addTuningOption(*command, options->device.tuning);
-    command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 
 } // namespace vkf::tools

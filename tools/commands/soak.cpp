@@ -95,21 +95,17 @@ void soak(const SoakOptions& options) {
 } // namespace
 
 void addSoakCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<SoakOptions>();
-    CLI::App* command = program.add_subcommand(
-        "soak",
-        "Stress-tests a device for some minutes: changing decode calls, a long sequence, random calls. One verdict.");
-    command->footer("vkflash soak --minutes 10");
+    const auto [command, options] = addCommand<SoakOptions>(
+        program, action, "soak",
+        "Stress-tests a device for some minutes: changing decode calls, a long sequence, random calls. One verdict.",
+        "vkflash soak --minutes 10", soak);
     addValue(*command, "--minutes", options->minutes, "about how long it takes");
-    command->add_option("--parts", options->parts, "list of parts to run: decode, long, cases")
-        ->delimiter(',')
-        ->capture_default_str();
+    addList(*command, "--parts", options->parts, "list of parts to run: decode, long, cases");
     addValue(*command, "--seed", options->seed, "seed of the first random call; the next ones count up");
     command->add_option("--cases", options->cases, "number of random calls (default: as many as time allows)");
     addValue(*command, "--calls", options->calls, "maximum number of decode calls");
     addValue(*command, "--rows", options->rows, "maximum number of rows and keys of the long sequence");
     addDeviceOptions(*command, options->device);
-    command->callback([options, &action] { action = [options] { soak(*options); }; });
 }
 
 } // namespace vkf::tools

@@ -3,18 +3,16 @@
 // vkflash tune: measures other tiles than the library's own choice on this device, and the element layouts of its
 // matrices. Writes the faster tiles and the layouts to a file for --tuning and VkfContextCreateInfo::tuning.
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/text.hpp"
 #include "commands/commands.hpp"
 #include "measure/problem_measure.hpp"
 #include "shapes/bench_shapes.hpp"
-#include "tensors/atomic_file.hpp"
-#include "tensors/tensor_file.hpp"
 #include "tune/tuner.hpp"
 #include "tune/tuning_text.hpp"
 
@@ -65,35 +63,20 @@ void printTuneShape(const VkfProblem& problem, VkfPath path) {
                problem.batch, problem.queryHeads, has(problem, VKF_USE_CAUSAL) ? "yes" : "no", vkfPathName(path));
 }
 
-void printResult(const TuneResult& result) {
+// `gradients` = 0: a result of the forward pass. The tiles of the backward pass are long, so they stand at the end.
+void printResult(const TuneResult& result, VkfGradients gradients) {
     const char* const decision = !result.taken ? "built-in stays" : result.alike ? "taken" : "taken for this size";
     printTuneShape(result.problem, result.path);
-    fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", result.builtInTile, timeText(result.builtInSeconds),
-               result.bestTile, timeText(result.bestSeconds), result.ratio(), decision);
+    const std::string builtIn = timeText(result.builtInSeconds);
+    const std::string best = timeText(result.bestSeconds);
+    if (gradients == 0)
+        fmt::print("{:<16}{:>9}  {:<16}{:>9}{:>7.3f}  {}\n", result.builtInTile, builtIn, result.bestTile, best,
+                   result.ratio(), decision);
+    else
+        fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}\n", gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv", builtIn, best,
+                   result.ratio(), decision, result.bestTile);
     std::fflush(stdout);
 }
-
-// The tiles of the backward pass are long, so they stand at the end.
-void printBackwardResult(const TuneResult& result, VkfGradients gradients) {
-    const char* const decision = !result.taken ? "built-in stays" : result.alike ? "taken" : "taken for this size";
-    printTuneShape(result.problem, result.path);
-    fmt::print("{:<7}{:>9}{:>11}{:>7.3f}  {}: {}\n", gradients == VKF_GRADIENT_Q ? "dq" : "dk, dv",
-               timeText(result.builtInSeconds), timeText(result.bestSeconds), result.ratio(), decision,
-               result.bestTile);
-    std::fflush(stdout);
-}
-
-void writeTuning(const std::string& path, const host::DeviceSummary& device, const std::vector<std::string>& entries) {
-    try {
-        writeWhole(pathOf(path), tuningText(device, entries));
-    } catch (const WriteError& error) {
-        fail("-o {}: {}", path, error.what());
-    }
-}
-
-// Gradients whose kernels are tuned together. 0 = the forward pass.
-constexpr VkfGradients ofForward[] = {0};
-constexpr VkfGradients ofBackward[] = {VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V};
 
 std::vector<std::string> layoutLines(host::Device& device) {
     std::vector<std::string> lines;
@@ -111,14 +94,16 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
     Progress progress("tune");
     const auto afterRun = [&] { progress.update(static_cast<double>(done) / static_cast<double>(problems.size())); };
     Tuner tuner(device, options.tuner, afterRun);
-    const std::span<const VkfGradients> together =
-        options.backward ? std::span<const VkfGradients>(ofBackward) : std::span<const VkfGradients>(ofForward);
+    // Gradients whose kernels are tuned together. 0 = the forward pass.
+    const std::vector<VkfGradients> together =
+        options.backward ? std::vector<VkfGradients>{VKF_GRADIENT_Q, VKF_GRADIENT_K | VKF_GRADIENT_V}
+                         : std::vector<VkfGradients>{0};
     for (const VkfProblem& problem : problems) {
         try {
             for (const VkfGradients gradients : together) {
-                const TuneResult result = gradients == 0 ? tuner.tune(problem) : tuner.tuneBackward(problem, gradients);
+                const TuneResult result = tuner.tune(problem, gradients);
                 progress.hide();
-                gradients == 0 ? printResult(result) : printBackwardResult(result, gradients);
+                printResult(result, gradients);
                 entries.insert(entries.end(), result.entries.begin(), result.entries.end());
             }
         } catch (const host::Error& error) {
@@ -137,12 +122,8 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
 
 void tune(const TuneCommandOptions& options) {
     const std::vector<VkfProblem> problems = prefillProblems(options.shapes);
-    try {
-        if (!options.output.empty())
-            checkWritable(pathOf(options.output));
-    } catch (const WriteError& error) {
-        failInput("-o {}: {}", options.output, error.what());
-    }
+    if (!options.output.empty())
+        checkOutputFile("-o", options.output);
     host::Device device = openDevice(options.device);
     fmt::print("device  {}, {}\n{}\n", device.summary().name, device.summary().driver,
                options.backward ? "" : "tiles   rows x keys / invocations x splits\n");
@@ -161,7 +142,7 @@ void tune(const TuneCommandOptions& options) {
     if (options.output.empty())
         return;
     lines.insert(lines.end(), entries.begin(), entries.end());
-    writeTuning(options.output, device.summary(), lines);
+    writeOutputFile("-o", options.output, tuningText(device.summary(), lines));
     fmt::print("wrote   {}\n", options.output);
 }
 

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
 // vkflash verify: computes random tensors of a given shape on the device and compares the result with the CPU
-// reference. verify_functions.cpp has --functions.
+// reference. With --functions: checks the masks and scores of examples/functions against their formulas in fp64.
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/repeated_runs.hpp"
 #include "cli/verdict.hpp"
 #include "commands/commands.hpp"
-#include "commands/verify_functions.hpp"
+#include "measure/backward_measure.hpp"
 #include "tensors/random_tensors.hpp"
+#if defined(VKFLASH_HAS_FUNCTIONS)
+#include "gallery/gallery.hpp"
+#endif
 
 namespace vkf::tools {
 
@@ -72,11 +79,7 @@ void verify(const VerifyOptions& options) {
     host::Device device = openDevice(options.device);
     RandomTensors random(problem, options.seed, options.blockDensity.value_or(0.5));
     const host::HostTensors tensors = random.pointers(problem);
-    host::AttentionReport report;
-    {
-        Progress progress("attention");
-        report = host::attention(device, forward, tensors, [&progress](double share) { progress.update(share); });
-    }
+    const host::AttentionReport report = runAttention(device, forward, tensors);
     const VkfVerdict verdict = verifyResult(forward, tensors, report.plan, options.sampleRows);
     requirePassed(verdict, fmt::format("--seed {}", options.seed));
     std::string text =
@@ -99,14 +102,83 @@ void requireForFunctions(const CLI::App& command) {
                       option->get_name());
 }
 
-FunctionChecks checksOf(const VerifyOptions& options) {
-    return {options.device,
-            parsePath("--path", options.math.path),
-            parseType("--type", options.shape.type),
-            options.seed,
-            options.sampleRows,
-            options.backward};
+#if defined(VKFLASH_HAS_FUNCTIONS)
+
+// The call of all examples, without rows, keys and functions.
+VkfProblem exampleProblem(const VerifyOptions& options) {
+    auto problem = make<VkfProblem>();
+    problem.batch = 2;
+    problem.queryHeads = gallery::heads;
+    problem.kvHeads = gallery::heads / 2;
+    problem.headDim = 32;
+    problem.q = problem.k = problem.v = problem.o = dense(parseType("--type", options.shape.type));
+    problem.path = parsePath("--path", options.math.path);
+    enable(problem, VKF_USE_FUNCTIONS | VKF_USE_LSE);
+    return problem;
 }
+
+// The arrays that the functions read, for the tensors of a call.
+void handArrays(const CompiledExample& compiled, host::HostTensors& tensors) {
+    std::transform(compiled.arrays().begin(), compiled.arrays().end(), tensors.functionArrays.begin(),
+                   [](const std::vector<std::byte>& array) {
+                       return host::HostArray{array.data(), array.size()};
+                   });
+}
+
+// Returns the end of the example's line. `tensors` has o and lse of the forward pass.
+std::string checkBackward(const VerifyOptions& options, const Example& example, const CompiledExample& compiled,
+                          host::Device& device, const VkfProblem& problem, const host::HostTensors& tensors) {
+    RandomGradients random(problem, options.seed, mostScratchBytes({}));
+    const host::HostGradients gradients = random.pointers();
+    const host::BackwardReport report = host::backward(device, random.problem, tensors, gradients);
+    const VkfBackwardVerdict verdict =
+        verifyGradients(random.problem, tensors, gradients, report.info, options.sampleRows, &compiled.formulas());
+    requirePassed(verdict, example.file + ", backward pass");
+    const VkfGradientError& worst = worstOf(verdict);
+    return fmt::format("; backward {}, {}", vkfPathName(report.info.path), errorText(worst.error, worst.bound));
+}
+
+void checkExample(const VerifyOptions& options, const Example& example, host::Device& device, VkfProblem problem) {
+    const CompiledExample compiled(example, static_cast<uint32_t>(options.seed));
+    problem.queryRows = example.rows;
+    problem.keys = example.keys;
+    problem.functions = compiled.handle();
+    VkfProblem forward = problem;
+    if (options.backward)
+        forward.path = VKF_PATH_AUTO;
+    RandomTensors random(forward, options.seed);
+    host::HostTensors tensors = random.pointers(forward);
+    handArrays(compiled, tensors);
+    const host::AttentionReport report = host::attention(device, forward, tensors);
+    const VkfVerdict verdict = verifyResult(forward, tensors, report.plan, options.sampleRows, &compiled.formulas());
+    requirePassed(verdict, example.file);
+    std::string text = fmt::format("{:<36}{:<10}{}", example.file, vkfPathName(report.plan.path),
+                                   errorText(verdict.oError, verdict.oBound));
+    if (options.backward)
+        text += checkBackward(options, example, compiled, device, problem, tensors);
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+}
+
+// Prints a line for each file of examples/functions. Throws ProgramError at the first wrong result.
+void verifyFunctions(const VerifyOptions& options) {
+    const VkfProblem problem = exampleProblem(options);
+    host::Device device = openDevice(options.device);
+    fmt::print("device  {}\n", device.summary().name);
+    for (const Example& example : examples())
+        checkExample(options, example, device, problem);
+    if (options.device.validation)
+        checkValidation(device);
+    fmt::print("right\n");
+}
+
+#else
+
+void verifyFunctions(const VerifyOptions& /*options*/) {
+    failInput("--functions: this program was built without a compiler of functions");
+}
+
+#endif
 
 } // namespace
 
@@ -135,7 +207,7 @@ void addVerifyCommand(CLI::App& program, Action& action) {
     command->callback([options, command, &action] {
         if (options->functions)
             requireForFunctions(*command);
-        action = [options] { options->functions ? verifyFunctions(checksOf(*options)) : verify(*options); };
+        action = [options] { options->functions ? verifyFunctions(*options) : verify(*options); };
     });
 }
 

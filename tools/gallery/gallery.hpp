@@ -45,21 +45,33 @@ struct Example {
     std::vector<ExampleArray> (*arrays)(ExampleGenerator& random) = [](ExampleGenerator&) {
         return std::vector<ExampleArray>{};
     };
-    // Absent functions are null. The contexts `user` are what `read` takes.
+    // Absent functions are null. `user` is an ExampleContext.
     VkfReferenceFunctions formulas{};
     uint32_t rows = 70;
     uint32_t keys = gallery::keys;
 };
 
+// What formulas get as `user`.
+struct ExampleContext {
+    std::vector<std::vector<double>> arrays;
+    std::vector<double> constants; // values of the constants that an example sets, in their order
+};
+std::vector<double> valuesOf(const ExampleConstants& constants);
+
 // Element i of an array, for formulas. Throws std::out_of_range.
 double read(void* user, size_t array, int64_t i);
 int64_t readInt(void* user, size_t array, int64_t i);
+// A constant of the example, for formulas. Throws std::out_of_range.
+double constant(void* user, size_t i);
+int number(void* user, size_t i);
 
 // The masks and the scores of examples/functions.
 std::vector<Example> exampleMasks();
 std::vector<Example> exampleScores();
 // Both.
 std::vector<Example> examples();
+// The example of a file. Throws std::runtime_error if there is none.
+Example exampleOf(const std::string& file);
 
 // `count` random numbers, for arrays.
 std::vector<double> normalValues(ExampleGenerator& random, size_t count);
@@ -88,7 +100,7 @@ public:
     const VkfReferenceFunctions& formulas() const { return formulas_; }
 
 private:
-    std::vector<std::vector<double>> values_;
+    ExampleContext context_;
     std::vector<std::vector<std::byte>> arrays_;
     VkfReferenceFunctions formulas_;
     functions::Functions functions_;

@@ -25,9 +25,8 @@ bool isInside(At at) { return at->row >= 0 && at->row < at->keys; }
 // Runs of keys with one number. The first run has the number 0.
 std::vector<double> runs(ExampleGenerator& random) {
     std::vector<double> numbers;
-    for (int32_t number = 0; numbers.size() < gallery::keys; number++) {
+    for (int32_t number = 0; numbers.size() < gallery::keys; number++)
         numbers.insert(numbers.end(), 5 + random() % 30, number);
-    }
     numbers.resize(gallery::keys);
     return numbers;
 }
@@ -35,9 +34,8 @@ std::vector<double> runs(ExampleGenerator& random) {
 // Nonzero with a probability of 1 / n.
 std::vector<double> flags(ExampleGenerator& random, size_t count, uint64_t n) {
     std::vector<double> values(count);
-    for (double& value : values) {
+    for (double& value : values)
         value = random() % n == 0 ? static_cast<double>(1 + random() % 255) : 0.0;
-    }
     return values;
 }
 
@@ -67,7 +65,7 @@ bool isNear(Pixel row, Pixel key, Pixel size, int kernel) {
     return isNear;
 }
 
-Pixel byRows(int i) { return {i % 13, i / 13}; }
+Pixel byRows(int i, int width) { return {i % width, i / width}; }
 
 Pixel byTiles(int i) {
     const int tile = i / 9;
@@ -91,13 +89,14 @@ std::vector<Example> windowsAndDocuments() {
         {"masks/sliding_window.glsl",
          {{"WINDOW", "20"}},
          [](ExampleGenerator&) { return Arrays{}; },
-         formula([](At at, void*) -> int32_t { return at->key <= at->row && at->row - at->key <= 20; })},
+         formula(
+             [](At at, void* user) -> int32_t { return at->key <= at->row && at->row - at->key <= number(user, 0); })},
         {"masks/dilated_window.glsl",
          {{"WINDOW", "40"}, {"DILATION", "3"}},
          [](ExampleGenerator&) { return Arrays{}; },
-         formula([](At at, void*) -> int32_t {
+         formula([](At at, void* user) -> int32_t {
              const int distance = std::abs(at->row - at->key);
-             return distance <= 40 && distance % 3 == 0;
+             return distance <= number(user, 0) && distance % number(user, 1) == 0;
          })},
         {"masks/global_window.glsl",
          {{"WINDOW", "9"}},
@@ -111,7 +110,7 @@ std::vector<Example> windowsAndDocuments() {
         {"masks/prefix_lm.glsl",
          {{"PREFIX", "33"}},
          [](ExampleGenerator&) { return Arrays{}; },
-         formula([](At at, void*) -> int32_t { return at->key < 33 || at->key <= at->row; })},
+         formula([](At at, void* user) -> int32_t { return at->key < number(user, 0) || at->key <= at->row; })},
         {"masks/shared_prefix.glsl",
          {},
          [](ExampleGenerator& random) {
@@ -137,8 +136,10 @@ std::vector<Example> imagesAndVideos() {
         {"masks/natten.glsl",
          {{"WIDTH", "13"}, {"HEIGHT", "10"}, {"KERNEL", "5"}},
          [](ExampleGenerator&) { return Arrays{}; },
-         formula([](At at, void*) -> int32_t {
-             return isNear(byRows(std::max(at->row, 0)), byRows(at->key), {13, 10}, 5);
+         formula([](At at, void* user) -> int32_t {
+             const int width = number(user, 0);
+             return isNear(byRows(std::max(at->row, 0), width), byRows(at->key, width), {width, number(user, 1)},
+                           number(user, 2));
          }),
          130,
          130},
@@ -223,9 +224,8 @@ std::vector<Example> treesAndLists() {
              const int keyBlock = at->key % 65 / 8;
              const bool isRowClean = row >= 65;
              const bool isKeyClean = at->key >= 65;
-             if (isRowClean && isKeyClean) {
+             if (isRowClean && isKeyClean)
                  return keyBlock <= rowBlock;
-             }
              return isKeyClean ? keyBlock < rowBlock : !isRowClean && keyBlock == rowBlock;
          }),
          130,
@@ -258,9 +258,8 @@ std::vector<Example> treesAndLists() {
 
 std::vector<Example> exampleMasks() {
     std::vector<Example> all;
-    for (const std::vector<Example>& some : {windowsAndDocuments(), imagesAndVideos(), treesAndLists()}) {
+    for (const std::vector<Example>& some : {windowsAndDocuments(), imagesAndVideos(), treesAndLists()})
         all.insert(all.end(), some.begin(), some.end());
-    }
     return all;
 }
 

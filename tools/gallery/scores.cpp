@@ -34,8 +34,8 @@ std::vector<Example> curves() {
         {"scores/softcap.glsl",
          {{"CAP", "5.0"}},
          none,
-         formulas([](double s, At, void*) { return 5.0 * std::tanh(s / 5.0); },
-                  [](double s, At, void*) { return 1.0 - std::pow(std::tanh(s / 5.0), 2.0); })},
+         formulas([](double s, At, void* user) { return constant(user, 0) * std::tanh(s / constant(user, 0)); },
+                  [](double s, At, void* user) { return 1.0 - std::pow(std::tanh(s / constant(user, 0)), 2.0); })},
         {"scores/softcap_polynomial.glsl",
          {{"CAP", "0.75"}},
          none,
@@ -67,8 +67,8 @@ std::vector<Example> curves() {
 std::vector<Example> distances() {
     const auto none = [](ExampleGenerator&) { return Arrays{}; };
     return {
-        {"scores/alibi_signed.glsl", {{"HEADS", "4"}}, none, sum([](double s, At at, void*) {
-             return s + std::exp2(-2.0 * (at->head + 1)) * (at->key - at->row);
+        {"scores/alibi_signed.glsl", {{"HEADS", "4"}}, none, sum([](double s, At at, void* user) {
+             return s + std::exp2(-8.0 * (at->head + 1) / number(user, 0)) * (at->key - at->row);
          })},
         {"scores/relative_bias.glsl",
          {{"FARTHEST", "60"}, {"HEADS", "4"}},
@@ -89,9 +89,8 @@ std::vector<Example> distances() {
          })},
         {"scores/sandwich.glsl", {{"HEADS", "4"}, {"DIM", "8"}}, none, sum([](double s, At at, void*) {
              double cosines = 0.0;
-             for (int t = 0; t < 4; t++) {
+             for (int t = 0; t < 4; t++)
                  cosines += std::cos(std::abs(at->row - at->key) * std::pow(10000.0, -t / 4.0));
-             }
              return s + cosines * 0.5 / (at->head + 1);
          })},
     };
@@ -119,9 +118,8 @@ std::vector<Example> tables() {
              const int path = ((at->batch * 131 + nodeOf(at)) * 131 + at->key) * 2;
              const int64_t first = readInt(user, 0, path);
              const int64_t second = readInt(user, 0, path + 1);
-             if (first < 0) {
+             if (first < 0)
                  return s;
-             }
              const double one = read(user, 1, int64_t{at->head} * 10 + first);
              return second < 0 ? s + one : s + (one + read(user, 1, int64_t{at->head} * 10 + 5 + second)) / 2;
          })},
@@ -167,9 +165,8 @@ double stressFactor(At at) { return (at->row & at->key & 1) == 0 ? 1.0 : 0.5; }
 
 double stressShifted(double s, At at, void* user) {
     const double own = stressFactor(at) * s;
-    if (at->head % 3 != 0) {
+    if (at->head % 3 != 0)
         return own + read(user, 1, at->head);
-    }
     return at->key > at->row ? own - read(user, 2, at->key) : own;
 }
 
@@ -201,9 +198,8 @@ Example stress() {
 
 std::vector<Example> exampleScores() {
     std::vector<Example> all;
-    for (const std::vector<Example>& some : {curves(), distances(), tables(), std::vector{stress()}}) {
+    for (const std::vector<Example>& some : {curves(), distances(), tables(), std::vector{stress()}})
         all.insert(all.end(), some.begin(), some.end());
-    }
     return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/error.hpp"
 #include "cli/verdict.hpp"
 #include "measure/own_objects.hpp"
 #include "measure/problem_memory.hpp"
@@ -23,7 +24,7 @@ uint64_t storedBytes(const VkfTensorLayout& layout) { return vkfStoredBytes(layo
 } // namespace
 
 void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
-                             const BackwardCallInputs& inputs) {
+                             const ExtraBuffers* extras) {
     VkfProblem forward = *problem.forward;
     forward.path = VKF_PATH_AUTO;
     const host::Plan plan(device_, forward);
@@ -39,8 +40,8 @@ void BackwardMemory::prepare(const VkfBackwardProblem& problem, uint64_t scratch
     sets_.resize(std::max(sets_.size(), sets()));
     for (size_t i = 0; i < sets(); ++i) {
         VkfBindings call = forward_.bindings(i);
-        if (inputs.bind)
-            inputs.bind(call);
+        if (extras != nullptr)
+            extras->addTo(call);
         for (uint32_t step = 0; step < plan.info().stepCount; ++step)
             runStep(device_, plan, call, step);
         fill(i, scratchBytes, call);
@@ -83,38 +84,30 @@ host::HostGradients BackwardMemory::downloadGradients(size_t set) {
 
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun,
-                               const BackwardCallInputs& inputs) {
+                               const CallExtras& extras, const VkfReferenceFunctions* formulas) {
     BackwardResult result;
     result.problem = forward;
     enable(result.problem, VKF_USE_LSE);
-    auto problem = make<VkfBackwardProblem>();
-    problem.forward = &result.problem;
-    problem.dout = forward.o;
-    problem.dq = forward.q;
-    problem.dk = forward.k;
-    problem.dv = forward.v;
+    VkfBackwardProblem problem = gradientsOf(result.problem);
     problem.maxScratchBytes = options.scratchBytes;
-    VkfMessage message{};
-    vkf::Backward gradient;
-    check(vkfCreateBackward(device.context(), &problem, gradient.put(), &message), message);
-    result.info = make<VkfBackwardInfo>();
-    check(vkfGetBackwardInfo(gradient.get(), &result.info, &message), message);
-    memory.prepare(problem, result.info.scratchBytes, maxBufferSets, inputs);
+    const Backward gradient = createBackward(device.context(), problem);
+    result.info = backwardInfo(gradient);
+    const ExtraBuffers extraBuffers(device, extras);
+    memory.prepare(problem, result.info.scratchBytes, maxBufferSets, &extraBuffers);
     result.operations = result.info.operations;
     result.sets = memory.sets();
     result.tensorBytes = memory.tensorBytes();
     const auto record = [&](VkCommandBuffer commands, size_t set, uint32_t first, uint32_t count) {
-        check(vkfCmdBackwardSteps(commands, gradient.get(), &memory.bindings(set), first, count, &message), message);
+        requireSuccess(vkfCmdBackwardSteps, commands, gradient.get(), &memory.bindings(set), first, count);
     };
     const size_t set = timeRuns(device, clock, result.info.stepCount, record, options, afterRun, result);
     // Gradients of a wrong o would be right for that o, so o is checked too.
     host::HostTensors tensors = memory.downloadForward(set);
-    if (inputs.hand)
-        inputs.hand(tensors);
-    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows, inputs.formulas),
+    extras.addTo(tensors);
+    requirePassed(verifyResult(result.problem, tensors, memory.forwardPlan(), options.sampleRows, formulas),
                   memory.forwardPlan().description);
-    result.verdict = verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows,
-                                     inputs.formulas);
+    result.verdict =
+        verifyGradients(problem, tensors, memory.downloadGradients(set), result.info, options.sampleRows, formulas);
     return result;
 }
 

@@ -11,16 +11,10 @@
 #include <functional>
 #include <vector>
 
+#include "measure/call_runs.hpp"
 #include "measure/problem_measure.hpp"
 
 namespace vkf::tools {
-
-// The optional inputs of a backward pass. Empty functions add nothing.
-struct BackwardCallInputs {
-    std::function<void(VkfBindings& bindings)> bind{};
-    std::function<void(host::HostTensors& tensors)> hand{};
-    const VkfReferenceFunctions* formulas = nullptr; // of the problem's functions
-};
 
 // The memory of backward passes that are measured one after the other.
 class BackwardMemory {
@@ -30,7 +24,7 @@ public:
     // Prepares the tensors of a backward pass that wants dq, dk and dv, in `sets()` copies. o and lse are those of a
     // forward pass, which runs here on the path that the library chooses. The gradients are full of NaN.
     void prepare(const VkfBackwardProblem& problem, uint64_t scratchBytes, size_t maxSets,
-                 const BackwardCallInputs& inputs = {});
+                 const ExtraBuffers* extras = nullptr);
 
     // The plan of the forward pass.
     const VkfPlanInfo& forwardPlan() const noexcept { return forwardPlan_; }
@@ -73,11 +67,12 @@ struct BackwardResult : TimedResult {
     VkfBackwardVerdict verdict{};
 };
 
-// Measures dq, dk and dv together. `forward` has the path of the backward pass. Calls afterRun after each of many runs.
+// Measures dq, dk and dv together. `forward` has the path of the backward pass; `formulas` are those of its functions.
+// Calls afterRun after each of many runs.
 // Throws what creating and running throw. The caller judges the verdict. Throws ProgramError if o or lse is wrong.
 BackwardResult measureBackward(host::Device& device, GpuClock& clock, BackwardMemory& memory, const VkfProblem& forward,
                                const MeasureOptions& options, const std::function<void()>& afterRun,
-                               const BackwardCallInputs& inputs = {});
+                               const CallExtras& extras = {}, const VkfReferenceFunctions* formulas = nullptr);
 
 // The gradient that is nearest to its bound, or the furthest above it.
 const VkfGradientError& worstOf(const VkfBackwardVerdict& verdict);

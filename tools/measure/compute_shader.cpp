@@ -14,10 +14,7 @@ std::vector<uint32_t> toolShader(std::string_view name) {
     return found->words();
 }
 
-ComputeShader::ComputeShader(const host::Device& device, uint32_t pushBytes)
-    : device_(device), pushBytes_(pushBytes), bindPipeline_(load<PFN_vkCmdBindPipeline>(device, "vkCmdBindPipeline")),
-      pushConstants_(load<PFN_vkCmdPushConstants>(device, "vkCmdPushConstants")),
-      dispatch_(load<PFN_vkCmdDispatch>(device, "vkCmdDispatch")) {}
+ComputeShader::ComputeShader(const host::Device& device, uint32_t pushBytes) : device_(device), pushBytes_(pushBytes) {}
 
 ComputeShader::ComputeShader(const host::Device& device, std::span<const uint32_t> spirv, uint32_t pushBytes)
     : ComputeShader(device, pushBytes) {
@@ -52,15 +49,10 @@ ComputeShader::~ComputeShader() {
 }
 
 void ComputeShader::record(VkCommandBuffer commands, const void* push, uint32_t workgroups) const {
-    bindPipeline_(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
-    pushConstants_(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, pushBytes_, push);
-    dispatch_(commands, workgroups, 1, 1);
-}
-
-void recordCopy(const host::Device& device, VkCommandBuffer commands, const host::Buffer& buffer, uint64_t to,
-                uint64_t bytes) {
-    const VkBufferCopy region{0, to, bytes};
-    load<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer")(commands, buffer.handle(), buffer.handle(), 1, &region);
+    load<PFN_vkCmdBindPipeline>(device_, "vkCmdBindPipeline")(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+    const auto pushConstants = load<PFN_vkCmdPushConstants>(device_, "vkCmdPushConstants");
+    pushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, pushBytes_, push);
+    load<PFN_vkCmdDispatch>(device_, "vkCmdDispatch")(commands, workgroups, 1, 1);
 }
 
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands) {

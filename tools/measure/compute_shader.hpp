@@ -36,14 +36,7 @@ private:
     VkShaderModule module_ = VK_NULL_HANDLE;
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
     VkPipeline pipeline_ = VK_NULL_HANDLE;
-    PFN_vkCmdBindPipeline bindPipeline_;
-    PFN_vkCmdPushConstants pushConstants_;
-    PFN_vkCmdDispatch dispatch_;
 };
-
-// Copies the first `bytes` bytes of a buffer to offset `to` in it. `to` is at least `bytes`.
-void recordCopy(const host::Device& device, VkCommandBuffer commands, const host::Buffer& buffer, uint64_t to,
-                uint64_t bytes);
 
 // Makes earlier writes of compute shaders visible to later compute shaders.
 void recordComputeBarrier(const host::Device& device, VkCommandBuffer commands);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects of the program on an open device: contexts with their own pipeline cache or tuning, and command buffers.
+// Objects of the program on an open device: contexts with their own pipeline cache or tuning, plans and backward
+// passes.
 #pragma once
 
 #include <string_view>
@@ -10,8 +11,6 @@
 
 namespace vkf::tools {
 
-// Throws host::Error if the call failed.
-void check(VkfResult result, const VkfMessage& message);
 // Throws ProgramError if the call failed.
 void check(VkResult result, const char* call);
 
@@ -38,37 +37,7 @@ private:
 Context createContext(const host::Device& device, const PipelineCache& cache, std::string_view tuning);
 Plan createPlan(const Context& context, const VkfProblem& problem);
 VkfPlanInfo planInfo(const Plan& plan);
-
-// A command buffer of the program. It does what host::Device::submit does not do: record without submitting, and submit
-// one recording several times.
-class CommandBuffer {
-public:
-    // For the queue that the device submits to. The device must outlive this object.
-    explicit CommandBuffer(const host::Device& device);
-    CommandBuffer(const CommandBuffer&) = delete;
-    CommandBuffer& operator=(const CommandBuffer&) = delete;
-    ~CommandBuffer();
-
-    // Begins a recording and drops the earlier one.
-    VkCommandBuffer begin();
-    void end();
-    // Submits the recording, waits until the device has finished, and returns the wall time of the submitting call
-    // alone in seconds.
-    // Nobody else may submit meanwhile. Throws ProgramError if the device is lost or takes longer than a minute.
-    double submit();
-
-private:
-    const host::Device& device_;
-    VkQueue queue_ = VK_NULL_HANDLE;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
-    VkFence fence_ = VK_NULL_HANDLE;
-    PFN_vkResetCommandPool reset_;
-    PFN_vkBeginCommandBuffer begin_;
-    PFN_vkEndCommandBuffer end_;
-    PFN_vkQueueSubmit submit_;
-    PFN_vkWaitForFences wait_;
-    PFN_vkResetFences resetFences_;
-};
+Backward createBackward(VkfContext context, const VkfBackwardProblem& problem);
+VkfBackwardInfo backwardInfo(const Backward& backward);
 
 } // namespace vkf::tools

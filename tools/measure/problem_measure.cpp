@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/error.hpp"
 #include "cli/options.hpp"
 #include "cli/program/help.hpp"
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
-#include "measure/own_objects.hpp"
-#include "tensors/block_mask.hpp"
+#include "model/plan_traffic.hpp"
 
 namespace vkf::tools {
 
@@ -20,8 +20,7 @@ namespace {
 constexpr double longestSubmission = 0.5;
 
 void recordSteps(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings, uint32_t first, uint32_t count) {
-    VkfMessage message{};
-    check(vkfCmdAttentionSteps(commands, plan, &bindings, first, count, &message), message);
+    requireSuccess(vkfCmdAttentionSteps, commands, plan, &bindings, first, count);
 }
 
 constexpr double submissionSeconds = 0.004;
@@ -137,8 +136,7 @@ size_t CallChain::callsOfSubmission() {
 }
 
 void recordAttention(VkCommandBuffer commands, VkfPlan plan, const VkfBindings& bindings) {
-    VkfMessage message{};
-    check(vkfCmdAttention(commands, plan, &bindings, &message), message);
+    requireSuccess(vkfCmdAttention, commands, plan, &bindings);
 }
 
 } // namespace vkf::tools

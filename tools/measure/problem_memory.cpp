@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/compute_shader.hpp"
+#include "measure/own_objects.hpp"
 #include "tensors/block_mask.hpp"
 #include "tensors/cache.hpp"
 #include "tensors/random_tensors.hpp"
@@ -39,9 +39,11 @@ uint64_t repeatedOf(VkfType type) {
 void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes) {
     uint64_t done = std::min<uint64_t>(block.size(), bytes);
     device.upload(to, block.data(), done);
+    const auto copy = load<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer");
     for (uint64_t copied = 0; done < bytes; done += copied) {
         copied = std::min(done, bytes - done);
-        device.submit([&](VkCommandBuffer commands) { recordCopy(device, commands, to, done, copied); });
+        const VkBufferCopy region{0, done, copied};
+        device.submit([&](VkCommandBuffer commands) { copy(commands, to.handle(), to.handle(), 1, &region); });
     }
 }
 
@@ -56,14 +58,11 @@ bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes) {
 void BenchMemory::prepare(const VkfProblem& problem, uint64_t scratchBytes, size_t maxSets, double blockDensity) {
     problem_ = problem;
     blockMask_ = randomBlockMask(problem_, blockDensity, 1);
-    ensureRoom(device_, blockMaskBuffer_, blockMask_.size() * sizeof(uint32_t));
-    device_.upload(blockMaskBuffer_, blockMask_.data(), blockMask_.size() * sizeof(uint32_t));
     blockTable_ = shuffledPages(problem_);
-    ensureRoom(device_, blockTableBuffer_, blockTable_.size() * sizeof(int32_t));
-    device_.upload(blockTableBuffer_, blockTable_.data(), blockTable_.size() * sizeof(int32_t));
     chosenKeys_ = scatteredKeys(problem_);
-    ensureRoom(device_, chosenKeysBuffer_, chosenKeys_.size() * sizeof(int32_t));
-    device_.upload(chosenKeysBuffer_, chosenKeys_.data(), chosenKeys_.size() * sizeof(int32_t));
+    blockMaskBuffer_ = uploaded(device_, blockMask_);
+    blockTableBuffer_ = uploaded(device_, blockTable_);
+    chosenKeysBuffer_ = uploaded(device_, chosenKeys_);
     tensorBytes_ = bytesOf(vkf::layoutOf(problem_, VKF_TENSOR_O)) + lseElements(problem_) * sizeof(float);
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputOf(i) != i)

@@ -22,6 +22,14 @@ uint64_t repeatedOf(VkfType type);
 // Fills a buffer on the device with repetitions of a block. Each copy doubles the filled part.
 void repeat(host::Device& device, std::span<const std::byte> block, const host::Buffer& to, uint64_t bytes);
 
+// A buffer on the device with these values.
+template <typename Values> host::Buffer uploaded(host::Device& device, const Values& values) {
+    const uint64_t bytes = values.size() * sizeof(values[0]);
+    host::Buffer buffer = device.createBuffer(bytes);
+    device.upload(buffer, values.data(), bytes);
+    return buffer;
+}
+
 // Returns true if it created a new buffer. It frees the old one first, because both together may not fit.
 bool ensureRoom(host::Device& device, host::Buffer& buffer, uint64_t bytes);
 

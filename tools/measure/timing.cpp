@@ -22,10 +22,6 @@ double medianOf(std::vector<double> values) {
     return *middle;
 }
 
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 } // namespace
 
 bool atFullClock(const ClockSample& sample, double highestClock) {
@@ -98,7 +94,7 @@ std::string clockText(const Timing& timing) {
 
 bool TimeBudget::allowsAnother(size_t runs, bool enoughAtFullClock) const {
     constexpr double patience = 3;
-    const double elapsed = secondsSince(start_);
+    const double elapsed = time_.seconds();
     return enoughAtFullClock ? runs < maxRuns_ && elapsed < seconds_ : elapsed < patience * seconds_;
 }
 
@@ -109,8 +105,8 @@ std::vector<Timing> measureInTurn(std::span<const std::function<ClockSample()>> 
         highestClock = std::max(highestClock, sample.clock);
         return sample;
     };
-    const Clock::time_point warmUp = Clock::now();
-    for (size_t i = 0; i < options.warmUps || secondsSince(warmUp) < options.warmSeconds; ++i)
+    const Stopwatch warmUp;
+    for (size_t i = 0; i < options.warmUps || warmUp.seconds() < options.warmSeconds; ++i)
         for (const auto& run : runs)
             runOnce(run);
     std::vector<std::vector<ClockSample>> samples(runs.size());

@@ -77,6 +77,16 @@ Timing timingOf(std::span<const ClockSample> samples, double highestClock);
 // "  1905 MHz, 12 runs left out". Empty where the clock is not known.
 std::string clockText(const Timing& timing);
 
+// Wall time since the object was created.
+class Stopwatch {
+public:
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_ = Clock::now();
+};
+
 // Decides whether another run may start. Its time begins when the object is created.
 class TimeBudget {
 public:
@@ -85,10 +95,9 @@ public:
     bool allowsAnother(size_t runs, bool enoughAtFullClock) const;
 
 private:
-    using Clock = std::chrono::steady_clock;
     size_t maxRuns_;
     double seconds_;
-    Clock::time_point start_ = Clock::now();
+    Stopwatch time_;
 };
 
 // `run` does the work once and returns its seconds with the clock. highestClock is the highest clock that the process

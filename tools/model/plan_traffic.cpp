@@ -242,4 +242,25 @@ Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan) {
     return traffic;
 }
 
+double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask) {
+    const uint64_t rowWords = vkf::blockMaskLayoutOf(problem).rowWords;
+    const int64_t block = problem.blockMask.blockSize;
+    double pairs = 0;
+    for (uint64_t batch = 0; batch < problem.batch; ++batch)
+        for (uint64_t head = 0; head < problem.queryHeads; ++head)
+            for (int64_t row = 0; row < problem.queryRows; ++row) {
+                const Reach visible = reachOf(problem, row, row);
+                const uint32_t* words =
+                    &blockMask[batch * problem.blockMask.batchStride + head * problem.blockMask.headStride +
+                               static_cast<uint64_t>(row / block) * rowWords];
+                for (int64_t key = visible.begin; key < visible.end;) {
+                    const int64_t end = std::min((key / block + 1) * block, visible.end);
+                    if ((words[key / block / 32] >> (key / block % 32) & 1U) != 0)
+                        pairs += static_cast<double>(end - key);
+                    key = end;
+                }
+            }
+    return pairs;
+}
+
 } // namespace vkf::tools

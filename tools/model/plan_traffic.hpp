@@ -20,4 +20,8 @@ namespace vkf::tools {
 // All keys count although key lengths may be shorter, and all blocks of a block mask count as open.
 Traffic planTraffic(const VkfProblem& problem, const VkfPlanInfo& plan);
 
+// Number of (query row, key) pairs of all heads that the block mask, the causal mask and the window leave. `blockMask`
+// has the layout of vkfGetBlockMaskLayout.
+double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask);
+
 } // namespace vkf::tools

@@ -2,6 +2,7 @@
 #include "model/traffic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace vkf::tools {
@@ -46,6 +47,7 @@ uint64_t wholeTileBytes(TileSize tile, TileDims dims, uint32_t elementBytes) {
 }
 
 std::vector<TileSize> fittingTiles(TileBytes bytes, uint64_t onChipBytes, TileDims dims, uint32_t elementBytes) {
+    constexpr std::array<uint32_t, 4> usualTileExtents = {32, 64, 128, 256};
     std::vector<TileSize> tiles;
     for (const uint32_t rows : usualTileExtents)
         for (const uint32_t keys : usualTileExtents)

@@ -4,7 +4,6 @@
 // comparison with measured times shows what caches save.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,12 +38,9 @@ uint64_t stagedBytes(TileSize tile, TileDims dims, uint32_t elementBytes);
 // Br d + 2 Bc d + Br Bc + Br d + 2 Br: q, k, v, s, o, m and l of a tile.
 uint64_t wholeTileBytes(TileSize tile, TileDims dims, uint32_t elementBytes);
 
-// Usual numbers of rows and keys of a tile.
-inline constexpr std::array<uint32_t, 4> usualTileExtents = {32, 64, 128, 256};
-
 using TileBytes = uint64_t (*)(TileSize, TileDims, uint32_t);
 
-// The usual tile sizes that fit, with the fewest rows first.
+// The tile sizes of 32, 64, 128 or 256 rows and keys that fit, with the fewest rows first.
 std::vector<TileSize> fittingTiles(TileBytes bytes, uint64_t onChipBytes, TileDims dims, uint32_t elementBytes);
 
 // ---- Bytes -------------------------------------------------------------------------------------------

@@ -69,7 +69,6 @@ constexpr Kind kinds[] = {
     {"variants", "Variants", "Masks, windows and score terms. Each runs in turn with its base call on the same path."},
     {"grid", "Paths", "Each path on a grid of shapes."},
     {"long", "One long sequence", "Step by step, each step a submission of its own."},
-    {"step", "One token", "The attention of all layers for a new token, appends included."},
     {"host", "On the host", "CPU time of recording a call and of making a plan."},
 };
 

@@ -24,9 +24,7 @@ constexpr Column benchColumns[] = {
     {"D", "headDim"},
     {"N", "queryRows"},
     {"keys", "keys", CellKind::plain, "queryRows"},
-    {"keys before", "keysBefore"},
     {"B", "batch"},
-    {"layers", "layers"},
     {"heads", "queryHeads"},
     {"KV heads", "kvHeads", CellKind::plain, "queryHeads"},
     {"causal", "causal"},
@@ -61,11 +59,6 @@ constexpr Column benchColumns[] = {
     {"longest step", "longestStepSeconds", CellKind::time},
     {"on the device", "deviceSeconds", CellKind::time},
     {"in all", "wallSeconds", CellKind::time},
-    {"a step", "stepSeconds", CellKind::time},
-    {"an append", "appendSeconds", CellKind::time},
-    {"attention", "attentionSeconds", CellKind::time},
-    {"recording", "recordSeconds", CellKind::time},
-    {"submission", "submissionSeconds", CellKind::time},
     {"record, median", "recordNanoseconds", CellKind::nanoseconds},
     {"least", "recordLeastNanoseconds", CellKind::nanoseconds},
     {"plan, cold", "coldPlanSeconds", CellKind::time},
@@ -96,6 +89,11 @@ constexpr Column benchColumns[] = {
 
 constexpr std::array<std::string_view, 9> knownBenches = {"grid",     "prefill", "backward", "decode", "study",
                                                           "variants", "long",    "step",     "host"};
+
+struct HtmlCell {
+    std::string html;
+    bool number = false; // aligned to the right
+};
 
 std::string peersText(const Json& peers) {
     std::string html;
@@ -207,6 +205,16 @@ std::string row(const std::vector<HtmlCell>& cells, const char* tag) {
     return html + "</tr>\n";
 }
 
+// A table that scrolls inside itself if the page is narrower.
+std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows) {
+    // The tab stop lets the keyboard scroll the table.
+    std::string html =
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" + row(heading, "th") + "</thead>\n<tbody>\n";
+    for (const auto& cells : rows)
+        html += row(cells, "td");
+    return html + "</tbody></table></div>\n";
+}
+
 } // namespace
 
 std::string escapeHtml(std::string_view text) {
@@ -243,15 +251,6 @@ std::string escapeHtml(std::string_view text) {
         }
     }
     return html;
-}
-
-std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows) {
-    // The tab stop lets the keyboard scroll the table.
-    std::string html =
-        "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" + row(heading, "th") + "</thead>\n<tbody>\n";
-    for (const auto& cells : rows)
-        html += row(cells, "td");
-    return html + "</tbody></table></div>\n";
 }
 
 std::span<const Column> columnsOf(const std::string& bench) {

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -14,14 +13,6 @@ namespace vkf::tools {
 
 // Escapes text for use between tags and in quoted attributes. HTML forbids control characters; they become U+FFFD.
 std::string escapeHtml(std::string_view text);
-
-struct HtmlCell {
-    std::string html;
-    bool number = false; // aligned to the right
-};
-
-// A table that scrolls inside itself if the page is narrower.
-std::string htmlTable(const std::vector<HtmlCell>& heading, const std::vector<std::vector<HtmlCell>>& rows);
 
 enum class CellKind {
     plain,

@@ -3,11 +3,11 @@
 // The parts of `vkflash soak`. Each opens the device, works until its deadline or its goal, and reports one line.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "cli/options.hpp"
+#include "measure/timing.hpp"
 
 namespace vkf::tools {
 
@@ -16,16 +16,12 @@ class Deadline {
 public:
     explicit Deadline(double seconds) : seconds_(seconds) {}
 
-    double share() const { return elapsed() / seconds_; } // of the time that has passed; over 1 past the deadline
-    double left() const { return seconds_ - elapsed(); }  // seconds; below 0 past the deadline
+    double share() const { return time_.seconds() / seconds_; } // that has passed; over 1 past the deadline
+    double left() const { return seconds_ - time_.seconds(); }  // seconds; below 0 past the deadline
 
 private:
-    using Clock = std::chrono::steady_clock;
-
-    double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
     double seconds_;
-    Clock::time_point start_ = Clock::now();
+    Stopwatch time_;
 };
 
 struct SoakReport {

@@ -11,7 +11,6 @@
 #include "cli/verdict.hpp"
 #include "measure/compute_shader.hpp"
 #include "measure/memory_use.hpp"
-#include "measure/own_objects.hpp"
 #include "measure/problem_measure.hpp"
 #include "measure/problem_memory.hpp"
 #include "soak/soak.hpp"
@@ -56,8 +55,8 @@ class DecodeCalls {
 public:
     explicit DecodeCalls(host::Device& device)
         : device_(device), problem_(decodeProblem(device)), plan_(device, problem_), tensors_(problem_, 1),
-          q_(uploaded(tensors_.q)), k_(uploaded(tensors_.k)), v_(uploaded(tensors_.v)),
-          scratch_(device.createBuffer(plan_.info().scratchBytes)), commands_(device) {
+          q_(uploaded(device, tensors_.q)), k_(uploaded(device, tensors_.k)), v_(uploaded(device, tensors_.v)),
+          scratch_(device.createBuffer(plan_.info().scratchBytes)) {
         for (size_t i = 0; i < settings; ++i)
             settings_[i] = settingOf(i);
     }
@@ -72,11 +71,6 @@ public:
     const std::vector<int32_t>& lengthsOf(size_t setting) const { return settings_[setting].lengths; }
 
 private:
-    host::Buffer uploaded(const std::vector<std::byte>& bytes) {
-        host::Buffer buffer = device_.createBuffer(bytes.size());
-        device_.upload(buffer, bytes.data(), bytes.size());
-        return buffer;
-    }
     Setting settingOf(size_t number);
     void record(VkCommandBuffer commands, const Setting& setting);
 
@@ -85,7 +79,6 @@ private:
     host::Plan plan_;
     RandomTensors tensors_;
     host::Buffer q_, k_, v_, scratch_;
-    CommandBuffer commands_;
     std::array<Setting, settings> settings_;
     Generator generator_{1};
 };
@@ -98,10 +91,8 @@ Setting DecodeCalls::settingOf(size_t number) {
         setting.lengths.push_back(number == 0 ? static_cast<int32_t>(problem_.keys)
                                               : (number == 1 ? static_cast<int32_t>(i) : random));
     }
-    const uint64_t bytes = setting.lengths.size() * sizeof(int32_t);
-    setting.lengthsBuffer = device_.createBuffer(bytes);
-    device_.upload(setting.lengthsBuffer, setting.lengths.data(), bytes);
-    setting.o = uploaded(tensors_.o);
+    setting.lengthsBuffer = uploaded(device_, setting.lengths);
+    setting.o = uploaded(device_, tensors_.o);
     return setting;
 }
 
@@ -120,11 +111,10 @@ void DecodeCalls::record(VkCommandBuffer commands, const Setting& setting) {
 std::optional<size_t> DecodeCalls::round(size_t calls) {
     for (const Setting& setting : settings_)
         device_.fill(setting.o, notANumber);
-    const VkCommandBuffer commands = commands_.begin();
-    for (size_t i = 0; i < calls; ++i)
-        record(commands, settings_[i < settings ? i : generator_.next() % settings]);
-    commands_.end();
-    commands_.submit();
+    device_.submit([&](VkCommandBuffer commands) {
+        for (size_t i = 0; i < calls; ++i)
+            record(commands, settings_[i < settings ? i : generator_.next() % settings]);
+    });
     std::vector<std::byte> o(tensors_.o.size());
     for (size_t i = 0; i < settings; ++i) {
         device_.download(o.data(), settings_[i].o, o.size());
@@ -175,11 +165,11 @@ SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& 
     size_t callsOfRound = settings;
     std::optional<size_t> changed;
     while (done == 0 || (done < calls && deadline.share() < 1 && !changed)) {
-        const Deadline roundTime(roundSeconds);
+        const Stopwatch roundTime;
         changed = decode.round(callsOfRound);
         if (done == 0)
             decode.verifyFirst();
-        else if (roundTime.share() < 0.5)
+        else if (roundTime.seconds() < roundSeconds / 2)
             callsOfRound = std::min(callsOfRound * 2, maxCallsOfRound);
         done += callsOfRound;
         const double share = std::max(deadline.share(), static_cast<double>(done) / static_cast<double>(calls));

@@ -44,9 +44,9 @@ LongCall runLongCall(host::Device& device, uint32_t rows, Progress& progress) {
     memory.prepare(problem, plan.info().scratchBytes, 1);
     LongCall call = {rows, plan.info().stepCount};
     for (uint32_t step = 0; step < call.steps; ++step) {
-        const Deadline time(1);
+        const Stopwatch time;
         runStep(device, plan, memory.bindings(0), step);
-        call.longestStep = std::max(call.longestStep, time.share());
+        call.longestStep = std::max(call.longestStep, time.seconds());
         progress.update(static_cast<double>(step + 1) / call.steps);
     }
     call.verdict = verifyResult(problem, memory.download(0), plan.info(), checkedRows);
@@ -62,7 +62,7 @@ SoakReport soakLong(const DeviceFlags& flags, uint32_t rows, const Deadline& dea
     LongCall longest;
     std::string why;
     for (uint32_t next = std::min(shortestRows, rows); longest.rows < rows; next = std::min(next * growth, rows)) {
-        const Deadline time(1);
+        const Stopwatch time;
         try {
             longest = runLongCall(device, next, progress);
         } catch (const host::Error& error) {
@@ -71,7 +71,7 @@ SoakReport soakLong(const DeviceFlags& flags, uint32_t rows, const Deadline& dea
             why = "; no memory for more";
             break;
         }
-        if (longest.rows < rows && time.share() * growth * growth > deadline.left()) { // operations grow as squares
+        if (longest.rows < rows && time.seconds() * growth * growth > deadline.left()) { // operations grow as squares
             why = "; no time for more";
             break;
         }

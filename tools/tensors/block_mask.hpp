@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Random block masks, and the number of pairs that a block mask leaves.
+// Random block masks.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,5 @@ void separateBlockMasks(VkfProblem& problem);
 
 // The words of a mask in the layout of vkfGetBlockMaskLayout. Each block is open with probability `density`.
 std::vector<uint32_t> randomBlockMask(const VkfProblem& problem, double density, uint64_t seed);
-
-// Number of (query row, key) pairs of all heads that the block mask, the causal mask and the window leave.
-double visiblePairs(const VkfProblem& problem, const std::vector<uint32_t>& blockMask);
 
 } // namespace vkf::tools

@@ -72,10 +72,7 @@ RandomTensors::RandomTensors(const VkfProblem& problem, uint64_t seed, double bl
 }
 
 host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
-    host::HostTensors tensors;
-    tensors.q = q.data();
-    tensors.k = k.data();
-    tensors.v = v.data();
+    host::HostTensors tensors{.q = q.data(), .k = k.data(), .v = v.data()};
     tensors.o = o.data();
     tensors.lse = has(problem, VKF_USE_LSE) ? lse.data() : nullptr;
     tensors.keyLengths = has(problem, VKF_USE_KEY_LENGTHS) ? keyLengths.data() : nullptr;
@@ -85,15 +82,20 @@ host::HostTensors RandomTensors::pointers(const VkfProblem& problem) {
     return tensors;
 }
 
-RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes)
-    : problem(make<VkfBackwardProblem>()) {
+VkfBackwardProblem gradientsOf(const VkfProblem& forward) {
+    auto problem = make<VkfBackwardProblem>();
     problem.forward = &forward;
-    problem.use |= VKF_USE_DLSE;
-    problem.maxScratchBytes = scratchBytes;
     problem.dout = forward.o;
     problem.dq = forward.q;
     problem.dk = forward.k;
     problem.dv = forward.v;
+    return problem;
+}
+
+RandomGradients::RandomGradients(const VkfProblem& forward, uint64_t seed, uint64_t scratchBytes)
+    : problem(gradientsOf(forward)) {
+    problem.use |= VKF_USE_DLSE;
+    problem.maxScratchBytes = scratchBytes;
     VkfMessage message{};
     if (const VkfResult code = vkfCheckBackward(&problem, &message); code != VKF_SUCCESS)
         throw host::Error(code, message.text);

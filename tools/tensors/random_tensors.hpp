@@ -35,6 +35,10 @@ struct RandomTensors {
     host::HostTensors pointers(const VkfProblem& problem);
 };
 
+// The backward pass that wants the gradients of q, k and v, with all gradients in the types and strides of their
+// tensors. `forward` must outlive the result.
+VkfBackwardProblem gradientsOf(const VkfProblem& forward);
+
 // The backward pass of a problem: random gradients of o and lse, and memory for the gradients of q, k and v.
 struct RandomGradients {
     VkfBackwardProblem problem;

@@ -3,15 +3,27 @@
 // Looks for tiles that run a call, and calls like it, faster than the library's own choice.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tune/contest.hpp"
+#include "vkflash/host.hpp"
 #include "vkflash/vkflash.hpp"
 
 namespace vkf::tools {
+
+struct TunerOptions {
+    // Wall time of runs before each comparison, because clocks rise slowly.
+    double warmSeconds = 0.05;
+    double seconds = 0.15; // wall time of each comparison
+    size_t maxRuns = 21;   // runs of each tile in a comparison
+    // Share by which a tile must be faster to be taken. The tuner measures it twice.
+    double margin = 0.03;
+    uint32_t sampleRows = 4; // number of rows of each head to check
+};
 
 // The library's own choice, and the best other tile.
 struct TuneResult {
@@ -43,10 +55,9 @@ public:
 
     // Throws what planning and running throw. Checks the results of the built-in tile and of a tile that would be
     // taken, and throws ProgramError if one is wrong.
-    TuneResult tune(const VkfProblem& problem);
-    // Tunes the kernel of dq, or the kernels of dk and dv: `gradients` is VKF_GRADIENT_Q, or VKF_GRADIENT_K and
-    // VKF_GRADIENT_V. Throws host::Error too if the path has no tuning data.
-    TuneResult tuneBackward(const VkfProblem& forward, VkfGradients gradients);
+    // `gradients` = 0: the forward pass. VKF_GRADIENT_Q: the kernel of dq. VKF_GRADIENT_K and VKF_GRADIENT_V: the
+    // kernels of dk and dv. Throws host::Error too if the path has no tuning data.
+    TuneResult tune(const VkfProblem& problem, VkfGradients gradients);
 
 private:
     std::unique_ptr<TunedPass> forward_, backward_;

@@ -122,21 +122,13 @@ VkfProblem ProblemClass::corner(uint32_t Range::*end) const {
 
 std::vector<VkfProblem> ProblemClass::corners() const { return {corner(&Range::least), corner(&Range::most)}; }
 
-std::string ProblemClass::entry(const std::string& tile, const std::string& remark) const {
-    return line(vkfPathName(path_), tile, remark);
-}
-
-std::string ProblemClass::backwardEntry(const std::string& kernel, const std::string& tile,
-                                        const std::string& remark) const {
-    return line(fmt::format("{}-{}", vkfPathName(path_), kernel), tile, remark);
-}
-
-std::string ProblemClass::line(const std::string& firstWord, const std::string& tile, const std::string& remark) const {
+std::string ProblemClass::entry(const KernelTileText& tile, const std::string& remark) const {
     const uint32_t valueDim = measured_.valueDim != 0 ? measured_.valueDim : measured_.headDim;
-    return fmt::format("{} type={} masked={} headDim={} valueDim={} rows={} keys={} heads={} {}{}{}", firstWord,
-                       vkfTypeName(measured_.q.type), has(measured_, VKF_USE_CAUSAL) ? "yes" : "no", measured_.headDim,
-                       valueDim, rangeText(rows_.least, rows_.most), rangeText(keys_.least, keys_.most),
-                       rangeText(heads_.least, heads_.most), tile, remark.empty() ? "" : " # ", remark);
+    return fmt::format("{}{}{} type={} masked={} headDim={} valueDim={} rows={} keys={} heads={} {}{}{}",
+                       vkfPathName(path_), *tile.kernel != 0 ? "-" : "", tile.kernel, vkfTypeName(measured_.q.type),
+                       has(measured_, VKF_USE_CAUSAL) ? "yes" : "no", measured_.headDim, valueDim,
+                       rangeText(rows_.least, rows_.most), rangeText(keys_.least, keys_.most),
+                       rangeText(heads_.least, heads_.most), tile.tile, remark.empty() ? "" : " # ", remark);
 }
 
 std::string matrixLine(const VkfMatrixLayout& layout) {

@@ -13,6 +13,12 @@
 
 namespace vkf::tools {
 
+// A tile as an entry says it.
+struct KernelTileText {
+    const char* kernel; // of the backward pass: dq, dk, dv or dk-dv; "" for the forward pass
+    std::string tile;
+};
+
 // Problems that share one choice of tiles. They have equal types, dimensions and kind of mask. Their rows, keys and
 // heads are within a factor of the square root of two of the measured ones.
 class ProblemClass {
@@ -24,9 +30,7 @@ public:
     // The smallest and the largest problem of the class.
     std::vector<VkfProblem> corners() const;
     // The line that gives the class a tile, with a remark for people.
-    std::string entry(const std::string& tile, const std::string& remark = {}) const;
-    // The line that gives a kernel of the backward pass a tile. The kernel is dq, dk, dv or dk-dv.
-    std::string backwardEntry(const std::string& kernel, const std::string& tile, const std::string& remark = {}) const;
+    std::string entry(const KernelTileText& tile, const std::string& remark = {}) const;
 
 private:
     struct Range {
@@ -34,7 +38,6 @@ private:
         uint32_t most;
     };
     static Range around(uint32_t number);
-    std::string line(const std::string& firstWord, const std::string& tile, const std::string& remark) const;
     VkfProblem corner(uint32_t Range::*end) const;
 
     VkfProblem measured_;
@@ -56,12 +59,6 @@ std::vector<std::string> candidateTiles(const VkfProblem& problem, const VkfPlan
 
 // The tile of a plan with other numbers of splits, if these can help. Empty on a path without splits.
 std::vector<std::string> otherSplits(const VkfProblem& problem, const VkfPlanInfo& plan);
-
-// A kernel of the backward pass as an entry names it, and its tile.
-struct KernelTileText {
-    const char* kernel;
-    std::string tile;
-};
 
 // Tiles of path coopmat for the kernels that write these gradients: VKF_GRADIENT_Q, or k and v together. Each is what
 // one or two entries say, because dk and dv may come from one kernel or from two.

@@ -245,9 +245,8 @@ void bench(const BenchOptions& options) {
 
 } // namespace
 
-void addBenchCommand(CLI::App& program, tools::Action& action, const std::string& commandLine) {
+void addBenchCommand(CLI::App& program, tools::Action& action) {
     auto options = std::make_shared<BenchOptions>();
-    options->report.commandLine = commandLine;
     options->shape.heads = 16;
     options->shape.dim = 128;
     CLI::App* command = program.add_subcommand(

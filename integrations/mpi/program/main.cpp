@@ -17,12 +17,10 @@ int run(int argc, char** argv) {
     const tools::ProgramTitle title = {"vkflash_mpi", "Attention over the ranks of MPI.",
                                        "mpirun -n 4 vkflash_mpi run --q q.npy --k k.npy --v v.npy -o o.npy --causal"};
     mpi::program::silenceOtherRanks();
-    const auto addBench = [&](CLI::App& program, tools::Action& action) {
-        mpi::program::addBenchCommand(program, action, tools::commandLine(title, argc, argv));
-    };
     return tools::runProgram(argc, argv, title,
                              {mpi::program::addRunCommand, mpi::program::addBackwardCommand,
-                              mpi::program::addVerifyCommand, addBench, mpi::program::addModelCommand});
+                              mpi::program::addVerifyCommand, mpi::program::addBenchCommand,
+                              mpi::program::addModelCommand});
 }
 
 } // namespace

@@ -20,6 +20,8 @@
 namespace vkf::tools {
 namespace {
 
+std::string wholeLine; // of the command line, once run() knows it
+
 // Replaces control characters by spaces: file names may hold line breaks, and the message must stay one line. If stderr
 // is closed, the exit status still reports the error.
 ExitStatus report(const char* program, ExitStatus status, std::string text) {
@@ -91,6 +93,7 @@ void explainExtras(const CLI::App& program, std::span<const std::string> words) 
 }
 
 int run(const std::vector<std::string>& words, const ProgramTitle& title, std::initializer_list<AddCommand> commands) {
+    wholeLine = fmt::format("{} {}", title.name, fmt::join(words, " "));
     CLI::App program(title.summary, title.name);
     program.set_version_flag("--version", versionText());
     program.require_subcommand(1);
@@ -151,8 +154,6 @@ std::string versionText() {
     return fmt::format("vkflash {}.{}.{}", VKF_VERSION_MAJOR, VKF_VERSION_MINOR, VKF_VERSION_PATCH);
 }
 
-std::string commandLine(const ProgramTitle& title, int argc, char** argv) {
-    return fmt::format("{} {}", title.name, fmt::join(commandWords(argc, argv), " "));
-}
+const std::string& commandLine() { return wholeLine; }
 
 } // namespace vkf::tools

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,23 @@ using Action = std::function<void()>;
 
 // Adds one sub-command. The sub-command sets `action` when the command line selects it.
 using AddCommand = std::function<void(CLI::App& program, Action& action)>;
+
+// A sub-command and the options that its flags set.
+template <typename Options> struct AddedCommand {
+    CLI::App* command;
+    std::shared_ptr<Options> options;
+};
+
+// Adds a sub-command with an example in its help. `work` is what it does with the options. The caller adds the flags.
+template <typename Options>
+AddedCommand<Options> addCommand(CLI::App& program, Action& action, const char* name, const char* description,
+                                 const char* example, void (*work)(const Options& options)) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand(name, description);
+    command->footer(example);
+    command->callback([options, work, &action] { action = [options, work] { work(*options); }; });
+    return {command, options};
+}
 
 struct ProgramTitle {
     const char* name;    // errors begin with it
@@ -31,7 +49,7 @@ int runProgram(int argc, char** argv, const ProgramTitle& title, std::initialize
 // "vkflash 0.5.0"
 std::string versionText();
 
-// The words of the command line, joined by spaces, for reports.
-std::string commandLine(const ProgramTitle& title, int argc, char** argv);
+// The program's name and the words of its command line, joined by spaces, for reports. "" before runProgram.
+const std::string& commandLine();
 
 } // namespace vkf::tools
