@@ -159,7 +159,11 @@ private:
             append(std::array{headOf(opConstant, 4), type, id, *value});
         } else {
             append(instruction);
-            if (opcode == opSpecConstantComposite) {
+            const bool isComposite = opcode == opSpecConstantComposite;
+            const auto isOpen = [this](uint32_t operand) { return open_.contains(operand); };
+            if (!isComposite || std::any_of(instruction.begin() + 3, instruction.end(), isOpen)) {
+                open_.insert(id);
+            } else {
                 words_[words_.size() - instruction.size()] =
                     headOf(opConstantComposite, static_cast<uint32_t>(instruction.size()));
             }
@@ -169,6 +173,7 @@ private:
     const KnownBranches& known_;
     std::vector<uint32_t> words_;
     std::set<uint32_t> leftOut_;             // ids
+    std::set<uint32_t> open_;                // constants that the driver computes, and what is made of them
     std::set<uint32_t> ends_;                // labels that the current function's selections and loops name as ends
     std::map<uint32_t, uint32_t> continued_; // the first block of a loop, by the block that continues it
     uint32_t boolean_ = 0;                   // the type
