@@ -122,8 +122,8 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * path coopmat is not available. Set for MoltenVK. */
     VKF_QUIRK_NO_SUBGROUP_SHUFFLE = 1 << 0,
     /* The driver takes seconds to compile long shaders, or spills registers where loops are unrolled. Loops that
-     * kernels unroll elsewhere (on path decode, on cooperative matrices, in merges) are not unrolled, and the driver
-     * gets shaders without what their specialization constants switch off. Set for llvmpipe and SwiftShader. */
+     * kernels unroll elsewhere (on path decode, on cooperative matrices, in merges) are not unrolled. Set for llvmpipe
+     * and SwiftShader. */
     VKF_QUIRK_ROLLED_LOOPS = 1 << 1,
     /* The library must not rely on any element layout of cooperative matrices, neither on one that it knows for this
      * driver nor on one of matrixLayouts. Scores of path coopmat pass through shared memory. */
@@ -146,6 +146,9 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * Drivers that compile for a CPU then compile such a kernel in less time, and the kernel is several times slower.
      */
     VKF_QUIRK_ROLLED_SCALAR_LOOPS = 1 << 6,
+    /* The driver works on what specialization constants switch off, for a large part of the time that it takes to
+     * compile a shader. It gets shaders without these parts. Set for SwiftShader and for Mesa's drivers. */
+    VKF_QUIRK_LATE_SPECIALIZATION = 1 << 7,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */

@@ -27,6 +27,7 @@ const char* vkfQuirkString(VkfQuirkBits bit) {
         VKF_TEXT(VKF_QUIRK_FP16X3),
         VKF_TEXT(VKF_QUIRK_WRONG_MATRIX_LOADS),
         VKF_TEXT(VKF_QUIRK_ROLLED_SCALAR_LOOPS),
+        VKF_TEXT(VKF_QUIRK_LATE_SPECIALIZATION),
     };
     return find(texts, bit, "unknown bit");
 }

@@ -12,13 +12,20 @@ VkfQuirks driverQuirks(VkDriverId driver) {
         // llvmpipe holds matrices in arrays, and LLVM takes tens of seconds to compile unrolled products of them. All
         // barriers of llvmpipe wait for the workgroup: visit_barrier in
         // gitlab.freedesktop.org/mesa/mesa/-/blob/main/src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c
-        return VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_LOCKSTEP_SUBGROUPS;
+        return VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_LOCKSTEP_SUBGROUPS | VKF_QUIRK_LATE_SPECIALIZATION;
     case VK_DRIVER_ID_GOOGLE_SWIFTSHADER:
         // SwiftShader looks for the back edge of a loop by walking every path through its body. Each branch doubles the
         // number of paths, and unrolled loops repeat branches: it never compiles the eight loads of a merge. See
         // Spirv::Function::ExistsPath in
         // swiftshader.googlesource.com/SwiftShader/+/refs/heads/master/src/Pipeline/SpirvShaderControlFlow.cpp
-        return VKF_QUIRK_ROLLED_LOOPS;
+        return VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_LATE_SPECIALIZATION;
+    case VK_DRIVER_ID_MESA_RADV:
+    case VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA:
+    case VK_DRIVER_ID_MESA_NVK:
+    case VK_DRIVER_ID_MESA_TURNIP:
+        // Mesa puts all functions of a shader in place of their calls before it leaves out code that cannot run:
+        // vk_spirv_to_nir in gitlab.freedesktop.org/mesa/mesa/-/blob/main/src/vulkan/runtime/vk_nir.c
+        return VKF_QUIRK_LATE_SPECIALIZATION;
     default:
         return 0;
     }

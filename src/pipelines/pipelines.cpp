@@ -64,7 +64,7 @@ VkfResult wordsOf(const Variant& variant, const std::string& name, std::vector<u
 Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
                      const VkAllocationCallbacks* allocator, VkfQuirks quirks, const PtxTexts& texts)
     : functions_(functions), device_(device), cache_(cache), allocator_(allocator),
-      specializes_((quirks & VKF_QUIRK_ROLLED_LOOPS) != 0), launches_(functions, device, allocator, texts) {}
+      specializes_((quirks & VKF_QUIRK_LATE_SPECIALIZATION) != 0), launches_(functions, device, allocator, texts) {}
 
 Pipelines::~Pipelines() {
     pipelines_.forEach([this](VkPipeline pipeline) { functions_.vkDestroyPipeline(device_, pipeline, allocator_); });

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Specializes a shader before the driver sees it, where VKF_QUIRK_ROLLED_LOOPS says that the driver takes long to
-// compile. One shader serves all masks, types and caches, and a pipeline runs little of it. llvmpipe puts all functions
-// in place of their calls before it looks at a specialization constant.
+// Specializes a shader before the driver sees it, where VKF_QUIRK_LATE_SPECIALIZATION asks for it. One shader serves all
+// masks, types and caches, and a pipeline runs little of it.
 #pragma once
 
 #include <cstdint>

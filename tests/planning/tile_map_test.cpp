@@ -198,6 +198,34 @@ TEST_CASE("a map that serves a mask alone leaves one attention phase", "[plannin
     CHECK(made.phases.back().variant.constants[VKF_ID_ROW_CLASS] == VKF_ROWS_ALL);
 }
 
+TEST_CASE("first keys beside a window have a map where it can save time, but not on path wgmma", "[planning]") {
+    const auto hasMap = [](const vkf::Caps& caps, const VkfProblem& problem) {
+        const std::vector<Kernel> kernels = kernelsOf(planOf(caps, problem));
+        return std::find(kernels.begin(), kernels.end(), Kernel::mapTiles) != kernels.end();
+    };
+    VkfProblem problem = problemOf({1, 8, 8, 8192, 8192, 128, 0, VKF_TYPE_F16});
+    vkf::test::setWindow(problem, 2048, 0, 64);
+    for (const VkfPath path : {VKF_PATH_COOPMAT, VKF_PATH_SCALAR}) {
+        problem.path = path;
+        CHECK(hasMap(matrixCaps(), problem));
+    }
+    problem.path = VKF_PATH_WGMMA;
+    CHECK_FALSE(hasMap(vkf::test::hopperCaps(), problem));
+    problem.path = VKF_PATH_COOPMAT;
+    CHECK(backwardPlanOf(problem, matrixCaps()).map);
+    VkfProblem fixed = problem;
+    fixed.splitKeys = 1024; // no choice may depend on the batch
+    CHECK_FALSE(hasMap(matrixCaps(), fixed));
+    VkfProblem narrow = problem;
+    narrow.window.left = 128;
+    CHECK_FALSE(hasMap(matrixCaps(), narrow));
+    CHECK(std::string(backwardPlanOf(narrow, matrixCaps()).whyNoMap) == "it takes longer than it can save");
+    VkfProblem without = problem;
+    without.window.firstKeys = 0;
+    CHECK_FALSE(hasMap(matrixCaps(), without));
+    CHECK_FALSE(backwardPlanOf(without, matrixCaps()).map);
+}
+
 TEST_CASE("heads need maps of their own if their masks or biases differ", "[planning]") {
     const auto mapOf = [](const VkfProblem& problem) {
         return planOf(matrixCaps(), problem).phases.back().variant.constants[VKF_ID_TILE_MAP];

@@ -316,6 +316,11 @@ FunctionResult FunctionsBench::measureRow(const BenchFunction& function, const V
     row.builtInAuto = compared(runs.builtInAuto);
     row.mask = compared(runs.mask);
     row.result = runs.own->checked(timings.front(), options_.measure.sampleRows, &formulas);
+    for (CallRuns* other : {runs.keptMap.get(), runs.builtIn.get(), runs.builtInAuto.get(), runs.mask.get()}) {
+        if (other != nullptr) // times compare only if the calls compute the same
+            requirePassed(other->checked(timings.front(), 1, &formulas, &runs.own->call()).verdict,
+                          other->info().description);
+    }
     if (options_.backward)
         row.backward = measureBackwardRow(function, formulas, plain, compiled.handle(), afterRun);
     if (const double pairs = runs.own->call().pairsOfHead; row.backward && pairs != 0)

@@ -66,8 +66,10 @@ public:
     void begin();
     // Runs once on the next set of buffers.
     ClockSample run();
-    // Runs once more, into outputs that hold NaN, and verifies that run. `formulas` are those of the call's functions.
-    BenchResult checked(const Timing& timing, uint32_t sampleRows, const VkfReferenceFunctions* formulas = nullptr);
+    // Runs once more, into outputs that hold NaN, and verifies that run with the reference of `meant`, which is this
+    // call if null. `formulas` are those of its functions.
+    BenchResult checked(const Timing& timing, uint32_t sampleRows, const VkfReferenceFunctions* formulas = nullptr,
+                        const ExtraCall* meant = nullptr);
 
     void record(VkCommandBuffer commands, size_t set) const;
     void recordMap(VkCommandBuffer commands, size_t set) const;
