@@ -2,39 +2,64 @@
 #include "pipelines/known_branches.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace vkf {
 namespace {
 
-// The value that all have, or nothing.
-Known common(const std::vector<Known>& values) {
-    const bool equal = std::all_of(values.begin(), values.end(), [&](Known one) { return one == values.front(); });
-    return equal && !values.empty() ? values.front() : Known();
+// What several paths have in common: the value that all have, or nothing.
+class Common {
+public:
+    void add(Known value) {
+        value_ = isFirst_ || value_ == value ? value : Known();
+        isFirst_ = false;
+    }
+    Known value() const { return value_; }
+
+private:
+    bool isFirst_ = true;
+    Known value_;
+};
+
+// Calls visit(label) for each block to which a block can branch if nothing is known of its condition.
+template <typename Visit> void forEachTarget(Instruction end, const Visit& visit) {
+    switch (opcodeOf(end)) {
+    case opBranch:
+        visit(end[1]);
+        break;
+    case opBranchConditional:
+        visit(end[2]);
+        visit(end[3]);
+        break;
+    case opSwitch: // a default, then numbers and labels in turn
+        for (size_t i = 2; i < end.size(); i += 2) {
+            visit(end[i]);
+        }
+        break;
+    default:
+        break;
+    }
 }
 
 } // namespace
 
 KnownBranches::KnownBranches(const SpirvModule& module, std::span<const uint32_t> constants)
-    : module_(module), constants_(constants) {
+    : module_(module), constants_(constants), values_(module.idBound()), specIds_(module.idBound()),
+      passed_(module.idBound()), scalars_(module.idBound()), called_(module.idBound()), runs_(module.idBound()) {
     uint32_t entry = 0;
-    for (const Instruction instruction : module.globals) {
+    for (const Instruction instruction : module.globals()) {
         if (opcodeOf(instruction) == opEntryPoint) {
             entry = instruction[2];
         }
         readGlobal(instruction);
     }
-    call(entry);
-}
-
-Known KnownBranches::value(uint32_t id) const {
-    const auto found = values_.find(id);
-    return found == values_.end() ? Known() : found->second;
+    call(module.function(entry));
 }
 
 uint32_t KnownBranches::constantOf(uint32_t id, uint32_t byDefault) const {
-    const auto found = specIds_.find(id);
-    return found != specIds_.end() && found->second < constants_.size() ? constants_[found->second] : byDefault;
+    const Known number = specIds_[id];
+    return number && *number < constants_.size() ? constants_[*number] : byDefault;
 }
 
 Known KnownBranches::onlyTarget(const Block& block) const {
@@ -46,8 +71,12 @@ Known KnownBranches::onlyTarget(const Block& block) const {
 }
 
 bool KnownBranches::leads(const Block& from, uint32_t label) const {
-    const std::vector<uint32_t> all = targets(from);
-    return runs(from.label) && std::find(all.begin(), all.end(), label) != all.end();
+    if (const Known only = onlyTarget(from)) {
+        return runs(from.label) && *only == label;
+    }
+    bool found = false;
+    forEachTarget(from.end, [&](uint32_t target) { found = found || target == label; });
+    return runs(from.label) && found;
 }
 
 void KnownBranches::readGlobal(Instruction instruction) {
@@ -55,8 +84,8 @@ void KnownBranches::readGlobal(Instruction instruction) {
     if (opcode == opDecorate && instruction[2] == specIdDecoration) {
         specIds_[instruction[1]] = instruction[3];
     } else if (opcode == opTypeBool || (opcode == opTypeInt && instruction[2] == 32)) {
-        scalars_.insert(instruction[1]);
-    } else if (opcode >= opConstantTrue && opcode <= opSpecConstantOp && scalars_.contains(instruction[1])) {
+        scalars_[instruction[1]] = true;
+    } else if (opcode >= opConstantTrue && opcode <= opSpecConstantOp && scalars_[instruction[1]]) {
         values_[instruction[2]] = constant(opcode, instruction);
     }
 }
@@ -82,98 +111,82 @@ Known KnownBranches::constant(uint32_t opcode, Instruction instruction) const {
 }
 
 Known KnownBranches::operation(uint32_t opcode, Instruction operands) const {
-    std::vector<Known> known(operands.size());
-    std::transform(operands.begin(), operands.end(), known.begin(), [this](uint32_t id) { return value(id); });
-    return resultOf(opcode, known);
-}
-
-void KnownBranches::call(uint32_t function) {
-    std::map<uint32_t, const Block*> ofCaller;
-    ofCaller.swap(passed_);
-    const Function& called = module_.functions.at(function);
-    runs_.insert(called.blocks.front().label);
-    std::vector<Known> returned;
-    while (pass(called, &returned)) {
+    std::array<Known, 3> known; // no operation has more operands
+    if (operands.size() > known.size()) {
+        return {};
     }
-    returned_[function] = common(returned);
-    passed_.swap(ofCaller);
+    std::transform(operands.begin(), operands.end(), known.begin(), [this](uint32_t id) { return value(id); });
+    return resultOf(opcode, std::span(known).first(operands.size()));
 }
 
-bool KnownBranches::pass(const Function& function, std::vector<Known>* returned) {
-    passed_.clear();
-    returned->clear();
+void KnownBranches::call(const Function& function) {
+    called_[function.id] = true;
+    runs_[function.blocks.front().label] = true;
+    while (pass(function)) {
+    }
+}
+
+bool KnownBranches::pass(const Function& function) {
+    for (const Block& block : function.blocks) {
+        passed_[block.label] = nullptr;
+    }
+    Common returned;
     bool again = false;
+    const auto run = [&](uint32_t label) {
+        again = again || (!runs_[label] && passed_[label] != nullptr);
+        runs_[label] = true;
+    };
     for (const Block& block : function.blocks) {
         if (runs(block.label)) {
             for (const Instruction instruction : block.body) {
                 compute(block, instruction);
             }
-            for (const uint32_t label : targets(block)) {
-                const bool isNew = runs_.insert(label).second;
-                again = again || (isNew && passed_.contains(label));
+            if (const Known only = onlyTarget(block)) {
+                run(*only);
+            } else {
+                forEachTarget(block.end, run);
             }
             if (opcodeOf(block.end) == opReturnValue) {
-                returned->push_back(value(block.end[1]));
+                returned.add(value(block.end[1]));
             }
         }
         passed_[block.label] = &block;
     }
+    values_[function.id] = returned.value();
     return again;
 }
 
 void KnownBranches::compute(const Block& block, Instruction instruction) {
     const uint32_t opcode = opcodeOf(instruction);
     if (opcode == opFunctionCall && !isCalled(instruction[3])) {
-        call(instruction[3]);
+        call(module_.function(instruction[3]));
     }
-    if (instruction.size() < 3 || !scalars_.contains(instruction[1])) {
+    // Words of an instruction without a result are no types.
+    if (instruction.size() < 3 || instruction[1] >= scalars_.size() || !scalars_[instruction[1]]) {
         return;
     }
+    Known& result = values_[instruction[2]];
     if (opcode == opFunctionCall) {
-        values_[instruction[2]] = returned_.at(instruction[3]);
+        result = value(instruction[3]);
     } else if (opcode == opPhi) {
-        values_[instruction[2]] = phi(block, instruction);
+        result = phi(block, instruction);
     } else {
-        values_[instruction[2]] = operation(opcode, instruction.subspan(3));
+        result = operation(opcode, instruction.subspan(3));
     }
 }
 
 Known KnownBranches::phi(const Block& block, Instruction instruction) const {
-    std::vector<Known> incoming;
+    Common incoming;
     for (size_t i = 3; i < instruction.size(); i += 2) {
-        const auto from = passed_.find(instruction[i + 1]);
-        if (from == passed_.end()) {
+        const Block* from = passed_[instruction[i + 1]];
+        if (from == nullptr) {
             return {}; // the back edge of a loop
         }
-        if (leads(*from->second, block.label)) {
-            incoming.push_back(value(instruction[i]));
+        if (leads(*from, block.label)) {
+            incoming.add(value(instruction[i]));
         }
     }
-    return common(incoming);
-}
-
-std::vector<uint32_t> KnownBranches::targets(const Block& block) const {
-    if (const Known only = onlyTarget(block)) {
-        return {*only};
-    }
-    const Instruction end = block.end;
-    std::vector<uint32_t> all;
-    switch (opcodeOf(end)) {
-    case opBranch:
-        all = {end[1]};
-        break;
-    case opBranchConditional:
-        all = {end[2], end[3]};
-        break;
-    case opSwitch: // a default, then numbers and labels in turn
-        for (size_t i = 2; i < end.size(); i += 2) {
-            all.push_back(end[i]);
-        }
-        break;
-    default:
-        break;
-    }
-    return all;
+    return incoming.value();
 }
 
 } // namespace vkf

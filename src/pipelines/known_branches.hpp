@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -22,10 +20,10 @@ public:
     // The module must stay as it is meanwhile. Specialization constants beyond `constants` have their default.
     KnownBranches(const SpirvModule& module, std::span<const uint32_t> constants);
 
-    bool isCalled(uint32_t function) const { return returned_.contains(function); }
-    bool runs(uint32_t label) const { return runs_.contains(label); }
+    bool isCalled(uint32_t function) const { return called_[function]; }
+    bool runs(uint32_t label) const { return runs_[label]; }
     // The value of a constant or result that is a boolean or a 32-bit integer.
-    Known value(uint32_t id) const;
+    Known value(uint32_t id) const { return id < values_.size() ? values_[id] : Known(); }
     // The value of the specialization constant `id`, which is `byDefault` if nothing sets it.
     uint32_t constantOf(uint32_t id, uint32_t byDefault) const;
     // The block to which a conditional branch always leads, or nothing.
@@ -37,21 +35,21 @@ private:
     void readGlobal(Instruction instruction);
     Known constant(uint32_t opcode, Instruction instruction) const;
     Known operation(uint32_t opcode, Instruction operands) const;
-    void call(uint32_t function);
+    void call(const Function& function);
     // Passes over the blocks once. True if a block that it had passed turned out to run.
-    bool pass(const Function& function, std::vector<Known>* returned);
+    bool pass(const Function& function);
     void compute(const Block& block, Instruction instruction);
     Known phi(const Block& block, Instruction instruction) const;
-    std::vector<uint32_t> targets(const Block& block) const;
 
     const SpirvModule& module_;
     std::span<const uint32_t> constants_;
-    std::map<uint32_t, uint32_t> specIds_;    // number of a specialization constant by its id
-    std::set<uint32_t> scalars_;              // types: booleans and 32-bit integers
-    std::map<uint32_t, Known> values_;        // by id
-    std::map<uint32_t, Known> returned_;      // what each function that is called returns
-    std::set<uint32_t> runs_;                 // labels
-    std::map<uint32_t, const Block*> passed_; // blocks of the current function, by label
+    // By id:
+    std::vector<Known> values_;        // of a constant or result; of a function, what every call returns
+    std::vector<Known> specIds_;       // the number of a specialization constant
+    std::vector<const Block*> passed_; // the block of a label, once the walk has passed it
+    std::vector<bool> scalars_;        // types: booleans and 32-bit integers
+    std::vector<bool> called_;         // functions
+    std::vector<bool> runs_;           // labels
 };
 
 } // namespace vkf

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
-#include <set>
 
 #include "pipelines/known_branches.hpp"
 #include "pipelines/spirv_module.hpp"
@@ -23,52 +21,54 @@ uint32_t resultIdOf(Instruction instruction) {
 
 class Writer {
 public:
-    Writer(const SpirvModule& module, const KnownBranches& known, Instruction header) : known_(known) {
-        for (const uint32_t id : module.order) {
-            if (known_.isCalled(id)) {
-                write(module.functions.at(id));
+    Writer(Instruction words, const SpirvModule& module, const KnownBranches& known)
+        : known_(known), leftOut_(module.idBound()), open_(module.idBound()), ends_(module.idBound()),
+          continued_(module.idBound()) {
+        functions_.reserve(words.size());
+        words_.reserve(words.size());
+        for (const Function& function : module.functions()) {
+            if (known_.isCalled(function.id)) {
+                write(function);
             } else {
-                leaveOut(module.functions.at(id));
+                leaveOut(function);
             }
         }
-        std::vector<uint32_t> functions;
-        functions.swap(words_);
-        append(header);
-        for (const Instruction instruction : module.globals) {
+        append(words.first(spirvHeaderWords), &words_);
+        for (const Instruction instruction : module.globals()) {
             writeGlobal(instruction); // after the functions, because names and decorations go with what they belong to
         }
-        append(functions);
+        append(functions_, &words_);
     }
 
     std::vector<uint32_t> take() { return std::move(words_); }
 
 private:
-    template <typename Words> void append(const Words& words) {
-        words_.insert(words_.end(), words.begin(), words.end());
+    template <typename Words> static void append(const Words& words, std::vector<uint32_t>* to) {
+        to->insert(to->end(), words.begin(), words.end());
     }
+    template <typename Words> void append(const Words& words) { append(words, &functions_); }
 
     void leaveOut(const Function& function) {
-        for (const Instruction instruction : function.head) {
-            leftOut_.insert(resultIdOf(instruction));
-        }
+        leaveOut(function.head);
         for (const Block& block : function.blocks) {
             leaveOut(block);
         }
     }
     void leaveOut(const Block& block) {
-        leftOut_.insert(block.label);
-        for (const Instruction instruction : block.body) {
-            leftOut_.insert(resultIdOf(instruction));
+        leftOut_[block.label] = true;
+        leaveOut(block.body);
+    }
+    void leaveOut(std::span<const Instruction> instructions) {
+        for (const Instruction instruction : instructions) {
+            leftOut_[resultIdOf(instruction)] = true;
         }
     }
 
     // A block that never runs stays as a stub if a selection or loop names it: as its end, or to continue the loop.
     void write(const Function& function) {
-        ends_.clear();
-        continued_.clear();
         for (const Block& block : function.blocks) {
             if (known_.runs(block.label) && keepsMerge(block)) {
-                ends_.insert(block.merge[1]);
+                ends_[block.merge[1]] = true;
                 if (opcodeOf(block.merge) == opLoopMerge) {
                     continued_[block.merge[2]] = block.label;
                 }
@@ -78,12 +78,11 @@ private:
             append(instruction);
         }
         for (const Block& block : function.blocks) {
-            const auto loop = continued_.find(block.label);
             if (known_.runs(block.label)) {
                 write(function, block);
-            } else if (leaveOut(block); loop != continued_.end()) {
-                append(std::array{headOf(opLabel, 2), block.label, headOf(opBranch, 2), loop->second});
-            } else if (ends_.contains(block.label)) {
+            } else if (leaveOut(block); continued_[block.label] != 0) {
+                append(std::array{headOf(opLabel, 2), block.label, headOf(opBranch, 2), continued_[block.label]});
+            } else if (ends_[block.label]) {
                 append(std::array{headOf(opLabel, 2), block.label, headOf(opUnreachable, 1)});
             }
         }
@@ -99,7 +98,7 @@ private:
         append(std::array{headOf(opLabel, 2), block.label});
         for (const Instruction instruction : block.body) {
             if (opcodeOf(instruction) == opPhi) {
-                append(phiOf(function, block, instruction));
+                writePhi(function, block, instruction);
             } else {
                 append(instruction);
             }
@@ -114,29 +113,27 @@ private:
         }
     }
 
-    std::vector<uint32_t> phiOf(const Function& function, const Block& block, Instruction instruction) const {
-        std::vector<uint32_t> phi(instruction.begin(), instruction.begin() + 3);
+    void writePhi(const Function& function, const Block& block, Instruction instruction) {
+        const size_t begin = functions_.size();
+        append(instruction.first(3));
         for (size_t i = 3; i < instruction.size(); i += 2) {
             const auto from = std::find_if(function.blocks.begin(), function.blocks.end(),
                                            [&](const Block& one) { return one.label == instruction[i + 1]; });
             if (known_.leads(*from, block.label)) {
-                phi.insert(phi.end(), {instruction[i], from->label});
+                append(instruction.subspan(i, 2));
             }
         }
-        for (const auto& [label, head] : continued_) {
-            if (head == block.label && !known_.runs(label)) {
-                phi.insert(phi.end(), {instruction[2], label}); // the stub never runs, so that any value will do
-            }
+        if (!block.merge.empty() && opcodeOf(block.merge) == opLoopMerge && !known_.runs(block.merge[2])) {
+            append(std::array{instruction[2], block.merge[2]}); // a stub, which never runs: any value will do
         }
-        phi[0] = headOf(opPhi, static_cast<uint32_t>(phi.size()));
-        return phi;
+        functions_[begin] = headOf(opPhi, static_cast<uint32_t>(functions_.size() - begin));
     }
 
     void writeGlobal(Instruction instruction) {
         const uint32_t opcode = opcodeOf(instruction);
         const bool describes = opcode == opName || opcode == opDecorate;
         const bool numbers = opcode == opDecorate && instruction[2] == specIdDecoration;
-        if (numbers || (describes && leftOut_.contains(instruction[1]))) {
+        if (numbers || (describes && leftOut_[instruction[1]])) {
             return;
         }
         if (opcode == opTypeBool) {
@@ -145,7 +142,7 @@ private:
         if (opcode >= opSpecConstantTrue && opcode <= opSpecConstantOp) {
             writeConstant(opcode, instruction);
         } else {
-            append(instruction);
+            append(instruction, &words_);
         }
     }
 
@@ -154,15 +151,15 @@ private:
         const uint32_t id = instruction[2];
         const Known value = opcode == opSpecConstant ? known_.constantOf(id, instruction[3]) : known_.value(id);
         if (value && type == boolean_) {
-            append(std::array{headOf(*value != 0 ? opConstantTrue : opConstantFalse, 3), type, id});
+            append(std::array{headOf(*value != 0 ? opConstantTrue : opConstantFalse, 3), type, id}, &words_);
         } else if (value) {
-            append(std::array{headOf(opConstant, 4), type, id, *value});
+            append(std::array{headOf(opConstant, 4), type, id, *value}, &words_);
         } else {
-            append(instruction);
+            append(instruction, &words_);
             const bool isComposite = opcode == opSpecConstantComposite;
-            const auto isOpen = [this](uint32_t operand) { return open_.contains(operand); };
+            const auto isOpen = [this](uint32_t operand) { return open_[operand]; };
             if (!isComposite || std::any_of(instruction.begin() + 3, instruction.end(), isOpen)) {
-                open_.insert(id);
+                open_[id] = true;
             } else {
                 words_[words_.size() - instruction.size()] =
                     headOf(opConstantComposite, static_cast<uint32_t>(instruction.size()));
@@ -172,19 +169,22 @@ private:
 
     const KnownBranches& known_;
     std::vector<uint32_t> words_;
-    std::set<uint32_t> leftOut_;             // ids
-    std::set<uint32_t> open_;                // constants that the driver computes, and what is made of them
-    std::set<uint32_t> ends_;                // labels that the current function's selections and loops name as ends
-    std::map<uint32_t, uint32_t> continued_; // the first block of a loop, by the block that continues it
-    uint32_t boolean_ = 0;                   // the type
+    std::vector<uint32_t> functions_; // their words, which stand behind all others
+    uint32_t boolean_ = 0;            // the type
+    // By id:
+    std::vector<bool> leftOut_;
+    std::vector<bool> open_;          // constants that the driver computes, and what is made of them
+    std::vector<bool> ends_;          // labels that selections and loops name as ends
+    std::vector<uint32_t> continued_; // the first block of a loop, by the block that continues it
 };
 
 } // namespace
 
 std::vector<uint32_t> specialized(const std::vector<uint32_t>& module, std::span<const uint32_t> constants) {
-    const SpirvModule parts{Instruction(module)};
+    const Instruction words(module);
+    const SpirvModule parts(words);
     const KnownBranches known(parts, constants);
-    return Writer(parts, known, Instruction(module).first(spirvHeaderWords)).take();
+    return Writer(words, parts, known).take();
 }
 
 } // namespace vkf

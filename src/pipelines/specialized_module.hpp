@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Specializes a shader before the driver sees it, where VKF_QUIRK_LATE_SPECIALIZATION asks for it. One shader serves all
-// masks, types and caches, and a pipeline runs little of it.
+// Specializes a shader before the driver sees it, where VKF_QUIRK_LATE_SPECIALIZATION asks for it. One shader serves
+// all masks, types and caches, and a pipeline runs little of it.
 #pragma once
 
 #include <cstdint>

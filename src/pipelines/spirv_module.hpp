@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -19,51 +18,35 @@ constexpr uint32_t headOf(uint32_t opcode, uint32_t words) { return words << 16 
 
 struct Block {
     uint32_t label = 0;
-    std::vector<Instruction> body; // without the label, the merge instruction and the end
-    Instruction merge;             // says where a selection or a loop ends; empty without one
-    Instruction end;               // branches, or leaves the function
+    std::span<const Instruction> body; // without the label, the merge instruction and the end
+    Instruction merge;                 // says where a selection or a loop ends; empty without one
+    Instruction end;                   // branches, or leaves the function
 };
 
 struct Function {
-    std::vector<Instruction> head; // OpFunction and the parameters
-    std::vector<Block> blocks;
+    uint32_t id = 0;
+    std::span<const Instruction> head; // OpFunction and the parameters
+    std::span<const Block> blocks;
 };
 
-// Points into the words that it was made from.
-struct SpirvModule {
-    std::vector<Instruction> globals; // all that stands before the functions
-    std::vector<uint32_t> order;      // the ids of the functions
-    std::map<uint32_t, Function> functions;
+// Points into the words that it was made from. Allocates a few times, however long the module is.
+class SpirvModule {
+public:
+    explicit SpirvModule(Instruction words);
+    SpirvModule(const SpirvModule&) = delete;
+    SpirvModule& operator=(const SpirvModule&) = delete;
 
-    explicit SpirvModule(Instruction words) {
-        Function* function = nullptr;
-        forEachInstruction(words, [&](uint32_t opcode, Instruction instruction) {
-            if (opcode == opFunction) {
-                order.push_back(instruction[2]);
-                function = &functions[instruction[2]];
-            }
-            if (function == nullptr) {
-                globals.push_back(instruction);
-            } else if (opcode == opLabel) {
-                function->blocks.emplace_back().label = instruction[1];
-            } else if (function->blocks.empty()) {
-                function->head.push_back(instruction);
-            } else if (opcode != opFunctionEnd) {
-                add(opcode, instruction, &function->blocks.back());
-            }
-        });
-    }
+    uint32_t idBound() const { return idBound_; }                     // all ids are below
+    std::span<const Instruction> globals() const { return globals_; } // all that stands before the functions
+    std::span<const Function> functions() const { return functions_; }
+    const Function& function(uint32_t id) const;
 
 private:
-    static void add(uint32_t opcode, Instruction instruction, Block* block) {
-        if (opcode == opLoopMerge || opcode == opSelectionMerge) {
-            block->merge = instruction;
-        } else if (opcode >= opBranch && opcode <= opUnreachable) {
-            block->end = instruction;
-        } else {
-            block->body.push_back(instruction);
-        }
-    }
+    uint32_t idBound_;
+    std::vector<Instruction> instructions_;
+    std::vector<Block> blocks_;
+    std::vector<Function> functions_;
+    std::span<const Instruction> globals_;
 };
 
 } // namespace vkf

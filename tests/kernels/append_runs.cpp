@@ -164,7 +164,9 @@ VkfAppendProblem fittedAppend(const VkfAppendProblem& problem) {
                   {made.newK.type, made.newV.type, made.k.type, made.v.type, made.q.type, made.rotatedQ.type})) {
         for (VkfTensor* tensor : {&made.newK, &made.newV, &made.k, &made.v, &made.q, &made.rotatedQ}) {
             tensor->type = VKF_TYPE_F32;
+            tensor->scales = 0; // only fp8 types have them
         }
+        vkf::enable(made, VKF_USE_KV_SCALES, false);
     }
     return made;
 }

@@ -116,7 +116,7 @@ size_t countFaults(const Words& words) {
     const vkf::SpirvModule module{vkf::Instruction(words)};
     size_t faults = 0;
     std::set<uint32_t> open;
-    for (const vkf::Instruction instruction : module.globals) {
+    for (const vkf::Instruction instruction : module.globals()) {
         const uint32_t opcode = vkf::opcodeOf(instruction);
         if (opcode >= vkf::opSpecConstantTrue && opcode <= vkf::opSpecConstantOp) {
             open.insert(instruction[2]);
@@ -125,7 +125,7 @@ size_t countFaults(const Words& words) {
                                                         [&](uint32_t id) { return open.contains(id); }));
         }
     }
-    for (const auto& [id, function] : module.functions) {
+    for (const vkf::Function& function : module.functions()) {
         std::set<uint32_t> labels;
         for (const vkf::Block& block : function.blocks) {
             labels.insert(block.label);
@@ -142,7 +142,10 @@ size_t countFaults(const Words& words) {
             }
             for (const vkf::Instruction instruction : block.body) {
                 if (vkf::opcodeOf(instruction) == vkf::opFunctionCall) {
-                    faults += module.functions.contains(instruction[3]) ? 0 : 1;
+                    faults += std::any_of(module.functions().begin(), module.functions().end(),
+                                          [&](const vkf::Function& one) { return one.id == instruction[3]; })
+                                  ? 0
+                                  : 1;
                 } else if (vkf::opcodeOf(instruction) == vkf::opPhi) {
                     need(instruction[4]);
                 }
@@ -224,7 +227,7 @@ TEST_CASE("conditions follow what a function returns and where paths join", "[pl
     const Words module = moduleOf(globals() + main + helper);
     const auto blocks = [&](uint32_t switched, uint32_t count) {
         const Words made = vkf::specialized(module, std::array{switched, count});
-        return vkf::SpirvModule{vkf::Instruction(made)}.functions.at(MAIN).blocks.size();
+        return vkf::SpirvModule{vkf::Instruction(made)}.function(MAIN).blocks.size();
     };
     CHECK(blocks(0, 7) == 3); // 7 < 7
     CHECK(blocks(1, 7) == 5); // 2 < 7

@@ -73,7 +73,11 @@ bool hasOthers(std::initializer_list<VkfType> types) {
     return std::ranges::any_of(types, [](VkfType type) { return type != VKF_TYPE_F32; });
 }
 
-void setFp32(VkfProblem& problem) { problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F32; }
+void setFp32(VkfProblem& problem) {
+    problem.q.type = problem.k.type = problem.v.type = problem.o.type = VKF_TYPE_F32;
+    problem.k.scales = problem.v.scales = 0; // only fp8 types have them
+    enable(problem, VKF_USE_KV_SCALES, false);
+}
 
 } // namespace
 
