@@ -12,6 +12,7 @@ namespace vkf {
 
 // Numbers of the specification.
 inline constexpr uint32_t opName = 5;
+inline constexpr uint32_t opLine = 8;
 inline constexpr uint32_t opExtension = 10;
 inline constexpr uint32_t opExtInst = 12;
 inline constexpr uint32_t opEntryPoint = 15;

@@ -82,6 +82,7 @@ std::vector<Line> globals(bool switched, uint32_t count, bool hasHelper) {
 
 const std::vector<Line> helper = {{vkf::opFunction, {UINT, HELPER, 0, VOID}},
                                   {vkf::opLabel, {50}},
+                                  {vkf::opLine, {BOOL, 900, 1}}, // a line of source, which is no id
                                   {vkf::opCopyObject, {UINT, RESULT, COUNT}},
                                   {vkf::opReturnValue, {TWO}},
                                   {vkf::opFunctionEnd, {}}};
