@@ -161,11 +161,11 @@ void KnownBranches::compute(const Block& block, Instruction instruction) {
     if (opcode == opFunctionCall && !isCalled(instruction[3])) {
         call(module_.function(instruction[3]));
     }
-    // Words of an instruction without a result are no types.
-    if (instruction.size() < 3 || instruction[1] >= scalars_.size() || !scalars_[instruction[1]]) {
+    const uint32_t id = resultIdOf(instruction);
+    if (id == 0 || !scalars_[instruction[1]]) {
         return;
     }
-    Known& result = values_[instruction[2]];
+    Known& result = values_[id];
     if (opcode == opFunctionCall) {
         result = value(instruction[3]);
     } else if (opcode == opPhi) {

@@ -12,14 +12,6 @@
 namespace vkf {
 namespace {
 
-// The id that an instruction in the body of a block defines, or 0.
-uint32_t resultIdOf(Instruction instruction) {
-    constexpr std::array without = {
-        opLine, opStore, opCopyMemory, opControlBarrier, opMemoryBarrier, opAtomicStore, opCooperativeMatrixStore};
-    const bool defines = std::find(without.begin(), without.end(), opcodeOf(instruction)) == without.end();
-    return defines && instruction.size() > 2 ? instruction[2] : 0;
-}
-
 // Writes what can run of a module.
 class Writer {
 public:

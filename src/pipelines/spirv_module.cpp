@@ -24,6 +24,13 @@ Block blockOf(std::span<const Instruction> instructions) {
 
 } // namespace
 
+uint32_t resultIdOf(Instruction instruction) {
+    constexpr std::array without = {
+        opLine, opStore, opCopyMemory, opControlBarrier, opMemoryBarrier, opAtomicStore, opCooperativeMatrixStore};
+    const bool defines = std::find(without.begin(), without.end(), opcodeOf(instruction)) == without.end();
+    return defines && instruction.size() > 2 ? instruction[2] : 0;
+}
+
 SpirvModule::SpirvModule(Instruction words) : idBound_(words[3]) {
     std::array<size_t, opUnreachable + 1> counts{};
     size_t count = 0;
