@@ -17,7 +17,7 @@ constexpr uint32_t bfloat16MatrixCapability = 5118;
 constexpr uint32_t bfloat16Encoding = 0;
 
 constexpr std::array<uint32_t, 6> bfloat16Extension = {
-    6U << 16 | opExtension, 0x5f565053, 0x5f52484b, 0x6f6c6662, 0x36317461, 0}; // "SPV_KHR_bfloat16"
+    headOf(opExtension, 6), 0x5f565053, 0x5f52484b, 0x6f6c6662, 0x36317461, 0}; // "SPV_KHR_bfloat16"
 
 // The word of an arithmetic instruction that holds its first operand. Type and result come before it, and in OpExtInst
 // also the instruction set and the number of the instruction. 0 for any other instruction.
@@ -46,10 +46,10 @@ std::vector<uint32_t> withBfloat16Matrices(const std::vector<uint32_t>& module) 
         if (opcode == opCapability && words[1] == float16Capability) {
             append(std::array{words[0], bfloat16TypeCapability, words[0], bfloat16MatrixCapability});
         } else if (opcode == opTypeFloat && words[2] == 16) {
-            append(std::array{4U << 16 | opTypeFloat, words[1], 16U, bfloat16Encoding});
+            append(std::array{headOf(opTypeFloat, 4), words[1], 16U, bfloat16Encoding});
             halves.push_back(words[1]);
         } else if (firstOperand(opcode) != 0 && isHalf(words[1])) {
-            append(std::array{4U << 16 | opCopyObject, words[1], words[2], words[firstOperand(opcode)]});
+            append(std::array{headOf(opCopyObject, 4), words[1], words[2], words[firstOperand(opcode)]});
         } else {
             append(words);
             if (opcode == opTypeVector && isHalf(words[2])) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <limits>
 
 #include "pipelines/spirv.hpp"
@@ -21,39 +20,38 @@ constexpr Known quotient(int32_t a, int32_t b) {
 
 struct Operation {
     uint32_t opcode;
-    size_t operands;
     Known (*result)(uint32_t a, uint32_t b); // b is 0 if there is one operand
 };
 
 constexpr std::array operations = {
-    Operation{opCopyObject, 1, [](uint32_t a, uint32_t) -> Known { return a; }},
-    Operation{opBitcast, 1, [](uint32_t a, uint32_t) -> Known { return a; }},
-    Operation{opSNegate, 1, [](uint32_t a, uint32_t) -> Known { return 0U - a; }},
-    Operation{opIAdd, 2, [](uint32_t a, uint32_t b) -> Known { return a + b; }},
-    Operation{opISub, 2, [](uint32_t a, uint32_t b) -> Known { return a - b; }},
-    Operation{opIMul, 2, [](uint32_t a, uint32_t b) -> Known { return a * b; }},
-    Operation{opUDiv, 2, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : a / b; }},
-    Operation{opSDiv, 2, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : quotient(asSigned(a), asSigned(b)); }},
-    Operation{opUMod, 2, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : a % b; }},
-    Operation{opLogicalEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a == b; }},
-    Operation{opLogicalNotEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a != b; }},
-    Operation{opLogicalNot, 1, [](uint32_t a, uint32_t) -> Known { return a == 0; }},
-    Operation{opIEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a == b; }},
-    Operation{opINotEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a != b; }},
-    Operation{opUGreaterThan, 2, [](uint32_t a, uint32_t b) -> Known { return a > b; }},
-    Operation{opSGreaterThan, 2, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) > asSigned(b); }},
-    Operation{opUGreaterThanEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a >= b; }},
-    Operation{opSGreaterThanEqual, 2, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) >= asSigned(b); }},
-    Operation{opULessThan, 2, [](uint32_t a, uint32_t b) -> Known { return a < b; }},
-    Operation{opSLessThan, 2, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) < asSigned(b); }},
-    Operation{opULessThanEqual, 2, [](uint32_t a, uint32_t b) -> Known { return a <= b; }},
-    Operation{opSLessThanEqual, 2, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) <= asSigned(b); }},
-    Operation{opShiftRightLogical, 2, [](uint32_t a, uint32_t b) { return b > 31 ? Known() : a >> b; }},
-    Operation{opShiftLeftLogical, 2, [](uint32_t a, uint32_t b) { return b > 31 ? Known() : a << b; }},
-    Operation{opBitwiseOr, 2, [](uint32_t a, uint32_t b) -> Known { return a | b; }},
-    Operation{opBitwiseXor, 2, [](uint32_t a, uint32_t b) -> Known { return a ^ b; }},
-    Operation{opBitwiseAnd, 2, [](uint32_t a, uint32_t b) -> Known { return a & b; }},
-    Operation{opNot, 1, [](uint32_t a, uint32_t) -> Known { return ~a; }},
+    Operation{opCopyObject, [](uint32_t a, uint32_t) -> Known { return a; }},
+    Operation{opBitcast, [](uint32_t a, uint32_t) -> Known { return a; }},
+    Operation{opSNegate, [](uint32_t a, uint32_t) -> Known { return 0U - a; }},
+    Operation{opIAdd, [](uint32_t a, uint32_t b) -> Known { return a + b; }},
+    Operation{opISub, [](uint32_t a, uint32_t b) -> Known { return a - b; }},
+    Operation{opIMul, [](uint32_t a, uint32_t b) -> Known { return a * b; }},
+    Operation{opUDiv, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : a / b; }},
+    Operation{opSDiv, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : quotient(asSigned(a), asSigned(b)); }},
+    Operation{opUMod, [](uint32_t a, uint32_t b) { return b == 0 ? Known() : a % b; }},
+    Operation{opLogicalEqual, [](uint32_t a, uint32_t b) -> Known { return a == b; }},
+    Operation{opLogicalNotEqual, [](uint32_t a, uint32_t b) -> Known { return a != b; }},
+    Operation{opLogicalNot, [](uint32_t a, uint32_t) -> Known { return a == 0; }},
+    Operation{opIEqual, [](uint32_t a, uint32_t b) -> Known { return a == b; }},
+    Operation{opINotEqual, [](uint32_t a, uint32_t b) -> Known { return a != b; }},
+    Operation{opUGreaterThan, [](uint32_t a, uint32_t b) -> Known { return a > b; }},
+    Operation{opSGreaterThan, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) > asSigned(b); }},
+    Operation{opUGreaterThanEqual, [](uint32_t a, uint32_t b) -> Known { return a >= b; }},
+    Operation{opSGreaterThanEqual, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) >= asSigned(b); }},
+    Operation{opULessThan, [](uint32_t a, uint32_t b) -> Known { return a < b; }},
+    Operation{opSLessThan, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) < asSigned(b); }},
+    Operation{opULessThanEqual, [](uint32_t a, uint32_t b) -> Known { return a <= b; }},
+    Operation{opSLessThanEqual, [](uint32_t a, uint32_t b) -> Known { return asSigned(a) <= asSigned(b); }},
+    Operation{opShiftRightLogical, [](uint32_t a, uint32_t b) { return b > 31 ? Known() : a >> b; }},
+    Operation{opShiftLeftLogical, [](uint32_t a, uint32_t b) { return b > 31 ? Known() : a << b; }},
+    Operation{opBitwiseOr, [](uint32_t a, uint32_t b) -> Known { return a | b; }},
+    Operation{opBitwiseXor, [](uint32_t a, uint32_t b) -> Known { return a ^ b; }},
+    Operation{opBitwiseAnd, [](uint32_t a, uint32_t b) -> Known { return a & b; }},
+    Operation{opNot, [](uint32_t a, uint32_t) -> Known { return ~a; }},
 };
 
 // The result of "and" (`decides` = 0) and "or" (1), for which one operand can be enough.
@@ -79,7 +77,7 @@ Known resultOf(uint32_t opcode, std::span<const Known> operands) {
     if (found == operations.end() || !std::all_of(operands.begin(), operands.end(), known)) {
         return {};
     }
-    return found->result(*operands[0], found->operands == 2 ? *operands[1] : 0);
+    return found->result(*operands[0], operands.size() == 2 ? *operands[1] : 0);
 }
 
 } // namespace vkf

@@ -90,6 +90,11 @@ inline constexpr uint32_t specIdDecoration = 1;
 
 inline constexpr size_t spirvHeaderWords = 5;
 
+using Instruction = std::span<const uint32_t>; // words[0] is its head
+
+inline uint32_t opcodeOf(Instruction instruction) { return instruction[0] & 0xffffU; }
+constexpr uint32_t headOf(uint32_t opcode, uint32_t words) { return words << 16 | opcode; }
+
 // Calls visit(opcode, words) for each instruction of a valid module, in order. words[0] is its head. visit may change
 // the other words, unless Word is const.
 template <typename Word, typename Visit> void forEachInstruction(std::span<Word> module, const Visit& visit) {

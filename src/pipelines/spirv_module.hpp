@@ -11,11 +11,6 @@
 
 namespace vkf {
 
-using Instruction = std::span<const uint32_t>; // words[0] is its head
-
-inline uint32_t opcodeOf(Instruction instruction) { return instruction[0] & 0xffffU; }
-constexpr uint32_t headOf(uint32_t opcode, uint32_t words) { return words << 16 | opcode; }
-
 // The id that an instruction in the head of a function or the body of a block defines, or 0. Its type stands before it.
 uint32_t resultIdOf(Instruction instruction);
 

@@ -31,9 +31,9 @@ struct FlagStores {
         vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, Words words) {
             declare(opcode, words);
             followBranches(opcode, words);
-            if (opcode == opStore) {
+            if (opcode == vkf::opStore) {
                 countStore(words[1], words[2]);
-            } else if (opcode == opAtomicStore || (opcode >= opAtomicExchange && opcode <= opAtomicXor)) {
+            } else if (opcode == vkf::opAtomicStore || (opcode >= opAtomicExchange && opcode <= opAtomicXor)) {
                 atomic++;
             }
         });
@@ -41,20 +41,10 @@ struct FlagStores {
 
 private:
     // SPIR-V's unified specification, sections 3.7 and 3.42.
-    static constexpr uint32_t opTypeInt = 21;
     static constexpr uint32_t opTypeArray = 28;
-    static constexpr uint32_t opTypePointer = 32;
-    static constexpr uint32_t opConstant = 43;
     static constexpr uint32_t opVariable = 59;
-    static constexpr uint32_t opStore = 62;
-    static constexpr uint32_t opAccessChain = 65;
-    static constexpr uint32_t opIEqual = 170;
-    static constexpr uint32_t opULessThan = 176;
-    static constexpr uint32_t opAtomicStore = 228;
     static constexpr uint32_t opAtomicExchange = 229;
     static constexpr uint32_t opAtomicXor = 242;
-    static constexpr uint32_t opLabel = 248;
-    static constexpr uint32_t opBranchConditional = 250;
     static constexpr uint32_t workgroup = 4;
     static constexpr uint32_t physicalStorageBuffer = 5349;
     static constexpr uint32_t maxFlags = 2; // of an array
@@ -76,37 +66,37 @@ private:
     }
 
     void declare(uint32_t opcode, Words words) {
-        if (opcode == opTypeInt && words[2] == 32 && words[3] == 0) {
+        if (opcode == vkf::opTypeInt && words[2] == 32 && words[3] == 0) {
             uints.insert(words[1]);
             flagTypes[words[1]] = 1;
-        } else if (opcode == opConstant && uints.count(words[1]) != 0) {
+        } else if (opcode == vkf::opConstant && uints.count(words[1]) != 0) {
             constants[words[2]] = words[3];
         } else if (opcode == opTypeArray && uints.count(words[2]) != 0) {
             const uint32_t length = valueOr0(constants, words[3]);
             if (length != 0 && length <= maxFlags) {
                 flagTypes[words[1]] = length;
             }
-        } else if (opcode == opTypePointer && words[2] == workgroup && flagTypes.count(words[3]) != 0) {
+        } else if (opcode == vkf::opTypePointer && words[2] == workgroup && flagTypes.count(words[3]) != 0) {
             sharedPointers[words[1]] = flagTypes[words[3]];
-        } else if (opcode == opTypePointer && words[2] == physicalStorageBuffer) {
+        } else if (opcode == vkf::opTypePointer && words[2] == physicalStorageBuffer) {
             bufferPointers.insert(words[1]);
         } else if (opcode == opVariable && sharedPointers.count(words[1]) != 0) {
             sharedFlags[words[2]] = sharedPointers[words[1]];
-        } else if (opcode == opAccessChain && sharedFlags.count(words[3]) != 0) {
+        } else if (opcode == vkf::opAccessChain && sharedFlags.count(words[3]) != 0) {
             sharedFlags[words[2]] = sharedFlags[words[3]];
-        } else if (opcode == opAccessChain && bufferPointers.count(words[1]) != 0) {
+        } else if (opcode == vkf::opAccessChain && bufferPointers.count(words[1]) != 0) {
             bufferPlaces.insert(words[2]);
         }
     }
 
     void followBranches(uint32_t opcode, Words words) {
-        if (opcode == opIEqual && (isConstant(words[3], 0) || isConstant(words[4], 0))) {
+        if (opcode == vkf::opIEqual && (isConstant(words[3], 0) || isConstant(words[4], 0))) {
             elections[words[2]] = 1;
-        } else if (opcode == opULessThan && isConstant(words[4], maxFlags)) {
+        } else if (opcode == vkf::opULessThan && isConstant(words[4], maxFlags)) {
             elections[words[2]] = maxFlags;
-        } else if (opcode == opBranchConditional) {
+        } else if (opcode == vkf::opBranchConditional) {
             guarded[words[2]] = valueOr0(elections, words[1]);
-        } else if (opcode == opLabel) {
+        } else if (opcode == vkf::opLabel) {
             present = valueOr0(guarded, words[1]);
         }
     }

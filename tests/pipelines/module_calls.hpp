@@ -23,17 +23,13 @@ struct Calls {
     uint32_t entry = 0;
 
     explicit Calls(const std::vector<uint32_t>& module) {
-        // SPIR-V's unified specification, sections 3.42.3 and 3.42.9.
-        constexpr uint32_t entryPoint = 15;
-        constexpr uint32_t function = 54;
-        constexpr uint32_t functionCall = 57;
         uint32_t current = 0;
         vkf::forEachInstruction(std::span(module), [&](uint32_t opcode, std::span<const uint32_t> words) {
-            if (opcode == entryPoint) {
+            if (opcode == vkf::opEntryPoint) {
                 entry = words[2];
-            } else if (opcode == function) {
+            } else if (opcode == vkf::opFunction) {
                 current = words[2];
-            } else if (opcode == functionCall) {
+            } else if (opcode == vkf::opFunctionCall) {
                 callees[current].push_back(words[3]);
             }
         });
