@@ -26,6 +26,18 @@ function(vkf_set_test_environment test)
   set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment};${ARGN}")
 endfunction()
 
+# vkf_set_quick_environment(<test> [<NAME=value>...])
+# vkf_set_test_environment for tests on llvmpipe whose time goes into its compiler. It does not optimise there, and
+# compiles no kernel twice (tests/support/driver_passes.cpp). Without both, a test takes nearly twice as long. Whole
+# sweeps run the optimised code.
+function(vkf_set_quick_environment test)
+  set(environment "GALLIVM_PERF=nopt")
+  if(TARGET vkflash_driver_passes)
+    list(APPEND environment "LD_PRELOAD=$<TARGET_FILE:vkflash_driver_passes>")
+  endif()
+  vkf_set_test_environment(${test} ${environment} ${ARGN})
+endfunction()
+
 # vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep> [WITHOUT_MATRICES] [UNROLLED])
 # The tests run in the repository's root folder, because they read tests/ and samples/ there.
 # WITHOUT_MATRICES: no test of the group needs cooperative matrices. llvmpipe has them only with vectors of eight numbers.
@@ -39,17 +51,15 @@ function(vkf_add_test_group name tags label)
     set_tests_properties(all_${name} PROPERTIES LABELS sweep COST 100)
     return()
   endif()
-  # Drivers that compile for a CPU spend nearly all the time of a test on compiling. Without optimisation a test takes a
-  # quarter less time. Whole sweeps run the optimised code.
   vkf_add_test_run(${name} "${tags}")
-  set(environment "GALLIVM_PERF=nopt")
+  set(environment)
   if("WITHOUT_MATRICES" IN_LIST ARGN)
     list(APPEND environment "LP_NATIVE_VECTOR_WIDTH=128")
   endif()
   if(VKF_RUN_ENVIRONMENT AND NOT "UNROLLED" IN_LIST ARGN)
     list(APPEND environment "VKFLASH_TEST_ROLLED=1")
   endif()
-  vkf_set_test_environment(${name} ${environment})
+  vkf_set_quick_environment(${name} ${environment})
   set_tests_properties(${name} PROPERTIES LABELS ${label})
   if(label STREQUAL "full")
     set_tests_properties(${name} PROPERTIES COST 100) # long groups start first
