@@ -52,9 +52,10 @@ struct CheckedProblem {
     }
     // Whether a window or a causal mask limits the keys of a row.
     bool windowed() const { return windowLeft >= 0 || windowRight >= 0; }
-    // Whether there are per-key masks: boolean masks, documents, and a mask of the caller's own.
+    // Whether there are per-key masks: boolean masks, documents, first keys, and a mask of the caller's own.
     bool hasPerKeyMasks() const {
-        return has(fields, VKF_USE_MASK) || has(fields, VKF_USE_DOCUMENT_IDS) || hasFunction(fields, VKF_FUNCTION_KEEP);
+        return has(fields, VKF_USE_MASK) || has(fields, VKF_USE_DOCUMENT_IDS) || firstKeys() != 0 ||
+               hasFunction(fields, VKF_FUNCTION_KEEP);
     }
 };
 

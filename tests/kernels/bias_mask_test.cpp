@@ -175,6 +175,19 @@ TEST_CASE("biases that are masks go with masks, windows, lengths and other terms
     checkInTiles(documents, data);
 }
 
+// Kernels skip no tile of rows with such a bias. So nothing but the first keys says which tiles are full.
+TEST_CASE("biases that are numbers everywhere go with first keys", "[bias_mask]") {
+    VkfProblem problem = problemOf({1, 45, 45, 203, 65, 40, 0, VKF_TYPE_F16});
+    setBias(problem, VKF_TYPE_F16, false, 7); // rows are read in words
+    vkf::test::setWindow(problem, 109, 0, 22);
+    problem.alignment = VKF_ALIGNMENT_TOP_LEFT;
+    const Variation& variation = vkf::test::variations[4];
+    VkfProblem onMatrices = problem;
+    apply(variation, onMatrices);
+    CHECK(makesMap(vkf::test::deviceOf(variation), onMatrices));
+    checkOn(variation, problem, vkf::test::makeInputs(problem, {}));
+}
+
 TEST_CASE("every path takes a bias of 0 and -infinity, and rows that it leaves no key are zero", "[bias_mask]") {
     for (const uint32_t rows : {5U, 77U}) {
         VkfProblem problem = problemOf({2, 4, 2, rows, 131, 40, 24, VKF_TYPE_F16});

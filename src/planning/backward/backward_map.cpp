@@ -126,8 +126,7 @@ void chooseBackwardMap(const Caps& caps, const CheckedBackward& backward, Backwa
     const CheckedProblem& forward = backward.forward;
     const VkfProblem& p = forward.fields;
     const Cells cells = cellsOf(*decision);
-    const bool masksKeys = forward.hasPerKeyMasks() || forward.firstKeys() != 0;
-    if (!masksKeys || cells.rows() == 0 || p.keys == 0 ||
+    if (!forward.hasPerKeyMasks() || cells.rows() == 0 || p.keys == 0 ||
         uint64_t{p.batch} * p.queryHeads * p.queryRows == 0) {
         return;
     }

@@ -29,7 +29,7 @@ bool takesNarrow(const CheckedProblem& problem, const MatrixLayout& layout) {
     constexpr uint32_t maxColumns = 64;
     const VkfProblem& p = problem.fields;
     const bool hasTerms = p.softcap > 0.0F || has(p, VKF_USE_ALIBI) || hasNaturalScores(p);
-    const bool masksElements = problem.hasPerKeyMasks() || problem.firstKeys() != 0 || has(p, VKF_USE_BLOCK_MASK);
+    const bool masksElements = problem.hasPerKeyMasks() || has(p, VKF_USE_BLOCK_MASK);
     const bool dense = !isBlockType(p.k.type) && !isBlockType(p.v.type) && !has(p, VKF_USE_BLOCK_TABLE) &&
                        !has(p, VKF_USE_CHOSEN_KEYS);
     return std::max(p.headDim, p.valueDim) <= maxColumns && !layout.viaShared && !hasTerms && !masksElements && dense;
