@@ -63,3 +63,13 @@ file(RELATIVE_PATH VKF_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Documents as the headers name them, with the examples that the documents name.
+set(VKF_DOCUMENTS "${CMAKE_INSTALL_DOCDIR}")
+if(VKFLASH_PACKAGES)
+  set(VKF_DOCUMENTS "${CMAKE_INSTALL_DATADIR}/doc/libvkflash-dev")
+endif()
+install(DIRECTORY docs DESTINATION "${VKF_DOCUMENTS}" COMPONENT development
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(FILES README.md DESTINATION "${VKF_DOCUMENTS}" COMPONENT development)
+install(DIRECTORY examples DESTINATION "${VKF_DOCUMENTS}" COMPONENT development)

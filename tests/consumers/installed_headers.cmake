@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # cmake -D SOURCE=<include/vkflash> -D PREFIX=folder -P installed_headers.cmake
-# Every public header is installed, except those of libraries that this build left out.
+# Every public header is installed, except those of libraries that this build left out, and so is every document that
+# the headers name.
 file(GLOB headers RELATIVE "${SOURCE}" "${SOURCE}/*.h" "${SOURCE}/*.hpp")
 foreach(library_and_header functions/functions.hpp host/host.hpp reference/reference.h)
   string(REPLACE "/" ";" library_and_header "${library_and_header}")
@@ -11,8 +12,22 @@ foreach(library_and_header functions/functions.hpp host/host.hpp reference/refer
     list(REMOVE_ITEM headers ${header})
   endif()
 endforeach()
+set(documents)
 foreach(header ${headers})
   if(NOT EXISTS "${PREFIX}/include/vkflash/${header}")
     message(SEND_ERROR "vkflash/${header} is not installed")
+  endif()
+  file(STRINGS "${SOURCE}/${header}" lines REGEX "docs/[a-z_]+\\.md")
+  string(REGEX MATCHALL "docs/[a-z_]+\\.md" named "${lines}")
+  list(APPEND documents ${named})
+endforeach()
+list(REMOVE_DUPLICATES documents)
+if(NOT documents)
+  message(SEND_ERROR "no header names a document")
+endif()
+foreach(document ${documents})
+  file(GLOB found "${PREFIX}/share/doc/*vkflash*/${document}")
+  if(NOT found)
+    message(SEND_ERROR "${document}, which a header names, is not installed")
   endif()
 endforeach()
