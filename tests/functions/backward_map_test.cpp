@@ -194,7 +194,8 @@ void check(const CompiledExample& compiled, const Situation& situation, const Li
         CHECK(outcome.passed());
         CHECK((outcome.info.tileMapBytes != 0) == situation.hasMap);
         CHECK((outcome.info.bandKeys == 0 || vkf::test::ignoresScratch(device, backward, inputs)));
-        CHECK((outcome.info.bandKeys != 0) == (way.stores() && !vkf::test::leavesHoles(*backward.forward)));
+        CHECK((outcome.info.bandKeys != 0) ==
+              (way.stores() && !vkf::test::leavesHoles(*backward.forward, situation.hasMap)));
     };
     onWay(way, compiled, problem, data, judge);
 }

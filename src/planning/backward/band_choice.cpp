@@ -51,6 +51,10 @@ uint64_t rowsOfTile(const CheckedProblem& forward, const BackwardMatrixTile& sto
         const int64_t endSeeing = VKF_SEEING_END(lastKey * keyStrideOf(p) + 1, offset, left);
         begin = std::max<int64_t>(VKF_FIRST_FROM(firstSeeing, rowStride), 0);
         end = std::min<int64_t>(VKF_FIRST_FROM(endSeeing, rowStride), rows);
+        if (firstKey < forward.firstKeys()) {
+            begin = has(p, VKF_USE_CAUSAL) ? begin : 0;
+            end = rows;
+        }
     }
     if (begin >= end) {
         return 0;
@@ -138,7 +142,7 @@ BackwardBands bandsOf(const CheckedProblem& forward, const BackwardMatrixTile& s
 // transposed.
 bool fillsBands(const CheckedProblem& forward, const BackwardMatrixTile& store) {
     return store.layout.rows == store.layout.depth && !has(forward.fields, VKF_USE_CU_SEQLENS) &&
-           !has(forward.fields, VKF_USE_BLOCK_MASK) && forward.firstKeys() == 0;
+           !has(forward.fields, VKF_USE_BLOCK_MASK);
 }
 
 // Bytes of scratch memory that bands may take. Where the caller sets no limit, they are left out where lab/log-0.4.md

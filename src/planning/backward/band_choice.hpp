@@ -23,7 +23,8 @@ struct BackwardBands {
 };
 
 // The bands that fit VkfBackwardProblem::maxScratchBytes, as many at a time as pay. None if too few fit to occupy the
-// device, or if the problem's masks leave holes in ds. `store` stores ds, or p and ds, `sum` sums over keys.
+// device, or if the problem's masks leave holes in ds. First keys leave one between them and the window, which sums
+// read unless they go by lists of tiles. `store` stores ds, or p and ds, `sum` sums over keys.
 BackwardBands chooseBackwardBands(const CheckedBackward& backward, const BackwardMatrixTile& store,
                                   const BackwardSumTile& sum);
 

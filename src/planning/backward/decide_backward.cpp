@@ -251,6 +251,16 @@ std::optional<BandChoice> chooseBands(const TunedDevice& device, const CheckedBa
     return chosen.bands.heads != 0 && hasAllSums(backward, chosen) ? std::optional(chosen) : std::nullopt;
 }
 
+// Chooses the map after the bands, because its tiles divide theirs. First keys have bands only with lists
+// (chooseBackwardBands).
+void chooseMapForBands(const Caps& caps, const CheckedBackward& backward, BackwardDecision* decision) {
+    chooseBackwardMap(caps, backward, decision);
+    if (decision->bands && !decision->map && backward.forward.firstKeys() != 0) {
+        decision->bands.reset();
+        chooseBackwardMap(caps, backward, decision);
+    }
+}
+
 // ---- What vkfGetBackwardInfo shows -----------------------------------------------------------------------------
 
 template <KernelTile Tile> void showTile(const Tile& tile, BackwardDecision* decision) {
@@ -370,7 +380,7 @@ VkfResult decideBackward(const TunedDevice& device, const CheckedBackward& backw
         made.bias = chooseBackwardTile(device.caps, problemOf(backward, BackwardOwner::bias, false, false));
     }
     made.sinks = backward.wants(VKF_GRADIENT_SINKS) && backward.forward.fields.queryHeads != 0;
-    chooseBackwardMap(device.caps, backward, &made);
+    chooseMapForBands(device.caps, backward, &made);
     showTiles(backward, &made);
     *decision = std::move(made);
     return VKF_SUCCESS;

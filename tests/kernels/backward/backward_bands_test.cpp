@@ -57,7 +57,8 @@ void checkFeature(const BackwardCase& one, const Variation& variation, VkfType t
     INFO(one.name << " on " << variation.name << ": " << outcome.text());
     CHECK(outcome.passed());
     const bool empty = forward.queryHeads == 0 || forward.queryRows == 0 || forward.keys == 0;
-    CHECK((outcome.info.bandKeys != 0) == (!leavesHoles(forward) && !empty));
+    const bool lists = outcome.info.tileMapBytes != 0;
+    CHECK((outcome.info.bandKeys != 0) == (!leavesHoles(forward, lists) && !empty));
 }
 
 } // namespace
