@@ -165,7 +165,9 @@ uint32_t sharedQSlicesOf(CoopmatTile tile, const Caps& caps, const TileProblem& 
         return 0;
     }
     const uint32_t ofDepth = tile.rowMatrices * layout.rows * layout.depth / layout.lanes / 2;
-    tile.sharedQSlices = (chip.freedRegisters + ofDepth - 1) / ofDepth;
+    const uint32_t leastHeld = 1; // an array of q in registers has elements
+    tile.sharedQSlices =
+        std::min((chip.freedRegisters + ofDepth - 1) / ofDepth, VKF_MATRICES(tile.headDim, layout.depth) - leastHeld);
     while (tile.sharedQSlices > 0 && tile.sharedBytes() > caps.maxSharedMemoryBytes) {
         tile.sharedQSlices--;
     }

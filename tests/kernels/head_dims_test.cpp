@@ -113,3 +113,11 @@ TEST_CASE("wide head dimensions beside every type of k and v, with few rows and 
     }
     check(problemFor({576, 512}, VKF_TYPE_Q8_0, vkf::test::wholeSweeps() ? 512 : 33));
 }
+
+// q has fewer slices than the tile wants to move to shared memory for v.
+TEST_CASE("a head dimension far below that of v, on matrices", "[head_dims]") {
+    vkf::test::needStorage16(vkf::test::testDevice(), "path coopmat");
+    VkfProblem problem = problemOf({1, 2, 1, 75, 113, 8, 192, VKF_TYPE_F16});
+    problem.path = VKF_PATH_COOPMAT;
+    check(problem);
+}

@@ -95,6 +95,24 @@ TEST_CASE("tiles that are short of registers have depths of q in shared memory",
     CHECK(depths(49152, problem) == 0);
 }
 
+// A head dimension may be far below that of v.
+TEST_CASE("one depth of q at least stays in registers", "[tiles]") {
+    for (const vkf::MatrixLayout& layout : {vkf::knownMatrixLayout(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 16, 16),
+                                            vkf::knownMatrixLayout(VK_DRIVER_ID_MESA_LLVMPIPE, 8, 8, 8)}) {
+        for (uint32_t headDim = 8; headDim <= 64; headDim += 8) {
+            for (uint32_t valueDim = 64; valueDim <= 256; valueDim += 32) {
+                for (const uint32_t rows : {1U, 200U, 8192U}) {
+                    const vkf::TileProblem problem = {headDim, valueDim, rows, 16, false, 8192, false};
+                    const vkf::Caps caps = capsOf(layout.lanes, 49152, 1024);
+                    const vkf::CoopmatTile tile = vkf::chooseCoopmatTile({caps}, layout, problem).tile;
+                    CAPTURE(layout.depth, headDim, valueDim, rows);
+                    CHECK(tile.sharedQSlices < VKF_MATRICES(headDim, layout.depth));
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("matrices through shared memory have a tile on every device of 32 KiB, for every head dimension", "[tiles]") {
     constexpr std::array<std::array<uint32_t, 4>, 6> shapes = {
         {{8, 8, 8, 8}, {32, 16, 16, 16}, {64, 16, 16, 16}, {32, 16, 8, 16}, {16, 8, 16, 16}, {32, 16, 16, 8}}};
