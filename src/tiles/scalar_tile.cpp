@@ -166,7 +166,8 @@ uint32_t ScalarTile::sharedBytes() const {
     const uint32_t vWords = VKF_V_WORDS(chunkKeys, lanes * threadColumns4);
     const uint32_t qWords = VKF_Q_WORDS(rows(), chunkDim4);
     const uint32_t pWords = VKF_P_WORDS(rows(), chunkKeys);
-    return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * VKF_WORD_BYTES;
+    constexpr uint32_t absentPagesBytes = sizeof(uint32_t); // cache/absent_pages.glsl
+    return (qWords + VKF_MAX_WORDS(kWords, vWords) + pWords) * VKF_WORD_BYTES + absentPagesBytes;
 }
 
 uint32_t ScalarTile::registers() const {
