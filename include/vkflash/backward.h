@@ -62,9 +62,9 @@ typedef struct VkfBackwardInfo {
     /* Keys of a band, whose ds lies in scratch memory (VkfBackwardProblem::maxScratchBytes). 0 = ds is not stored. */
     uint32_t bandKeys;
     /* Bytes of the map of tiles and the lists made from it, a part of scratchBytes; 0 = there is none, and
-     * `description` says why. A map needs a function `keep`, a boolean mask, documents or first keys, and sequences that
-     * are not packed. All but functions have one where it is expected to save time. The kernels skip the empty tiles of
-     * the map, and test no masks in the full ones. */
+     * `description` says why. A map needs a function `keep`, a boolean mask, documents or first keys, and sequences
+     * that are not packed. All but functions have one where it is expected to save time. The kernels skip the empty
+     * tiles of the map, and test no masks in the full ones. */
     VkDeviceSize tileMapBytes;
     /* 2.5 times VkfPlanInfo::operations of the forward call: five products instead of two. Kernels that compute scores
      * again do more. Wanted gradients do not change the number. */

@@ -17,7 +17,8 @@ bool hasMaskForMap(const CheckedProblem& problem) {
 }
 
 // First keys beside a window need a map, so that the kernel asks no key of the tiles that are full. The kernel of path
-// wgmma knows these tiles without a map. What pays depends on the batch, on which a call with splitKeys must not depend.
+// wgmma knows these tiles without a map. What pays depends on the batch, on which a call with splitKeys must not
+// depend.
 bool mapsFirstKeys(const Caps& caps, const CheckedProblem& problem, VkfPath path) {
     return path != VKF_PATH_WGMMA && problem.firstKeys() != 0 && problem.fields.splitKeys == 0 &&
            mapPays(caps, callOperations(problem), 0);
