@@ -115,8 +115,8 @@ typedef struct VkfBackwardProblem {
      *   heads, as workgroups take at a time: about 17,000. So 17,000 * 2 * queryRows bytes are enough for most of the
      *   effect, and at most four times as many are used. A causal mask halves these numbers where a band has all keys
      *   of a head, and a window makes them smaller. Less than one band has no effect, nor has any value with packed
-     *   sequences, block masks or first keys. A band has at most 32 GiB. VkfBackwardInfo::bandKeys says what was
-     *   chosen. A map of tiles (VkfBackwardInfo::tileMapBytes) does not count.
+     *   sequences, block masks, or first keys without a map of tiles. A band has at most 32 GiB.
+     *   VkfBackwardInfo::bandKeys says what was chosen. The map (VkfBackwardInfo::tileMapBytes) does not count.
      * - The bits of the gradients depend on this number. */
     uint64_t maxScratchBytes;
     uint64_t reserved2[4]; /* 0; else INVALID_ARGUMENT */
