@@ -64,10 +64,11 @@ configure_file(cmake/vkflash.pc.in vkflash.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/vkflash.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Documents as the headers name them, with the examples that the documents name.
+# Documents as the headers name them, with the examples that the documents name. Packages have them beside the headers.
+set(VKF_DEVELOPMENT_PACKAGE libvkflash-dev)
 set(VKF_DOCUMENTS "${CMAKE_INSTALL_DOCDIR}")
 if(VKFLASH_PACKAGES)
-  set(VKF_DOCUMENTS "${CMAKE_INSTALL_DATADIR}/doc/libvkflash-dev")
+  set(VKF_DOCUMENTS "${CMAKE_INSTALL_DATADIR}/doc/${VKF_DEVELOPMENT_PACKAGE}")
 endif()
 install(DIRECTORY docs DESTINATION "${VKF_DOCUMENTS}" COMPONENT development
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")

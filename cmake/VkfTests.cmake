@@ -29,7 +29,7 @@ endfunction()
 # vkf_set_quick_environment(<test> [<NAME=value>...])
 # vkf_set_test_environment for tests on llvmpipe whose time goes into its compiler. It does not optimise there, and
 # compiles no kernel twice (tests/device/driver_passes.cpp). Without both, a test takes nearly twice as long. Whole
-# sweeps run the optimised code.
+# sweeps of vkf_add_test_group run the optimised code.
 function(vkf_set_quick_environment test)
   set(environment "GALLIVM_PERF=nopt")
   if(TARGET vkflash_driver_passes)

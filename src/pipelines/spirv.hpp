@@ -21,6 +21,7 @@ inline constexpr uint32_t opTypeBool = 20;
 inline constexpr uint32_t opTypeInt = 21;
 inline constexpr uint32_t opTypeFloat = 22;
 inline constexpr uint32_t opTypeVector = 23;
+inline constexpr uint32_t opTypeArray = 28;
 inline constexpr uint32_t opTypePointer = 32;
 inline constexpr uint32_t opConstantTrue = 41;
 inline constexpr uint32_t opConstantFalse = 42;
@@ -34,6 +35,7 @@ inline constexpr uint32_t opSpecConstantOp = 52;
 inline constexpr uint32_t opFunction = 54;
 inline constexpr uint32_t opFunctionEnd = 56;
 inline constexpr uint32_t opFunctionCall = 57;
+inline constexpr uint32_t opVariable = 59;
 inline constexpr uint32_t opStore = 62;
 inline constexpr uint32_t opCopyMemory = 63;
 inline constexpr uint32_t opAccessChain = 65;
@@ -87,6 +89,7 @@ inline constexpr uint32_t opReturnValue = 254;
 inline constexpr uint32_t opUnreachable = 255;
 inline constexpr uint32_t opCooperativeMatrixStore = 4458;
 inline constexpr uint32_t specIdDecoration = 1;
+inline constexpr uint32_t workgroupStorage = 4;
 
 inline constexpr size_t spirvHeaderWords = 5;
 

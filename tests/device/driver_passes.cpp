@@ -4,8 +4,8 @@
 //
 // A kernel with barriers is a coroutine, and LLVM makes two functions of it: up to the first barrier, and from there
 // on. Each is a copy of the whole kernel. Without optimisation (GALLIVM_PERF=nopt) nothing removes the blocks that a
-// copy cannot reach, so every kernel is compiled twice. Most of the time of a test is that. The pass simplifycfg, which
-// the driver runs too where it optimises, removes them.
+// copy cannot reach, so every kernel is compiled twice. The pass simplifycfg, which the driver runs too where it
+// optimises, removes them.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -35,13 +35,8 @@ constexpr const char* whyNotText = "the driver loads cooperative matrices wrong 
 enum class Wrong { nothing, loads, loadsOfColumns, stores };
 Wrong wrong = Wrong::nothing;
 
-// SPIR-V's unified specification, section 3.42, and SPV_KHR_cooperative_matrix.
-constexpr uint32_t opConstant = 43;
-constexpr uint32_t opVariable = 59;
-constexpr uint32_t opAccessChain = 65;
+// SPV_KHR_cooperative_matrix.
 constexpr uint32_t opLoadMatrix = 4457;
-constexpr uint32_t opStoreMatrix = 4458;
-constexpr uint32_t workgroup = 4;
 constexpr uint32_t columnMajor = 1;
 
 // Makes the wrong accesses use index 0 of the array in shared memory.
@@ -55,12 +50,12 @@ void spoil(std::vector<uint32_t>& module) {
             zeros.insert(words[2]);
         } else if (opcode == opConstant && words[3] == columnMajor) {
             ones.insert(words[2]);
-        } else if (opcode == opVariable && words[3] == workgroup) {
+        } else if (opcode == opVariable && words[3] == workgroupStorage) {
             shared.insert(words[2]);
         } else if (opcode == opLoadMatrix &&
                    (wrong == Wrong::loads || (wrong == Wrong::loadsOfColumns && ones.count(words[4]) != 0))) {
             places.insert(words[3]);
-        } else if (opcode == opStoreMatrix && wrong == Wrong::stores) {
+        } else if (opcode == opCooperativeMatrixStore && wrong == Wrong::stores) {
             places.insert(words[1]);
         }
     });

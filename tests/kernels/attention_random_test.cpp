@@ -137,7 +137,7 @@ namespace {
 constexpr uint32_t slices = 100;
 
 // A hundred problems, ten on each variation. A process keeps the kernels that it compiled. With this size, a slice
-// takes about 1 GB on a driver that compiles for a CPU.
+// takes about 3 GB on a driver that compiles for a CPU.
 template <uint32_t slice> void runSlice() {
     const auto variationCount = static_cast<uint32_t>(vkf::test::offeredVariations().size());
     const uint32_t ofEach = 10000 / slices / variationCount;

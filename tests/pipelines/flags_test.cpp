@@ -41,11 +41,8 @@ struct FlagStores {
 
 private:
     // SPIR-V's unified specification, sections 3.7 and 3.42.
-    static constexpr uint32_t opTypeArray = 28;
-    static constexpr uint32_t opVariable = 59;
     static constexpr uint32_t opAtomicExchange = 229;
     static constexpr uint32_t opAtomicXor = 242;
-    static constexpr uint32_t workgroup = 4;
     static constexpr uint32_t physicalStorageBuffer = 5349;
     static constexpr uint32_t maxFlags = 2; // of an array
 
@@ -71,16 +68,17 @@ private:
             flagTypes[words[1]] = 1;
         } else if (opcode == vkf::opConstant && uints.count(words[1]) != 0) {
             constants[words[2]] = words[3];
-        } else if (opcode == opTypeArray && uints.count(words[2]) != 0) {
+        } else if (opcode == vkf::opTypeArray && uints.count(words[2]) != 0) {
             const uint32_t length = valueOr0(constants, words[3]);
             if (length != 0 && length <= maxFlags) {
                 flagTypes[words[1]] = length;
             }
-        } else if (opcode == vkf::opTypePointer && words[2] == workgroup && flagTypes.count(words[3]) != 0) {
+        } else if (opcode == vkf::opTypePointer && words[2] == vkf::workgroupStorage &&
+                   flagTypes.count(words[3]) != 0) {
             sharedPointers[words[1]] = flagTypes[words[3]];
         } else if (opcode == vkf::opTypePointer && words[2] == physicalStorageBuffer) {
             bufferPointers.insert(words[1]);
-        } else if (opcode == opVariable && sharedPointers.count(words[1]) != 0) {
+        } else if (opcode == vkf::opVariable && sharedPointers.count(words[1]) != 0) {
             sharedFlags[words[2]] = sharedPointers[words[1]];
         } else if (opcode == vkf::opAccessChain && sharedFlags.count(words[3]) != 0) {
             sharedFlags[words[2]] = sharedFlags[words[3]];
@@ -207,15 +205,14 @@ TEST_CASE("the kernels that set flags have atomic stores, and elect one invocati
 }
 
 TEST_CASE("a plain store by many invocations is found", "[planning]") {
-    constexpr uint32_t workgroup = 4;
     constexpr uint32_t physicalStorageBuffer = 5349;
     constexpr uint32_t zero = 3; // ids of constants
     constexpr uint32_t one = 4;
-    CHECK(FlagStores(storing(one, workgroup)).racing == 1);
-    CHECK(FlagStores(storing(zero, workgroup)).racing == 0);
-    CHECK(FlagStores(storing(zero, workgroup)).elected == 1);
+    CHECK(FlagStores(storing(one, vkf::workgroupStorage)).racing == 1);
+    CHECK(FlagStores(storing(zero, vkf::workgroupStorage)).racing == 0);
+    CHECK(FlagStores(storing(zero, vkf::workgroupStorage)).elected == 1);
     CHECK(FlagStores(storing(zero, physicalStorageBuffer)).racing == 1);
-    std::vector<uint32_t> atomic = storing(one, workgroup);
+    std::vector<uint32_t> atomic = storing(one, vkf::workgroupStorage);
     atomic.resize(atomic.size() - 5); // the store and the last block
     atomic.insert(atomic.end(), {5 << 16 | 228U, 7, one, zero, one});
     CHECK(FlagStores(atomic).racing == 0);

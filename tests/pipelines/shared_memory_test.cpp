@@ -4,7 +4,6 @@
 // out a few bytes fails only on a device whose shared memory it fills.
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,10 +23,6 @@ namespace {
 
 using vkf::test::DescribedDevice;
 
-constexpr uint32_t opTypeArray = 28;
-constexpr uint32_t opVariable = 59;
-constexpr uint32_t workgroupStorage = 4;
-
 // Bytes of the variables in shared memory of a specialized module. Their types are numbers, vectors and arrays.
 uint64_t sharedBytesOf(std::span<const uint32_t> module) {
     std::vector<uint64_t> values(module[3], 0); // of constants; bytes of a type, for a pointer of what it points to
@@ -41,7 +36,7 @@ uint64_t sharedBytesOf(std::span<const uint32_t> module) {
         case vkf::opTypeVector:
             values[words[1]] = values[words[2]] * words[3];
             break;
-        case opTypeArray:
+        case vkf::opTypeArray:
             values[words[1]] = values[words[2]] * values[words[3]];
             break;
         case vkf::opTypePointer:
@@ -50,8 +45,8 @@ uint64_t sharedBytesOf(std::span<const uint32_t> module) {
         case vkf::opConstant:
             values[words[2]] = words[3];
             break;
-        case opVariable:
-            bytes += words[3] == workgroupStorage ? values[words[1]] : 0;
+        case vkf::opVariable:
+            bytes += words[3] == vkf::workgroupStorage ? values[words[1]] : 0;
             break;
         default:
             break;
