@@ -225,8 +225,9 @@ void benchHost(const HostOptions& options) {
 } // namespace
 
 void addHostCommand(CLI::App& program, Action& action) {
-    const auto [command, options] = addCommand<HostOptions>(
-        program, action, "host", "CPU time of recording a call and of making a plan.", "", benchHost);
+    const auto [command, options] =
+        addCommand<HostOptions>(program, action, "host", "CPU time of recording a call and of making a plan.",
+                                "vkflash_lab host --dims 128", benchHost);
     addGridOptions(*command, options->grid);
     addValue(*command, "--calls", options->calls, "number of calls to record");
     addDeviceOptions(*command, options->device);

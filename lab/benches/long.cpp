@@ -155,8 +155,8 @@ void benchLong(const LongOptions& options) {
 
 void addLongCommand(CLI::App& program, Action& action) {
     const auto [command, options] = addCommand<LongOptions>(
-        program, action, "long", "One very long sequence, step by step: longest step, time, memory and result.", "",
-        benchLong);
+        program, action, "long", "One very long sequence, step by step: longest step, time, memory and result.",
+        "vkflash_lab long --rows 1048576 --json long.json", benchLong);
     addShapeOptions(*command, options->shape);
     addValue(*command, "--causal", options->causal, "yes or no");
     addValue(*command, "--path", options->path, "auto, or the name of a path");

@@ -269,8 +269,8 @@ void benchShared(const SharedOptions& options) {
 void addSharedCommand(CLI::App& program, Action& action) {
     const auto [command, options] = addCommand<SharedOptions>(
         program, action, "shared",
-        "Sequences that share their first keys: two calls and a merge against one call without sharing.", "",
-        benchShared);
+        "Sequences that share their first keys: two calls and a merge against one call without sharing.",
+        "vkflash_lab shared --batch 32 --json shared.json", benchShared);
     addValue(*command, "--batch", options->batch, "number of sequences");
     addValue(*command, "--heads", options->heads, "number of query heads");
     addValue(*command, "--kv-heads", options->kvHeads, "number of KV heads");

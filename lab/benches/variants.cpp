@@ -269,8 +269,8 @@ private:
 void addVariantsCommand(CLI::App& program, Action& action) {
     const auto [command, options] = addCommand<VariantOptions>(
         program, action, "variants",
-        "Masks, windows and score terms, each timed in turn with its base call on the same path.", "",
-        [](const VariantOptions& chosen) {
+        "Masks, windows and score terms, each timed in turn with its base call on the same path.",
+        "vkflash_lab variants --only alibi,bias --json variants.json", [](const VariantOptions& chosen) {
             const std::vector<VariantSubject> subjects = subjectsOf(chosen);
             VariantsBench(chosen, subjects).run();
         });

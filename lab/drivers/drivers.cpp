@@ -276,6 +276,7 @@ void addDriversCommand(CLI::App& program, Action& action) {
     CLI::App* command = program.add_subcommand(
         "drivers", "Compiles the kernels of a grid of problems for AMD chips, without hardware, and lists registers, "
                    "spills and scratch memory. Fails if a kernel spills.");
+    command->footer("vkflash_lab drivers --chips navi31 --types f16");
     DriverProblemLists& lists = options->problems;
     command->add_option("--chips", options->chips, "list of chips, as RADV_FORCE_FAMILY spells them")->delimiter(',');
     addList(*command, "--paths", lists.paths, "list of paths");

@@ -181,6 +181,13 @@ TEST_CASE("benches of the lab are clean under the validation layer", "[lab][gpu]
     }
 }
 
+TEST_CASE("help of the lab has an example of each command", "[lab]") {
+    const Workplace place("vkflash_lab");
+    for (const std::string command : {"host", "long", "shared", "study", "variants", "algorithms", "recompute"}) {
+        CHECK_THAT(place.run(command + " --help").out, ContainsSubstring("\nExample: vkflash_lab " + command + " "));
+    }
+}
+
 TEST_CASE("benches of the lab refuse flags that make no sense before the work", "[lab]") {
     const Workplace place("vkflash_lab");
     checkRefusals(place, {{"variants --runs 0", "--runs 0: takes a number of at least 1"},
