@@ -141,14 +141,17 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * out; vkf::host::Device tests it (vkf::host::Device::quirks). matrix_layout.h says how to test without host.hpp.
      */
     VKF_QUIRK_WRONG_MATRIX_LOADS = 1 << 5,
-    /* For tests, and where the latency of the first call matters most; no driver needs it. Kernels of plain arithmetic,
-     * which VKF_QUIRK_ROLLED_LOOPS leaves as they are, are not unrolled either, but for loops that load from tensors.
-     * Drivers that compile for a CPU then compile such a kernel in less time, and the kernel is several times slower.
-     */
+    /* Kernels of plain arithmetic, which VKF_QUIRK_ROLLED_LOOPS leaves as they are, are not unrolled either. Set for
+     * SwiftShader, which does not compile some of them otherwise. Elsewhere for tests, and where the latency of the
+     * first call matters most: drivers that compile for a CPU compile such a kernel in less time, and on llvmpipe it is
+     * several times slower. */
     VKF_QUIRK_ROLLED_SCALAR_LOOPS = 1 << 6,
     /* The driver works on what specialization constants switch off, for a large part of the time that it takes to
      * compile a shader. It gets shaders without these parts. Set for SwiftShader and for Mesa's drivers. */
     VKF_QUIRK_LATE_SPECIALIZATION = 1 << 7,
+    /* The driver runs the body of a loop once more behind the loop's end, and carries out its loads. Loops that load
+     * from tensors stay unrolled in spite of VKF_QUIRK_ROLLED_SCALAR_LOOPS. Set for llvmpipe. */
+    VKF_QUIRK_LOADS_PAST_LOOPS = 1 << 8,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff
 } VkfQuirkBits;
 typedef uint32_t VkfQuirks; /* bits of VkfQuirkBits */

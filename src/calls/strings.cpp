@@ -28,6 +28,7 @@ const char* vkfQuirkString(VkfQuirkBits bit) {
         VKF_TEXT(VKF_QUIRK_WRONG_MATRIX_LOADS),
         VKF_TEXT(VKF_QUIRK_ROLLED_SCALAR_LOOPS),
         VKF_TEXT(VKF_QUIRK_LATE_SPECIALIZATION),
+        VKF_TEXT(VKF_QUIRK_LOADS_PAST_LOOPS),
     };
     return find(texts, bit, "unknown bit");
 }

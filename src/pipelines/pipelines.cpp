@@ -63,8 +63,8 @@ VkfResult wordsOf(const Variant& variant, const std::string& name, std::vector<u
 
 Pipelines::Pipelines(const DeviceFunctions& functions, VkDevice device, VkPipelineCache cache,
                      const VkAllocationCallbacks* allocator, VkfQuirks quirks, const PtxTexts& texts)
-    : functions_(functions), device_(device), cache_(cache), allocator_(allocator),
-      specializes_((quirks & VKF_QUIRK_LATE_SPECIALIZATION) != 0), launches_(functions, device, allocator, texts) {}
+    : functions_(functions), device_(device), cache_(cache), allocator_(allocator), quirks_(quirks),
+      launches_(functions, device, allocator, texts) {}
 
 Pipelines::~Pipelines() {
     pipelines_.forEach([this](VkPipeline pipeline) { functions_.vkDestroyPipeline(device_, pipeline, allocator_); });
@@ -135,11 +135,13 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     if (const VkfResult got = wordsOf(variant, name, &words, message); got != VKF_SUCCESS) {
         return got;
     }
-    if (specializes_) {
+    if ((quirks_ & VKF_QUIRK_LATE_SPECIALIZATION) != 0) {
         words = specialized(words, variant.constants);
     }
     if (variant.rolled) {
-        words = traitsOf(variant.kernel).unrolledLoops ? withRolledLoops(words) : withRolledArithmetic(words);
+        const bool loadsPastLoops =
+            !traitsOf(variant.kernel).unrolledLoops && (quirks_ & VKF_QUIRK_LOADS_PAST_LOOPS) != 0;
+        words = loadsPastLoops ? withRolledArithmetic(words) : withRolledLoops(words);
     }
     if (variant.bf16) {
         words = withBfloat16Matrices(words);

@@ -51,7 +51,7 @@ private:
     VkDevice device_;
     VkPipelineCache cache_;
     const VkAllocationCallbacks* allocator_;
-    bool specializes_; // hands specialized shaders to the driver (specialized_module.hpp)
+    VkfQuirks quirks_; // of the driver
     VkPipelineLayout layout_ = VK_NULL_HANDLE;
     std::atomic<bool> lost_ = false; // a compilation said that the device is lost
     CompiledOnce<Variant, VkPipeline> pipelines_;

@@ -13,8 +13,8 @@ namespace vkf {
 std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module);
 
 // As withRolledLoops, but leaves the hint of loops that read memory through addresses, or call a function that does.
-// llvmpipe runs the body of a loop once more behind its end, and carries out such loads there (docs/portability.md).
-// Kernels that are always rolled on llvmpipe load nothing wrong in that iteration. Other kernels may.
+// A driver with VKF_QUIRK_LOADS_PAST_LOOPS carries out such loads once more behind the end of a loop. Kernels that are
+// always rolled on llvmpipe load nothing wrong in that iteration. Other kernels may.
 std::vector<uint32_t> withRolledArithmetic(const std::vector<uint32_t>& module);
 
 } // namespace vkf

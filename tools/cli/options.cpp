@@ -44,14 +44,15 @@ constexpr std::array<Choice<VkfPath>, 7> paths = {{{"auto", VKF_PATH_AUTO},
 constexpr std::array<Choice<VkfPrecision>, 2> precisions = {
     {{"default", VKF_PRECISION_DEFAULT}, {"fp32", VKF_PRECISION_FP32}}};
 // Every quirk of VkfQuirkBits. A test compares docs/program.md with it.
-constexpr std::array<Choice<VkfQuirkBits>, 8> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
+constexpr std::array<Choice<VkfQuirkBits>, 9> quirks = {{{"no-subgroup-shuffle", VKF_QUIRK_NO_SUBGROUP_SHUFFLE},
                                                          {"rolled-loops", VKF_QUIRK_ROLLED_LOOPS},
                                                          {"unknown-matrix-layout", VKF_QUIRK_UNKNOWN_MATRIX_LAYOUT},
                                                          {"lockstep-subgroups", VKF_QUIRK_LOCKSTEP_SUBGROUPS},
                                                          {"fp16x3", VKF_QUIRK_FP16X3},
                                                          {"wrong-matrix-loads", VKF_QUIRK_WRONG_MATRIX_LOADS},
                                                          {"rolled-scalar-loops", VKF_QUIRK_ROLLED_SCALAR_LOOPS},
-                                                         {"late-specialization", VKF_QUIRK_LATE_SPECIALIZATION}}};
+                                                         {"late-specialization", VKF_QUIRK_LATE_SPECIALIZATION},
+                                                         {"loads-past-loops", VKF_QUIRK_LOADS_PAST_LOOPS}}};
 constexpr std::array<Choice<VkfType>, 3> types = {
     {{"f32", VKF_TYPE_F32}, {"f16", VKF_TYPE_F16}, {"bf16", VKF_TYPE_BF16}}};
 
