@@ -3,7 +3,6 @@
 // vkflash_lab drivers: compiles the kernels of a grid of problems for chips that this machine does not have, and lists
 // what the driver's compiler says about them. Nothing runs.
 #include <algorithm>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -272,11 +271,11 @@ void useFinerGrid(const CLI::App& command, DriverProblemLists& lists) {
 } // namespace
 
 void addDriversCommand(CLI::App& program, Action& action) {
-    auto options = std::make_shared<DriversOptions>();
-    CLI::App* command = program.add_subcommand(
-        "drivers", "Compiles the kernels of a grid of problems for AMD chips, without hardware, and lists registers, "
-                   "spills and scratch memory. Fails if a kernel spills.");
-    command->footer("vkflash_lab drivers --chips navi31 --types f16");
+    const auto [command, options] = addCommand<DriversOptions>(
+        program, action, "drivers",
+        "Compiles the kernels of a grid of problems for AMD chips, without hardware, and lists registers, spills and "
+        "scratch memory. Fails if a kernel spills.",
+        "vkflash_lab drivers --chips navi31 --types f16", drivers);
     DriverProblemLists& lists = options->problems;
     command->add_option("--chips", options->chips, "list of chips, as RADV_FORCE_FAMILY spells them")->delimiter(',');
     addList(*command, "--paths", lists.paths, "list of paths");
@@ -288,10 +287,9 @@ void addDriversCommand(CLI::App& program, Action& action) {
                       "of the problems of one type and one extra, compile the first one of each tile only; without a "
                       "list, a finer grid of path auto is the default");
     command->add_flag("--json", options->json, "print JSON");
-    command->callback([options, command, &action] {
-        if (options->eachTile)
-            useFinerGrid(*command, options->problems);
-        action = [options] { drivers(*options); };
+    command->parse_complete_callback([given = command, set = options] {
+        if (set->eachTile)
+            useFinerGrid(*given, set->problems);
     });
 }
 

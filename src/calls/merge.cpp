@@ -137,7 +137,7 @@ VkfResult makeVariant(const Caps& caps, VkfMerge_T& merge, Variant* variant, Vkf
     merge.columnsOfWorkgroup = 4 * lanes;
     variant->kernel = Kernel::mergePartials;
     variant->storage16 = !wide;
-    variant->rolled = keepsLoops(traitsOf(variant->kernel), caps.quirks);
+    variant->loops = loopsOf(traitsOf(variant->kernel), caps.quirks);
     tile.setConstants(variant->constants);
     variant->constants[VKF_MERGE_ID_TYPE_PARTIAL] = static_cast<uint32_t>(merge.layout.partial.type);
     variant->constants[VKF_MERGE_ID_TYPE_O] = static_cast<uint32_t>(merge.layout.o.type);

@@ -76,7 +76,7 @@ struct KernelTraits {
     bool matrices = false;            // has matrices, of fp16 or bf16; in SPIR-V fp16, unless the host makes them bf16
     bool launched = false;            // is PTX that a launch starts; the others are SPIR-V
     bool functions = false;           // has scores or masks, or m and l: takes functions of the caller's own
-    bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled (keepsLoops)
+    bool unrolledLoops = false;       // drivers that compile for a CPU need them rolled (loopsOf)
     uint64_t stepOperations = VKF_DEFAULT_STEP_OPERATIONS; // most in a step, unless the caller sets a limit
 };
 
@@ -302,9 +302,18 @@ static_assert(kernelTable.back().kernel == Kernel::dequantizeKeys, "the last Ker
 
 constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[static_cast<size_t>(kernel)]; }
 
-// True if loops that the kernel asks to unroll are kept as loops (Variant::rolled).
-constexpr bool keepsLoops(const KernelTraits& traits, VkfQuirks quirks) {
-    return (quirks & (traits.unrolledLoops ? VKF_QUIRK_ROLLED_LOOPS : VKF_QUIRK_ROLLED_SCALAR_LOOPS)) != 0;
+// What is done with the hints to unroll a kernel's loops (rolled_loops.hpp).
+enum class Loops : uint8_t { asWritten, rolledArithmetic, rolled };
+
+// The loops that the driver gets. Kernels that every driver for a CPU must keep rolled load nothing
+// wrong in the iteration that VKF_QUIRK_LOADS_PAST_LOOPS adds. Other kernels may.
+constexpr Loops loopsOf(const KernelTraits& traits, VkfQuirks quirks) {
+    const VkfQuirks rolled = traits.unrolledLoops ? VKF_QUIRK_ROLLED_LOOPS : VKF_QUIRK_ROLLED_SCALAR_LOOPS;
+    if ((quirks & rolled) == 0) {
+        return Loops::asWritten;
+    }
+    const bool loadsPastLoops = !traits.unrolledLoops && (quirks & VKF_QUIRK_LOADS_PAST_LOOPS) != 0;
+    return loadsPastLoops ? Loops::rolledArithmetic : Loops::rolled;
 }
 
 } // namespace vkf

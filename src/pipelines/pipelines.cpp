@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/message.hpp"
@@ -138,11 +139,7 @@ VkfResult Pipelines::compile(const Variant& variant, VkPipeline* pipeline, VkfMe
     if ((quirks_ & VKF_QUIRK_LATE_SPECIALIZATION) != 0) {
         words = specialized(words, variant.constants);
     }
-    if (variant.rolled) {
-        const bool loadsPastLoops =
-            !traitsOf(variant.kernel).unrolledLoops && (quirks_ & VKF_QUIRK_LOADS_PAST_LOOPS) != 0;
-        words = loadsPastLoops ? withRolledArithmetic(words) : withRolledLoops(words);
-    }
+    words = withLoops(variant.loops, std::move(words));
     if (variant.bf16) {
         words = withBfloat16Matrices(words);
     }

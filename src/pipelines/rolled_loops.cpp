@@ -66,27 +66,22 @@ private:
     std::map<uint32_t, std::set<uint32_t>> calls_;
 };
 
-} // namespace
-
-std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module) {
-    std::vector<uint32_t> made = module;
-    forEachInstruction(std::span(made), [](uint32_t opcode, std::span<uint32_t> words) {
+void rollAll(std::span<uint32_t> module) {
+    forEachInstruction(module, [](uint32_t opcode, std::span<uint32_t> words) {
         if (opcode == opLoopMerge) {
             roll(words);
         }
     });
-    return made;
 }
 
-std::vector<uint32_t> withRolledArithmetic(const std::vector<uint32_t>& module) {
+void rollArithmetic(std::span<uint32_t> module) {
     struct Loop {
         std::span<uint32_t> merge; // the instruction that has the hint
         bool usesMemory = false;
     };
-    std::vector<uint32_t> made = module;
-    const MemoryUses uses{std::span<const uint32_t>(module)};
+    const MemoryUses uses(module);
     std::vector<Loop> open; // glslang writes the block behind a loop right after the loop's own blocks
-    forEachInstruction(std::span(made), [&](uint32_t opcode, std::span<uint32_t> words) {
+    forEachInstruction(module, [&](uint32_t opcode, std::span<uint32_t> words) {
         if (opcode == opLoopMerge) {
             open.push_back({words});
         } else if (opcode == opLabel && !open.empty() && words[1] == open.back().merge[1]) {
@@ -100,7 +95,22 @@ std::vector<uint32_t> withRolledArithmetic(const std::vector<uint32_t>& module) 
             }
         }
     });
-    return made;
+}
+
+} // namespace
+
+std::vector<uint32_t> withLoops(Loops loops, std::vector<uint32_t> module) {
+    switch (loops) {
+    case Loops::asWritten:
+        break;
+    case Loops::rolledArithmetic:
+        rollArithmetic(module);
+        break;
+    case Loops::rolled:
+        rollAll(module);
+        break;
+    }
+    return module;
 }
 
 } // namespace vkf

@@ -7,14 +7,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipelines/kernel.hpp"
+
 namespace vkf {
 
-// Returns the module with the hint "do not unroll" in place of "unroll". The module must be valid SPIR-V.
-std::vector<uint32_t> withRolledLoops(const std::vector<uint32_t>& module);
-
-// As withRolledLoops, but leaves the hint of loops that read memory through addresses, or call a function that does.
-// A driver with VKF_QUIRK_LOADS_PAST_LOOPS carries out such loads once more behind the end of a loop. Kernels that are
-// always rolled on llvmpipe load nothing wrong in that iteration. Other kernels may.
-std::vector<uint32_t> withRolledArithmetic(const std::vector<uint32_t>& module);
+// Returns the module, which must be valid SPIR-V, with the hint "do not unroll" in place of "unroll". rolledArithmetic
+// leaves the hint of loops that read memory through addresses, or call a function that does: a driver with
+// VKF_QUIRK_LOADS_PAST_LOOPS carries out such loads once more behind the end of a rolled loop.
+std::vector<uint32_t> withLoops(Loops loops, std::vector<uint32_t> module);
 
 } // namespace vkf

@@ -31,11 +31,11 @@ struct KernelFunctions {
 
 struct Variant {
     Kernel kernel{};
-    bool storage16 = false;    // 16-bit loads and stores
-    bool subgroups = false;    // lanes exchange values by shuffles
-    bool viaShared = false;    // elements of matrices pass through shared memory
-    bool rolled = false;       // with hints not to unroll loops (rolled_loops.hpp)
-    bool bf16 = false;         // bf16 in place of fp16 (bfloat16_matrices.hpp)
+    bool storage16 = false; // 16-bit loads and stores
+    bool subgroups = false; // lanes exchange values by shuffles
+    bool viaShared = false; // elements of matrices pass through shared memory
+    bool bf16 = false;      // bf16 in place of fp16 (bfloat16_matrices.hpp)
+    Loops loops = Loops::asWritten;
     uint32_t subgroupSize = 0; // required size, if subgroups
     Constants constants{};
     KernelFunctions functions;

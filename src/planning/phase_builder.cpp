@@ -41,7 +41,7 @@ Variant PhaseBuilder::variantOf(const PhaseRequest& request) const {
     Variant variant;
     variant.kernel = request.kernel;
     variant.storage16 = isTaken(traits.storage16, request.has16Bits && caps_.storage16());
-    variant.rolled = keepsLoops(traits, caps_.quirks);
+    variant.loops = loopsOf(traits, caps_.quirks);
     variant.bf16 = traits.matrices && matrixElements_ == VKF_TYPE_BF16;
     variant.viaShared = isTaken(traits.viaShared, matrix_.viaShared);
     variant.subgroups = isTaken(traits.subgroups, caps_.subgroupReductions());

@@ -17,7 +17,7 @@ TEST_CASE("a shader loses its hints to unroll and nothing else", "[planning]") {
     std::vector<uint32_t> expected = module;
     expected[8] = 2;
     expected[expected.size() - 2] = 2 | 0x100;
-    CHECK(vkf::withRolledLoops(module) == expected);
+    CHECK(vkf::withLoops(vkf::Loops::rolled, module) == expected);
 }
 
 TEST_CASE("loops of plain arithmetic are rolled, and those that use memory through addresses are not", "[planning]") {
@@ -51,5 +51,6 @@ TEST_CASE("loops of plain arithmetic are rolled, and those that use memory throu
     std::vector<uint32_t> expected = module;
     expected[23] = 2;
     expected[40] = 2;
-    CHECK(vkf::withRolledArithmetic(module) == expected);
+    CHECK(vkf::withLoops(vkf::Loops::rolledArithmetic, module) == expected);
+    CHECK(vkf::withLoops(vkf::Loops::asWritten, module) == module);
 }

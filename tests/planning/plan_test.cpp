@@ -201,28 +201,32 @@ TEST_CASE("merges are not unrolled where a driver needs this", "[planning]") {
     const auto rolledMerge = [&] {
         const vkf::Variant merge = planOf(caps, problem).phases.back().variant;
         CHECK(merge.kernel == vkf::Kernel::mergeSplits);
-        return merge.rolled;
+        return merge.loops == vkf::Loops::rolled;
     };
     CHECK_FALSE(rolledMerge());
     caps.quirks = vkf::driverQuirks(VK_DRIVER_ID_GOOGLE_SWIFTSHADER);
     CHECK(rolledMerge());
 }
 
-TEST_CASE("kernels of plain arithmetic stay rolled only where a quirk of their own asks for it", "[planning]") {
+TEST_CASE("kernels of plain arithmetic stay rolled only where quirks of their own ask for it", "[planning]") {
     vkf::Caps caps = capsOf(32, 49152, 1024);
     VkfProblem problem = problemOf({1, 1, 1, 1, 4096, 64});
     problem.path = VKF_PATH_SCALAR;
     problem.kvSplits = 4;
-    const auto rolled = [&](VkfQuirks quirks) { // the attention, the merge
+    using enum vkf::Loops;
+    const auto loops = [&](VkfQuirks quirks) { // the attention, the merge
         caps.quirks = quirks;
         const vkf::AttentionPlan plan = planOf(caps, problem);
         CHECK(plan.phases.front().variant.kernel == vkf::Kernel::attentionScalar);
-        return std::pair(plan.phases.front().variant.rolled, plan.phases.back().variant.rolled);
+        return std::pair(plan.phases.front().variant.loops, plan.phases.back().variant.loops);
     };
-    CHECK(rolled(0) == std::pair(false, false));
-    CHECK(rolled(VKF_QUIRK_ROLLED_LOOPS) == std::pair(false, true));
-    CHECK(rolled(VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(true, false));
-    CHECK(rolled(VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(true, true));
+    CHECK(loops(0) == std::pair(asWritten, asWritten));
+    CHECK(loops(VKF_QUIRK_ROLLED_LOOPS) == std::pair(asWritten, rolled));
+    CHECK(loops(VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(rolled, asWritten));
+    CHECK(loops(VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_ROLLED_SCALAR_LOOPS) == std::pair(rolled, rolled));
+    CHECK(loops(VKF_QUIRK_LOADS_PAST_LOOPS) == std::pair(asWritten, asWritten));
+    CHECK(loops(VKF_QUIRK_ROLLED_LOOPS | VKF_QUIRK_ROLLED_SCALAR_LOOPS | VKF_QUIRK_LOADS_PAST_LOOPS) ==
+          std::pair(rolledArithmetic, rolled));
 }
 
 TEST_CASE("a kernel has 16-bit storage where one of its own tensors is stored in 16 bits", "[planning]") {
