@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "call.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -82,7 +83,8 @@ uint32_t ceilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0
 void checkWork(const Dispatch& dispatch) {
     const PushConstants& push = dispatch.push;
     const uint32_t grouped = push.groupedHeads;
-    require(grouped >= 1 && push.splits >= 1 && push.splitKeys >= 1, "heads, splits or keys are 0");
+    const uint32_t splits = std::max(push.splits, 1U);
+    require(grouped >= 1 && push.splitKeys >= 1, "heads or keys are 0");
     if (grouped > 1) {
         require(push.tileableRows == grouped && push.keyHeads == push.valueHeads &&
                     uint64_t{grouped} * push.keyHeads == push.queryHeads && push.maskHeads <= 1,
@@ -90,11 +92,11 @@ void checkWork(const Dispatch& dispatch) {
     } else {
         require(push.tileableRows == push.resultRows, "q and the result have different numbers of rows");
     }
-    require(push.splits == 1 ? push.splitKeys >= push.keys : ceilDivide(push.keys, push.splitKeys) == push.splits,
+    require(splits == 1 ? push.splitKeys >= push.keys : ceilDivide(push.keys, push.splitKeys) == splits,
             "the splits do not cover the keys");
     require(dispatch.constants.tileRows != 0, "a tile has no rows");
     const uint32_t tiles = grouped > 1 ? push.resultRows : ceilDivide(push.resultRows, dispatch.constants.tileRows);
-    require(dispatch.groups == std::array{tiles * push.splits, push.queryHeads / grouped, push.querySequences},
+    require(dispatch.groups == std::array{tiles * splits, push.queryHeads / grouped, push.querySequences},
             "the workgroups do not fit rows, heads and sequences");
 }
 

@@ -9,7 +9,7 @@ namespace vkf::test {
 
 struct CallOptions {
     bool grouped = false; // a workgroup takes the heads of a KV head
-    uint32_t splits = 1;
+    uint32_t splits = 1;  // 0 is 1: ggml says it where it has more workgroups than it wants
     bool mask = false;
     bool sinks = false;
     float maxBias = 0;

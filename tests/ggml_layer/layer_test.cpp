@@ -104,6 +104,7 @@ void run(Call& call) {
 TEST_CASE("attention takes the place of ggml's kernels", "[ggml_layer]") {
     const CallOptions options =
         GENERATE(CallOptions{}, CallOptions{.grouped = true}, CallOptions{.splits = 3},
+                 CallOptions{.grouped = true, .splits = 0},
                  CallOptions{.grouped = true, .splits = 2, .mask = true, .sinks = true},
                  CallOptions{.mask = true, .maxBias = 8}, CallOptions{.splits = 2, .sinks = true, .softcap = 2});
     Call call(shared().device, options);
