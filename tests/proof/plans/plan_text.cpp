@@ -43,10 +43,11 @@ uint32_t number(Operand operand) { return static_cast<uint32_t>(operand); }
 
 void add(Text& text, const Phase& phase) {
     const auto& [variant, operands, params, lse, items, passes, itemsPerStep, barrierBefore, interleaved] = phase;
-    const auto& [kernel, storage16, subgroups, exchange, rolled, bf16, subgroupSize, constants, functions] = variant;
+    const auto& [kernel, storage16, subgroups, exchange, bf16, loops, subgroupSize, constants, functions] = variant;
     text.text("phase", traitsOf(kernel).name).field("storage16", storage16).field("subgroups", subgroups);
     text.field("functions", functions.functions != nullptr);
-    text.field("exchange", exchange).field("rolled", rolled).field("bf16", bf16).field("subgroupSize", subgroupSize);
+    text.field("exchange", exchange).field("loops", static_cast<uint32_t>(loops)).field("bf16", bf16);
+    text.field("subgroupSize", subgroupSize);
     text.words("constants", constants).words("operands", operands).words("params", params);
     text.field("lse", number(lse)).field("items", items).field("passes", passes).field("itemsPerStep", itemsPerStep);
     text.field("barrierBefore", barrierBefore).field("interleaved", interleaved);
