@@ -305,8 +305,8 @@ constexpr const KernelTraits& traitsOf(Kernel kernel) { return kernelTable[stati
 // What is done with the hints to unroll a kernel's loops (rolled_loops.hpp).
 enum class Loops : uint8_t { asWritten, rolledArithmetic, rolled };
 
-// The loops that the driver gets. Kernels that every driver for a CPU must keep rolled load nothing
-// wrong in the iteration that VKF_QUIRK_LOADS_PAST_LOOPS adds. Other kernels may.
+// The loops that the driver gets. Kernels that every driver for a CPU must keep rolled load nothing wrong in the
+// iteration that VKF_QUIRK_LOADS_PAST_LOOPS adds. Other kernels may.
 constexpr Loops loopsOf(const KernelTraits& traits, VkfQuirks quirks) {
     const VkfQuirks rolled = traits.unrolledLoops ? VKF_QUIRK_ROLLED_LOOPS : VKF_QUIRK_ROLLED_SCALAR_LOOPS;
     if ((quirks & rolled) == 0) {
