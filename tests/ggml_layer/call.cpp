@@ -23,7 +23,7 @@ Call::Call(FakeDevice& device, const CallOptions& options)
     : q(device.buffer(4 * heads * rows * headDim)), k(device.buffer(4 * kvHeads * options.keys * headDim)),
       v(device.buffer(4 * kvHeads * options.keys * headDim)), maskBuffer(device.buffer(2 * maskRows * options.keys)),
       sinkBuffer(device.buffer(4 * heads)), result(device.buffer(4 * heads * rows * headDim)),
-      partial(device.buffer(4 * heads * rows * (headDim + 2) * std::max(options.splits, 1U))), device_(device),
+      partial(device.buffer(4 * heads * rows * (headDim + 2) * options.splitCount())), device_(device),
       options_(options) {
     fill(1);
 }
@@ -78,7 +78,7 @@ FakeWords Call::words() const {
     words[firstSlopeWord] = wordOf(std::exp2(-options_.maxBias / heads));
     words[secondSlopeWord] = wordOf(std::exp2(-options_.maxBias / 2 / heads));
     words[groupedHeadsWord] = options_.grouped ? heads / kvHeads : 1;
-    const uint32_t splits = std::max(options_.splits, 1U);
+    const uint32_t splits = options_.splitCount();
     words[splitKeysWord] = (keys + splits - 1) / splits;
     words[splitsWord] = options_.splits;
     return words;
@@ -86,7 +86,7 @@ FakeWords Call::words() const {
 
 std::array<uint32_t, 3> Call::groups() const {
     const uint32_t tiles = options_.grouped ? rows : (rows + tileRows - 1) / tileRows;
-    return {tiles * std::max(options_.splits, 1U), options_.grouped ? kvHeads : heads, 1};
+    return {tiles * options_.splitCount(), options_.grouped ? kvHeads : heads, 1};
 }
 
 std::array<uint32_t, 6> Call::reductionWords() const {

@@ -3,6 +3,8 @@
 // One attention call as ggml-vulkan would dispatch it, with fp32 k and v, and what it must give.
 #pragma once
 
+#include <algorithm>
+
 #include "fake_ggml.hpp"
 
 namespace vkf::test {
@@ -15,6 +17,8 @@ struct CallOptions {
     float maxBias = 0;
     float softcap = 0;
     uint32_t keys = 40;
+
+    uint32_t splitCount() const { return std::max(splits, 1U); }
 };
 
 class Call {
