@@ -55,6 +55,20 @@ struct WgmmaConstants {
 };
 
 #ifdef __cplusplus
+/* What the copy engine of the chip has to know of a tensor and of the boxes that it copies (pipelines/tensor_map.hpp). */
+struct alignas(64) TensorMap {
+    Uint words[32];
+};
+
+/* Pieces of a tile of k or v with tensor maps: a piece of k has all keys of the tile, a piece of v all columns. */
+inline constexpr Uint WGMMA_MAP_PIECES = 2;
+
+/* The third parameter of the kernels named "_maps": dimensions column, key, KV head, sequence. */
+struct WgmmaMaps {
+    TensorMap k;
+    TensorMap v;
+};
+
 /* The tile of the kernels for one padded dimension. */
 struct WgmmaTile {
     Uint dim;          /* largest head and value dimension; smaller ones are padded with zeros on chip */

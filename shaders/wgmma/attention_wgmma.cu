@@ -44,17 +44,23 @@
 //     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results.
 #include "wgmma/instructions.hpp"
 #include "wgmma/item.hpp"
+#include "wgmma/map_producer.hpp"
 #include "wgmma/output.hpp"
 #include "wgmma/producer.hpp"
+#include "wgmma/slots.hpp"
 #include "wgmma/tile.hpp"
 
-#define VKF_JOIN_4(a, b, c, d) a##b##c##d
-#define VKF_ENTRY_NAME(type, dim, suffix) VKF_JOIN_4(attention_wgmma_, type, _##dim, suffix)
-#define VKF_ENTRY(type, dim, suffix) VKF_ENTRY_NAME(type, dim, suffix)
 #ifdef VKF_SOFTCAP_OR_ALIBI
-#define VKF_SUFFIX _terms
+#define VKF_HAS_TERMS true
 #else
-#define VKF_SUFFIX
+#define VKF_HAS_TERMS false
+#endif
+#ifdef VKF_TENSOR_MAPS
+#define VKF_HAS_MAPS true
+#define VKF_MAPS , const shared::WgmmaMaps
+#else
+#define VKF_HAS_MAPS false
+#define VKF_MAPS
 #endif
 
 namespace vkf::wgmma {
@@ -63,12 +69,11 @@ template <typename K> struct Consumer {
     const Call call;
     const Item item;
     const Walk walk;
-    const uint32_t shared_memory;
     const uint32_t number; // which consumer of the workgroup
     const float scale;     // of q . k
 
     RowStates states;
-    uint32_t slot = 0;
+    ConsumerSlots<K> slots;
     uint32_t q[K::DIM / 4];
     float s[K::KEYS / 2];
     uint32_t p[K::KEYS / 4];
@@ -122,25 +127,33 @@ template <typename K> struct Consumer {
         }
     }
 
-    VKF_DEVICE uint32_t waitForTile() const {
-        waitAt(K::full(slot, number), K::FULL_THREADS);
-        return shared_memory + slot * K::SLOT_BYTES;
-    }
-
-    VKF_DEVICE void release() {
-        arriveAt(K::empty(slot), K::EMPTY_THREADS);
-        slot = nextSlot<K>(slot);
+    // Waits until the products of a tile have read its pieces, and gives back their slots.
+    VKF_DEVICE void releaseTile() {
+        if constexpr (K::PIECES == 2) {
+            waitForProducts<1>();
+            slots.release();
+        }
+        waitForProducts<0>();
+        slots.release();
     }
 
     // Line 8: starts s = q k^T.
     VKF_DEVICE void startScores() {
+        constexpr uint32_t products = K::DIM / 16 / K::PIECES; // of a piece
         beginProducts();
-        const uint32_t tile = waitForTile();
-        multiply<K::BF16, false, false>(s, q, rightOperand(tile, 16));
-        VKF_UNROLL for (uint32_t i = 1; i < K::DIM / 16; i++) {
-            multiply<K::BF16, false, true>(s, q + 4 * i, rightOperand(tile + i / 4 * K::PANEL_BYTES + i % 4 * 32, 16));
+        VKF_UNROLL for (uint32_t piece = 0; piece < K::PIECES; piece++) {
+            const uint32_t k = slots.wait();
+            VKF_UNROLL for (uint32_t i = 0; i < products; i++) {
+                const uint32_t* left = q + 4 * (piece * products + i);
+                const uint64_t right = rightOperand(k + i / 4 * K::PANEL_BYTES + i % 4 * 32, 16);
+                if (piece == 0 && i == 0) {
+                    multiply<K::BF16, false, false>(s, left, right);
+                } else {
+                    multiply<K::BF16, false, true>(s, left, right);
+                }
+            }
+            endProductGroup();
         }
-        endProductGroup();
     }
 
     // Lines 8 and 9: from products to scores, and the running maximum.
@@ -165,15 +178,16 @@ template <typename K> struct Consumer {
     // would move the exponentials behind a wait that comes first.
     VKF_DEVICE void startOutput() {
         constexpr uint32_t products = K::KEYS / 16 / K::SLICES; // of a slice
-        uint32_t tile = 0;
+        uint32_t v = 0;
         VKF_UNROLL for (uint32_t slice = 0; slice < K::SLICES; slice++) {
             makeProbabilities<K::BF16>(s, deferredScale(), states, p, slice * products * 8, products * 8);
             beginProducts();
-            if (slice == 0) {
-                tile = waitForTile();
+            if (slice % (K::SLICES / K::PIECES) == 0) {
+                v = slots.wait();
             }
             VKF_UNROLL for (uint32_t i = slice * products; i < (slice + 1) * products; i++) {
-                multiply<K::BF16, true, true>(o, p + 4 * i, rightOperand(tile + i * 2048, K::PANEL_BYTES));
+                const uint64_t right = rightOperand(v + i % (K::V_KEYS / 16) * 2048, K::V_PANEL_BYTES);
+                multiply<K::BF16, true, true>(o, p + 4 * i, right);
             }
             endProductGroup();
         }
@@ -187,9 +201,9 @@ template <typename K> struct Consumer {
 
     // Takes k and v of a tile without a product.
     VKF_DEVICE void passTile() {
-        VKF_UNROLL for (uint32_t i = 0; i < 2; i++) {
-            waitForTile();
-            release();
+        VKF_UNROLL for (uint32_t i = 0; i < 2 * K::PIECES; i++) {
+            slots.wait();
+            slots.release();
         }
     }
 
@@ -206,12 +220,10 @@ template <typename K> struct Consumer {
                 continue;
             }
             startScores();
-            waitForProducts<0>();
-            release();
+            releaseTile();
             finishScores(rows, step, partial);
             startOutput();
-            waitForProducts<0>();
-            release();
+            releaseTile();
         }
     }
 
@@ -243,17 +255,13 @@ template <typename K> struct Consumer {
 };
 
 enum { f16 = 0, bf16 = 1 };
-#ifdef VKF_SOFTCAP_OR_ALIBI
-using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, true>;
-#else
-using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false>;
-#endif
+using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, VKF_HAS_TERMS, VKF_HAS_MAPS>;
 
 // The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.
 extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
 
 VKF_KERNEL(ThisKernel::THREADS)
-VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
+VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants VKF_MAPS) {
     using K = ThisKernel;
     const Call call{params, constants};
     const uint32_t shared_memory =
@@ -263,20 +271,30 @@ VKF_ENTRY(VKF_TYPE, VKF_DIM, VKF_SUFFIX)(const shared::AttentionParams params, c
     if (isIdle(call, item)) {
         return;
     }
-    if (hasPages(call)) {
+    if (!K::MAPS && hasPages(call)) {
         const bool found = findsAbsentKey(call, item, K::ROWS, threadNumber(), K::THREADS);
         item.some_absent = uniform(anyAt(K::PRODUCER, K::THREADS, found)) != 0;
     }
     const Walk walk = walkOf(call, item, K::ROWS, K::KEYS);
+#ifdef VKF_TENSOR_MAPS
+    makeSlotBarriers<K>(shared_memory);
+#endif
     if (warpgroup == 0) {
         giveRegisters<K::PRODUCER_REGISTERS>();
+#ifdef VKF_TENSOR_MAPS
+        produceByMaps<K>(call, item, walk, shared_memory, VKF_PARAMETER_ADDRESS(2)); // 7
+#else
         produce<K>(call, item, walk, shared_memory); // 7
+#endif
         return;
     }
     takeRegisters<K::CONSUMER_REGISTERS>();
-    Consumer<K> consumer{call,          item,
-                         walk,          shared_memory,
-                         warpgroup - 1, params.score_scale < 0.0f ? -params.score_scale : params.score_scale};
+    Consumer<K> consumer{.call = call,
+                         .item = item,
+                         .walk = walk,
+                         .number = warpgroup - 1,
+                         .scale = params.score_scale < 0.0f ? -params.score_scale : params.score_scale,
+                         .slots = {shared_memory, warpgroup - 1}};
     consumer.run();
 }
 

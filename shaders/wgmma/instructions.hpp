@@ -195,6 +195,53 @@ template <int GROUPS> VKF_DEVICE void waitForCopies() {
 // wgmma reads what this thread has written to shared memory (9.7.14.4, "Async proxy").
 VKF_DEVICE void publishSharedWrites() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// Barriers in shared memory (9.7.13.15), for copies by tensor maps. A phase completes when `arrivals` threads have arrived
+// and all bytes that they expect have been copied. Phases are numbered from 0, modulo 2.
+
+VKF_DEVICE void makeBarrier(const uint32_t barrier, const uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+VKF_DEVICE void arriveAtBarrier(const uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrives, and adds to the bytes of the phase.
+VKF_DEVICE void expectBytes(const uint32_t barrier, const uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Waits until the phase is complete. The barrier must be in this phase or in the next one.
+VKF_DEVICE void waitForPhase(const uint32_t barrier, const uint32_t phase) {
+    asm volatile("{\n.reg .pred p;\nVKF_WAIT:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra VKF_WAIT;\n}" ::"r"(
+                     barrier),
+                 "r"(phase)
+                 : "memory");
+}
+
+// The generic address of a parameter of the kernel. clang would copy the parameter to local memory.
+#define VKF_TEXT(x) #x
+#define VKF_EXPANDED_TEXT(x) VKF_TEXT(x)
+#define VKF_PARAMETER_ADDRESS(number)                                                                                  \
+    [] {                                                                                                               \
+        uint64_t address;                                                                                              \
+        asm("{\n.reg .b64 a;\nmov.b64 a, " VKF_EXPANDED_TEXT(VKF_ENTRY) "_param_" #number                             \
+            ";\ncvta.param.u64 %0, a;\n}"                                                                              \
+            : "=l"(address));                                                                                          \
+        return address;                                                                                                \
+    }()
+
+// Tensor maps (5.5.8).
+
+// Starts to copy a box at these coordinates of a tensor of four dimensions (9.7.9.25.5).
+VKF_DEVICE void copyBox(const uint32_t to, const uint64_t map, const uint32_t barrier, const uint32_t x,
+                        const uint32_t y, const uint32_t z, const uint32_t w) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
 // Numbers.
 
 VKF_DEVICE float fma(const float a, const float b, const float c) { return __nvvm_fma_rn_f(a, b, c); }

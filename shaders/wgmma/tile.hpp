@@ -21,19 +21,27 @@ constexpr shared::WgmmaTile tileOf(const uint32_t dim) {
     return {};
 }
 
-// A tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a line of 128
-// bytes for each key (instructions.hpp, "Right operand").
-template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI> struct Kernel {
+// A piece of a tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a line
+// of 128 bytes for each key (instructions.hpp, "Right operand").
+template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI, bool HAS_MAPS = false> struct Kernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
-    static constexpr bool SOFTCAP_OR_ALIBI = HAS_SOFTCAP_OR_ALIBI; // entry points named "_terms"
+    static constexpr bool SOFTCAP_OR_ALIBI = HAS_SOFTCAP_OR_ALIBI; // entry points with "_terms"
+    static constexpr bool MAPS = HAS_MAPS;                         // entry points with "_maps": copies by tensor maps
     static constexpr uint32_t ROWS = tileOf(DIM).rows;
     static constexpr uint32_t KEYS = tileOf(DIM).keys;
     static constexpr uint32_t THREADS = tileOf(DIM).threads;
     static constexpr uint32_t CONSUMERS = ROWS / 64; // warpgroups that multiply
+    // A piece of k has all keys and a part of the columns, a piece of v a part of the keys and all columns. Smaller
+    // pieces are free earlier, but each has its waits.
+    static constexpr uint32_t PIECES = MAPS ? shared::WGMMA_MAP_PIECES : 1;
+    static constexpr uint32_t K_COLUMNS = DIM / PIECES;
+    static constexpr uint32_t V_KEYS = KEYS / PIECES;
     static constexpr uint32_t PANEL_BYTES = KEYS * 128;
-    static constexpr uint32_t SLOT_BYTES = PANEL_BYTES * (DIM / 64);
-    static constexpr uint32_t SLOTS = tileOf(DIM).shared_bytes / SLOT_BYTES;
+    static constexpr uint32_t V_PANEL_BYTES = V_KEYS * 128;
+    static constexpr uint32_t SLOT_BYTES = PANEL_BYTES * (K_COLUMNS / 64);
+    static constexpr uint32_t BARRIER_BYTES = MAPS ? 128 : 0; // of the barriers in shared memory, behind the slots
+    static constexpr uint32_t SLOTS = (tileOf(DIM).shared_bytes - BARRIER_BYTES) / SLOT_BYTES;
     static_assert(THREADS == WARPGROUP * (1 + CONSUMERS));
 
     // Choices by measurement; lab/log-0.4.md, "Path wgmma", has the figures.
@@ -44,12 +52,13 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI> struct K
     // A tile is divided into so many slices of keys. A consumer makes the probabilities of a slice while the product p
     // v of the slice before it runs.
     static constexpr uint32_t SLICES = FETCHES_AHEAD ? 1 : DIM == 64 ? 4 : 2;
+    static_assert(SLICES % PIECES == 0);
 
     // Registers of a thread. A launch gives each thread the same number; setmaxnreg deals them out again.
     static constexpr uint32_t PRODUCER_REGISTERS = FETCHES_AHEAD ? 56 : CONSUMERS == 3 ? 32 : 24;
     static constexpr uint32_t CONSUMER_REGISTERS = FETCHES_AHEAD ? 152 : CONSUMERS == 3 ? 160 : 240;
 
-    // Named barriers.
+    // Named barriers. With maps, slots have barriers in shared memory instead (slots.hpp).
     //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
     //                         barrier, so that one may be ahead of another.
     //   empty(slot)           all consumers have read the slot: they arrive, the producer waits
@@ -57,15 +66,18 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI> struct K
     //   flag(consumer)        one warp of the producer tells the consumer about special values
     static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
     static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
-    static constexpr uint32_t PRODUCER = SLOTS * (CONSUMERS + 1);
+    static constexpr uint32_t PRODUCER = MAPS ? 0 : SLOTS * (CONSUMERS + 1);
     static constexpr uint32_t flag(const uint32_t consumer) { return PRODUCER + 1 + consumer; }
     static_assert(PRODUCER + CONSUMERS < 16);
     static_assert(CONSUMERS <= WARPGROUP / 32);
 
+    // With maps: threads of the producer that look for special values.
+    static constexpr uint32_t CLEANERS = 64;
+
     // Threads that meet at them.
     static constexpr uint32_t FULL_THREADS = 2 * WARPGROUP;
     static constexpr uint32_t EMPTY_THREADS = THREADS;
-    static constexpr uint32_t FLAG_THREADS = WARPGROUP + 32;
+    static constexpr uint32_t FLAG_THREADS = WARPGROUP + (MAPS ? CLEANERS : 32);
 };
 
 // The slot after a slot.

@@ -331,7 +331,7 @@ VKF_DEVICE void copyRows(const Call call, const KeyItem & own, const RowWalk & w
 }
 
 VKF_KERNEL(ThisKernel::THREADS)
-VKF_BACKWARD_ENTRY(backward_wgmma_keys_)(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
+VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
     using K = ThisKernel;
     const Call call{params, constants};
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);

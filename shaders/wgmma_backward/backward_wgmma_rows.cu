@@ -208,7 +208,7 @@ VKF_DEVICE void copyKeys(const Call call, const Item & item, const Walk & walk) 
 }
 
 VKF_KERNEL(ThisKernel::THREADS)
-VKF_BACKWARD_ENTRY(backward_wgmma_rows_)(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
+VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
     using K = ThisKernel;
     const Call call{params, constants};
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);

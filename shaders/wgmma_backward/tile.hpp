@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels of the backward pass: the names of their entry points, their sizes, and their places in shared memory and
+// The kernels of the backward pass: their sizes, and their places in shared memory and
 // in the named barriers. The build sets these macros for each PTX text (shared/wgmma_params.h):
 //
+//     VKF_ENTRY              name of the entry point
 //     VKF_TYPE               f16 or bf16
 //     VKF_DIM                64 or 128: head and value dimension, padded
 //     VKF_SOFTCAP_OR_ALIBI   defined if scores have a softcap or ALiBi
@@ -11,16 +12,6 @@
 
 #include "wgmma/instructions.hpp"
 #include "wgmma/tile.hpp"
-
-#define VKF_JOIN_4(a, b, c, d) a##b##c##d
-#define VKF_BACKWARD_NAME(prefix, type, dim, suffix) VKF_JOIN_4(prefix, type, _##dim, suffix)
-#define VKF_BACKWARD_EXPANDED(prefix, type, dim, suffix) VKF_BACKWARD_NAME(prefix, type, dim, suffix)
-#define VKF_BACKWARD_ENTRY(prefix) VKF_BACKWARD_EXPANDED(prefix, VKF_TYPE, VKF_DIM, VKF_SUFFIX)
-#ifdef VKF_SOFTCAP_OR_ALIBI
-#define VKF_SUFFIX _terms
-#else
-#define VKF_SUFFIX
-#endif
 
 namespace vkf::wgmma {
 

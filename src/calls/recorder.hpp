@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calls/context.hpp"
+#include "pipelines/tensor_maps.hpp"
 #include "planning/call_table.hpp"
 #include "planning/plan.hpp"
 
@@ -142,9 +143,13 @@ private:
         context_.functions.vkCmdDispatch(commandBuffer_, workgroups, 1, 1);
     }
 
-    // `params` are the push constants of an attention kernel. Vulkan copies both parameters during the call.
+    // `params` are the push constants of an attention kernel. Vulkan copies all parameters during the call.
     void launch(const Launch& launch, const void* params, uint32_t workgroups) const {
-        const std::array<const void*, 2> parameters = {params, &launch.constants};
+        shared::WgmmaMaps maps{};
+        if (launch.tensorMaps) {
+            maps = tensorMapsOf(*static_cast<const shared::AttentionParams*>(params), launch.constants);
+        }
+        const std::array<const void*, 3> parameters = {params, &launch.constants, &maps};
         VkCuLaunchInfoNVX info{};
         info.sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX;
         info.function = launch.function;
@@ -155,7 +160,7 @@ private:
         info.blockDimY = 1;
         info.blockDimZ = 1;
         info.sharedMemBytes = launch.sharedBytes;
-        info.paramCount = parameters.size();
+        info.paramCount = launch.tensorMaps ? 3 : 2;
         info.pParams = parameters.data();
         context_.functions.vkCmdCuLaunchKernelNVX(commandBuffer_, &info);
     }

@@ -47,13 +47,20 @@ constexpr const shared::WgmmaTile& wgmmaTileFor(Kernel kernel, uint32_t headDim,
     return *tile;
 }
 
+// Whether the kernel of a variant copies k and v by tensor maps, which a launch gives it. Keys in pages have none.
+inline bool usesTensorMaps(const Variant& variant) {
+    const Constants& c = variant.constants;
+    return variant.kernel == Kernel::attentionWgmma && c[VKF_ID_PAGE_ROWS] == 0 &&
+           std::max(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]) > 128;
+}
+
 // The name of the PTX text, and of its entry point, for a variant.
 inline std::string wgmmaKernelName(const Variant& variant) {
     const Constants& c = variant.constants;
     const bool terms = c[VKF_ID_SOFTCAP] != 0 || c[VKF_ID_ALIBI] != 0;
     return std::string(traitsOf(variant.kernel).name) + (variant.bf16 ? "_bf16_" : "_f16_") +
            std::to_string(wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim) +
-           (terms ? "_terms" : "");
+           (terms ? "_terms" : "") + (usesTensorMaps(variant) ? "_maps" : "");
 }
 
 } // namespace vkf

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// The producer with tensor maps. One thread starts the copies, and the device's copy engine computes addresses and
+// swizzles. So more pieces are on their way than with copies by threads (producer.hpp). Keys and columns past the last
+// ones of the tensor become zeros. Keys past the sequence are as they are, and hidden.
+//
+// Two other warps look for infinity and NaN in pieces of v of partial tiles (producer.hpp has the reason).
+#ifndef VKF_WGMMA_MAP_PRODUCER_HPP
+#define VKF_WGMMA_MAP_PRODUCER_HPP
+
+#include "wgmma/instructions.hpp"
+#include "wgmma/item.hpp"
+#include "wgmma/producer.hpp"
+#include "wgmma/slots.hpp"
+#include "wgmma/tile.hpp"
+
+namespace vkf::wgmma {
+
+// Pieces are numbered: a tile has PIECES of k, then PIECES of v.
+template <typename K> constexpr uint32_t TILE_PIECES = 2 * K::PIECES;
+
+template <typename K> struct MapCopies {
+    const Call call;
+    const Item& item;
+    const Walk& walk;
+    const uint32_t shared_memory;
+    const SlotBarriers<K> barriers;
+    uint32_t slot = 0;
+    uint32_t phase = 1; // of the slot's barrier `empty` before the copy. No one waits for the phase before the first
+
+    // Starts the copy of a box of 64 columns.
+    VKF_DEVICE void copyPanel(const uint64_t map, const uint32_t to, const uint32_t barrier, const uint32_t column,
+                              const uint32_t key) const {
+        const uint32_t sequence = call.constants.packed_sequences ? 0 : item.batch;
+        copyBox(to, map, barrier, column, item.first_key + key, item.kv_head, sequence);
+    }
+
+    // The barrier of the next slot, when it is empty.
+    VKF_DEVICE uint32_t begin(const bool look_through) {
+        waitForPhase(barriers.empty(slot), phase);
+        const uint32_t barrier = look_through ? barriers.copied(slot) : barriers.full(slot);
+        expectBytes(barrier, K::SLOT_BYTES);
+        return barrier;
+    }
+
+    VKF_DEVICE void end() {
+        slot = nextSlot<K>(slot);
+        phase ^= slot == 0 ? 1 : 0;
+    }
+
+    VKF_DEVICE void copyAll(const uint64_t k, const uint64_t v) {
+        VKF_KEEP_LOOP for (uint32_t step = walk.step; step < walk.step_end; step++) {
+            const uint32_t key = tileAt(walk, step) * K::KEYS;
+            VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
+                const uint32_t barrier = begin(false);
+                VKF_UNROLL for (uint32_t i = 0; i < K::K_COLUMNS / 64; i++) {
+                    copyPanel(k, shared_memory + slot * K::SLOT_BYTES + i * K::PANEL_BYTES, barrier,
+                              piece * K::K_COLUMNS + i * 64, key);
+                }
+                end();
+            }
+            VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
+                const uint32_t barrier = begin(step >= fullTiles(walk));
+                VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 64; i++) {
+                    copyPanel(v, shared_memory + slot * K::SLOT_BYTES + i * K::V_PANEL_BYTES, barrier, i * 64,
+                              key + piece * K::V_KEYS);
+                }
+                end();
+            }
+        }
+    }
+};
+
+// Replaces special values in the pieces of v of partial tiles, and tells the consumers.
+template <typename K>
+VKF_DEVICE void cleanPartialTiles(const Walk& walk, const uint32_t shared_memory, const uint32_t thread) {
+    const SlotBarriers<K> barriers{shared_memory};
+    uint32_t phases = 0; // bit i: of the barrier `copied` of slot i
+    bool saw_special_values = false;
+    VKF_KEEP_LOOP for (uint32_t step = max(walk.step, fullTiles(walk)); step < walk.step_end; step++) {
+        VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
+            const uint32_t slot = ((step - walk.step) * TILE_PIECES<K> + K::PIECES + piece) % K::SLOTS;
+            waitForPhase(barriers.copied(slot), phases >> slot & 1);
+            phases ^= 1u << slot;
+            VKF_UNROLL for (uint32_t i = 0; i < K::SLOT_BYTES / 16 / K::CLEANERS; i++) {
+                const uint32_t address = shared_memory + slot * K::SLOT_BYTES + (i * K::CLEANERS + thread) * 16;
+                Word word = loadShared(address);
+                if (dropSpecialHalves<K::BF16>(word)) {
+                    storeShared(address, word);
+                    saw_special_values = true;
+                }
+            }
+            publishSharedWrites();
+            waitAt(K::PRODUCER, K::CLEANERS);
+            if (thread == 0) {
+                arriveAtBarrier(barriers.full(slot));
+            }
+        }
+    }
+    VKF_UNROLL for (uint32_t consumer = 0; consumer < K::CONSUMERS; consumer++) {
+        anyAt(K::flag(consumer), K::FLAG_THREADS, saw_special_values);
+    }
+}
+
+// By all threads of the producer.
+template <typename K>
+VKF_DEVICE void produceByMaps(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory,
+                              const uint64_t maps) {
+    const uint32_t thread = threadNumber();
+    if (thread == 0) {
+        MapCopies<K> copies{call, item, walk, shared_memory, {shared_memory}};
+        copies.copyAll(maps + offsetof(shared::WgmmaMaps, k), maps + offsetof(shared::WgmmaMaps, v));
+    } else if (hasPartialTiles(walk) && thread >= WARPGROUP - K::CLEANERS) {
+        cleanPartialTiles<K>(walk, shared_memory, thread - (WARPGROUP - K::CLEANERS));
+    }
+}
+
+} // namespace vkf::wgmma
+
+#endif
