@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Compiles the entry points of path wgmma to PTX (shaders/shared/wgmma_params.h has their names).
 
-# vkf_add_ptx(<file> <root> TYPES ... DIMS ... TERMS_DIMS ... MAPS_DIMS ...): adds the rules for each type and dimension,
-# without terms (softcap and ALiBi) and with them, without tensor maps and with them. Names begin with that of the file.
-# Paths of includes are relative to the folder `root`. The results are in the global properties VKF_PTX_ENTRIES, lines "name|ptx file|missing reason", and
-# VKF_PTX_TARGETS.
+# vkf_add_ptx(<file> <root> TYPES ... DIMS ... TERMS_DIMS ... MAPS_DIMS ...): adds the rules for each type and dimension:
+# plain, with terms (softcap and ALiBi), with tensor maps. Names begin with that of the file. Paths of includes are
+# relative to the folder `root`. The results are in the global properties VKF_PTX_ENTRIES, lines
+# "name|ptx file|missing reason", and VKF_PTX_TARGETS.
 function(vkf_add_ptx file root)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TYPES;DIMS;TERMS_DIMS;MAPS_DIMS")
   get_filename_component(prefix "${file}" NAME_WE)
@@ -13,26 +13,27 @@ function(vkf_add_ptx file root)
   set(outputs)
   foreach(type ${arg_TYPES})
     foreach(dim ${arg_DIMS})
-      set(suffixes " ") # a list of one empty text has no elements
+      set(variants plain)
       if(dim IN_LIST arg_TERMS_DIMS)
-        list(APPEND suffixes _terms)
+        list(APPEND variants terms)
       endif()
       if(dim IN_LIST arg_MAPS_DIMS)
-        list(TRANSFORM suffixes APPEND _maps OUTPUT_VARIABLE with_maps)
-        list(APPEND suffixes ${with_maps})
+        list(APPEND variants maps)
       endif()
-      foreach(suffix ${suffixes})
-        string(STRIP "${prefix}_${type}_${dim}${suffix}" name)
-        string(REPLACE " " "" name "${name}")
+      foreach(variant ${variants})
+        set(name ${prefix}_${type}_${dim})
+        if(NOT variant STREQUAL plain)
+          string(APPEND name _${variant})
+        endif()
         if(problem)
           set_property(GLOBAL APPEND PROPERTY VKF_PTX_ENTRIES "${name}||${problem}")
           continue()
         endif()
         set(defines -DVKF_ENTRY=${name} -DVKF_TYPE=${type} -DVKF_DIM=${dim})
-        if(suffix MATCHES terms)
+        if(variant STREQUAL terms)
           list(APPEND defines -DVKF_SOFTCAP_OR_ALIBI)
         endif()
-        if(suffix MATCHES maps)
+        if(variant STREQUAL maps)
           list(APPEND defines -DVKF_TENSOR_MAPS)
         endif()
         set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx")

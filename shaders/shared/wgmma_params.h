@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a launch of a wgmma kernel has besides the push constants of an attention kernel (AttentionParams), and the
- * tiles of these kernels. A launch passes both structs by value. In shaders the numbers of WgmmaConstants are
+ * tiles of these kernels. A launch passes all structs by value. In shaders the numbers of WgmmaConstants are
  * specialization constants; each member says whose value it has (constant_ids.h).
  *
  * An entry point is a PTX text of its own, so that the driver compiles only what a plan needs. Its name is
  *
  *     "attention_wgmma_" TYPE "_" DIM         scores without terms
  *     "attention_wgmma_" TYPE "_" DIM "_terms"  scores with softcap, ALiBi or both
+ *     "attention_wgmma_" TYPE "_256_maps"     scores without terms; copies k and v by tensor maps; keys not in pages
  *
  * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. The backward pass has
  *
@@ -55,19 +56,19 @@ struct WgmmaConstants {
 };
 
 #ifdef __cplusplus
-/* What the copy engine of the chip has to know of a tensor and of the boxes that it copies (pipelines/tensor_map.hpp). */
+/* Where the copy engine of the chip finds a tensor, and which boxes it copies (pipelines/tensor_maps.cpp). */
 struct alignas(64) TensorMap {
     Uint words[32];
 };
 
-/* Pieces of a tile of k or v with tensor maps: a piece of k has all keys of the tile, a piece of v all columns. */
-inline constexpr Uint WGMMA_MAP_PIECES = 2;
-
-/* The third parameter of the kernels named "_maps": dimensions column, key, KV head, sequence. */
+/* The third parameter of kernels named "_maps". Dimensions are column, key, KV head and sequence. */
 struct WgmmaMaps {
     TensorMap k;
     TensorMap v;
 };
+inline constexpr Uint WGMMA_MAP_DIM = 256;    /* `dim` of the tile that has such kernels */
+inline constexpr Uint WGMMA_MAP_PIECES = 2;   /* of a tile of k, with all of its keys; and of v, with all columns */
+inline constexpr Uint WGMMA_BOX_COLUMNS = 64; /* of a box, which has the keys of a piece */
 
 /* The tile of the kernels for one padded dimension. */
 struct WgmmaTile {

@@ -3,9 +3,11 @@
 // Fused attention on the matrix units of Hopper, with fp16 or bf16 products and fp32 sums. clang compiles this file to
 // PTX, once for each entry point (shared/wgmma_params.h), with these macros:
 //
+//     VKF_ENTRY              name of the entry point
 //     VKF_TYPE               f16 or bf16
 //     VKF_DIM                64, 128 or 256: head and value dimension, padded
 //     VKF_SOFTCAP_OR_ALIBI   defined if scores have a softcap or ALiBi
+//     VKF_TENSOR_MAPS        defined if k and v are copied by tensor maps
 //
 // The kernel follows FlashAttention-3 (Shah et al. 2024, arXiv 2407.08608): algorithm 1 for the division into warps,
 // algorithm 2 for the products. Numbers in comments are the lines of algorithm 1 of FlashAttention-2, as in
@@ -15,7 +17,7 @@
 //      4         load q_i                                                     Consumer::loadQueries
 //      5         o_i = 0, l_i = 0, m_i = -infinity                            Consumer::run
 //      6         for each tile j of keys                                      Consumer::attend
-//      7           load k_j, v_j                                              Producer
+//      7           load k_j, v_j                                              Producer, MapProducer
 //      8           s = q_i k_j^T                                              startScores, addTerms
 //      9           m_i = max(m_i, rowmax s), p = exp(s - m_i),
 //                  l_i = exp(m_old - m_i) l_i + rowsum p                      raiseMaximum, makeProbabilities
@@ -25,9 +27,10 @@
 //     14, 15     store o_i, lse_i                                             writeResults
 //
 // A workgroup owns the packed rows of a tile of one KV head. Its first warpgroup, the producer, copies tiles of k and v
-// into slots of shared memory (producer.hpp). The others, the consumers, own 64 packed rows each, with all their keys
-// and all columns of o. A consumer waits until a slot is full, and tells the producer when it has read it. So while one
-// consumer makes probabilities, the matrix units multiply for another one. A consumer holds in registers:
+// into slots of shared memory (producer.hpp, map_producer.hpp). The others, the consumers, own 64 packed rows each,
+// with all their keys and all columns of o. A consumer waits until a slot is full, and tells the producer when it has
+// read it. So while one consumer makes probabilities, the matrix units multiply for another one. A consumer holds in
+// registers:
 //
 //     q      left operands, 64 x D
 //     s      the scores of a tile, 64 x KEYS
@@ -38,7 +41,7 @@
 // Where the kernel deviates:
 //      6   Full tiles and partial tiles have a loop each, so the loop for full tiles has no mask code. Empty tiles are
 //          left out.
-//      7   No tensor map exists in Vulkan, so threads compute addresses. With pages they look them up.
+//      7   Threads compute addresses, and with pages they look them up. Tensor maps pay where copies are the limit.
 //      8   A consumer skips partial tiles of which its rows see no key.
 //      9   Exponentials are powers of two. m_i moves by whole numbers, and rarely (scores.hpp).
 //     12   With key splits, a workgroup takes some of the tiles j. merge_splits.comp joins the partial results.
@@ -49,19 +52,6 @@
 #include "wgmma/producer.hpp"
 #include "wgmma/slots.hpp"
 #include "wgmma/tile.hpp"
-
-#ifdef VKF_SOFTCAP_OR_ALIBI
-#define VKF_HAS_TERMS true
-#else
-#define VKF_HAS_TERMS false
-#endif
-#ifdef VKF_TENSOR_MAPS
-#define VKF_HAS_MAPS true
-#define VKF_MAPS , const shared::WgmmaMaps
-#else
-#define VKF_HAS_MAPS false
-#define VKF_MAPS
-#endif
 
 namespace vkf::wgmma {
 
@@ -255,14 +245,19 @@ template <typename K> struct Consumer {
 };
 
 enum { f16 = 0, bf16 = 1 };
-using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, VKF_HAS_TERMS, VKF_HAS_MAPS>;
+#ifdef VKF_SOFTCAP_OR_ALIBI
+using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, true, false>;
+#elif defined(VKF_TENSOR_MAPS)
+using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false, true>;
+#else
+using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false, false>;
+#endif
 
 // The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.
 extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
 
-VKF_KERNEL(ThisKernel::THREADS)
-VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants VKF_MAPS) {
-    using K = ThisKernel;
+template <typename K>
+VKF_DEVICE void attention(const shared::AttentionParams& params, const shared::WgmmaConstants& constants) {
     const Call call{params, constants};
     const uint32_t shared_memory =
         static_cast<uint32_t>(reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
@@ -276,16 +271,16 @@ VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants con
         item.some_absent = uniform(anyAt(K::PRODUCER, K::THREADS, found)) != 0;
     }
     const Walk walk = walkOf(call, item, K::ROWS, K::KEYS);
-#ifdef VKF_TENSOR_MAPS
-    makeSlotBarriers<K>(shared_memory);
-#endif
+    if constexpr (K::MAPS) {
+        makeSlotBarriers<K>(shared_memory);
+    }
     if (warpgroup == 0) {
         giveRegisters<K::PRODUCER_REGISTERS>();
-#ifdef VKF_TENSOR_MAPS
-        produceByMaps<K>(call, item, walk, shared_memory, VKF_PARAMETER_ADDRESS(2)); // 7
-#else
-        produce<K>(call, item, walk, shared_memory); // 7
-#endif
+        if constexpr (K::MAPS) { // 7
+            produceByMaps<K>(call, item, walk, shared_memory);
+        } else {
+            produce<K>(call, item, walk, shared_memory);
+        }
         return;
     }
     takeRegisters<K::CONSUMER_REGISTERS>();
@@ -297,5 +292,17 @@ VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants con
                          .slots = {shared_memory, warpgroup - 1}};
     consumer.run();
 }
+
+#ifdef VKF_TENSOR_MAPS
+VKF_KERNEL(ThisKernel::THREADS)
+VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants, const shared::WgmmaMaps) {
+    attention<ThisKernel>(params, constants);
+}
+#else
+VKF_KERNEL(ThisKernel::THREADS)
+VKF_ENTRY(const shared::AttentionParams params, const shared::WgmmaConstants constants) {
+    attention<ThisKernel>(params, constants);
+}
+#endif
 
 } // namespace vkf::wgmma

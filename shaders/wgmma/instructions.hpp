@@ -195,8 +195,8 @@ template <int GROUPS> VKF_DEVICE void waitForCopies() {
 // wgmma reads what this thread has written to shared memory (9.7.14.4, "Async proxy").
 VKF_DEVICE void publishSharedWrites() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Barriers in shared memory (9.7.13.15), for copies by tensor maps. A phase completes when `arrivals` threads have arrived
-// and all bytes that they expect have been copied. Phases are numbered from 0, modulo 2.
+// Barriers in shared memory (9.7.13.15), for copies by tensor maps. A phase completes when `arrivals` threads have
+// arrived and all bytes that they expect have been copied. Phases are numbered from 0, modulo 2.
 
 VKF_DEVICE void makeBarrier(const uint32_t barrier, const uint32_t arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -213,10 +213,11 @@ VKF_DEVICE void expectBytes(const uint32_t barrier, const uint32_t bytes) {
 
 // Waits until the phase is complete. The barrier must be in this phase or in the next one.
 VKF_DEVICE void waitForPhase(const uint32_t barrier, const uint32_t phase) {
-    asm volatile("{\n.reg .pred p;\nVKF_WAIT:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra VKF_WAIT;\n}" ::"r"(
-                     barrier),
-                 "r"(phase)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred p;\nVKF_WAIT:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra VKF_WAIT;\n}" ::"r"(
+            barrier),
+        "r"(phase)
+        : "memory");
 }
 
 // The generic address of a parameter of the kernel. clang would copy the parameter to local memory.
@@ -225,8 +226,8 @@ VKF_DEVICE void waitForPhase(const uint32_t barrier, const uint32_t phase) {
 #define VKF_PARAMETER_ADDRESS(number)                                                                                  \
     [] {                                                                                                               \
         uint64_t address;                                                                                              \
-        asm("{\n.reg .b64 a;\nmov.b64 a, " VKF_EXPANDED_TEXT(VKF_ENTRY) "_param_" #number                             \
-            ";\ncvta.param.u64 %0, a;\n}"                                                                              \
+        asm("{\n.reg .b64 a;\nmov.b64 a, " VKF_EXPANDED_TEXT(VKF_ENTRY) "_param_" #number                              \
+                                                                        ";\ncvta.param.u64 %0, a;\n}"                  \
             : "=l"(address));                                                                                          \
         return address;                                                                                                \
     }()

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The producer with tensor maps. One thread starts the copies, and the device's copy engine computes addresses and
-// swizzles. So more pieces are on their way than with copies by threads (producer.hpp). Keys and columns past the last
-// ones of the tensor become zeros. Keys past the sequence are as they are, and hidden.
+// The producer with tensor maps. One thread starts copies, and the copy engine of the chip computes addresses, fills in
+// zeros past the last key and column of the tensor, and swizzles. So copies need no registers, and a piece of 8 KB is
+// on its way to each slot that is empty. Keys past a sequence that is shorter than the tensor are copied as they are.
+// Their tile is partial, so their scores are hidden.
 //
-// Two other warps look for infinity and NaN in pieces of v of partial tiles (producer.hpp has the reason).
+// Two other warps replace infinity and NaN in pieces of v of partial tiles (producer.hpp has the reason).
 #ifndef VKF_WGMMA_MAP_PRODUCER_HPP
 #define VKF_WGMMA_MAP_PRODUCER_HPP
 
@@ -16,34 +17,38 @@
 
 namespace vkf::wgmma {
 
-// Pieces are numbered: a tile has PIECES of k, then PIECES of v.
+constexpr uint32_t BOX_COLUMNS = shared::WGMMA_BOX_COLUMNS; // a box is a panel
+
+// A tile has PIECES of k, then PIECES of v.
 template <typename K> constexpr uint32_t TILE_PIECES = 2 * K::PIECES;
 
-template <typename K> struct MapCopies {
+template <typename K> struct MapProducer {
     const Call call;
     const Item& item;
     const Walk& walk;
     const uint32_t shared_memory;
     const SlotBarriers<K> barriers;
     uint32_t slot = 0;
-    uint32_t phase = 1; // of the slot's barrier `empty` before the copy. No one waits for the phase before the first
+    uint32_t phase = 1; // of the slot's barrier `empty`, to wait for. A new barrier counts as past phase 1
 
-    // Starts the copy of a box of 64 columns.
+    VKF_DEVICE uint32_t slotAddress() const { return shared_memory + slot * K::SLOT_BYTES; }
+
+    // Copies a panel.
     VKF_DEVICE void copyPanel(const uint64_t map, const uint32_t to, const uint32_t barrier, const uint32_t column,
                               const uint32_t key) const {
         const uint32_t sequence = call.constants.packed_sequences ? 0 : item.batch;
         copyBox(to, map, barrier, column, item.first_key + key, item.kv_head, sequence);
     }
 
-    // The barrier of the next slot, when it is empty.
-    VKF_DEVICE uint32_t begin(const bool look_through) {
+    // Waits until the slot is empty. Returns the barrier of its next piece.
+    VKF_DEVICE uint32_t beginPiece(const bool may_hide_values) const {
         waitForPhase(barriers.empty(slot), phase);
-        const uint32_t barrier = look_through ? barriers.copied(slot) : barriers.full(slot);
+        const uint32_t barrier = may_hide_values ? barriers.copied(slot) : barriers.full(slot);
         expectBytes(barrier, K::SLOT_BYTES);
         return barrier;
     }
 
-    VKF_DEVICE void end() {
+    VKF_DEVICE void endPiece() {
         slot = nextSlot<K>(slot);
         phase ^= slot == 0 ? 1 : 0;
     }
@@ -52,26 +57,27 @@ template <typename K> struct MapCopies {
         VKF_KEEP_LOOP for (uint32_t step = walk.step; step < walk.step_end; step++) {
             const uint32_t key = tileAt(walk, step) * K::KEYS;
             VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
-                const uint32_t barrier = begin(false);
-                VKF_UNROLL for (uint32_t i = 0; i < K::K_COLUMNS / 64; i++) {
-                    copyPanel(k, shared_memory + slot * K::SLOT_BYTES + i * K::PANEL_BYTES, barrier,
-                              piece * K::K_COLUMNS + i * 64, key);
+                const uint32_t barrier = beginPiece(false);
+                VKF_UNROLL for (uint32_t i = 0; i < K::K_COLUMNS / BOX_COLUMNS; i++) {
+                    copyPanel(k, slotAddress() + i * K::PANEL_BYTES, barrier, piece * K::K_COLUMNS + i * BOX_COLUMNS,
+                              key);
                 }
-                end();
+                endPiece();
             }
             VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
-                const uint32_t barrier = begin(step >= fullTiles(walk));
-                VKF_UNROLL for (uint32_t i = 0; i < K::DIM / 64; i++) {
-                    copyPanel(v, shared_memory + slot * K::SLOT_BYTES + i * K::V_PANEL_BYTES, barrier, i * 64,
+                const uint32_t barrier = beginPiece(step >= fullTiles(walk));
+                VKF_UNROLL for (uint32_t i = 0; i < K::DIM / BOX_COLUMNS; i++) {
+                    copyPanel(v, slotAddress() + i * K::V_PANEL_BYTES, barrier, i * BOX_COLUMNS,
                               key + piece * K::V_KEYS);
                 }
-                end();
+                endPiece();
             }
         }
     }
 };
 
-// Replaces special values in the pieces of v of partial tiles, and tells the consumers.
+// Replaces special values in the pieces of v of partial tiles, and tells the consumers whether there were any. By
+// CLEANERS threads.
 template <typename K>
 VKF_DEVICE void cleanPartialTiles(const Walk& walk, const uint32_t shared_memory, const uint32_t thread) {
     const SlotBarriers<K> barriers{shared_memory};
@@ -104,12 +110,12 @@ VKF_DEVICE void cleanPartialTiles(const Walk& walk, const uint32_t shared_memory
 
 // By all threads of the producer.
 template <typename K>
-VKF_DEVICE void produceByMaps(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory,
-                              const uint64_t maps) {
+VKF_DEVICE void produceByMaps(const Call call, const Item& item, const Walk& walk, const uint32_t shared_memory) {
     const uint32_t thread = threadNumber();
     if (thread == 0) {
-        MapCopies<K> copies{call, item, walk, shared_memory, {shared_memory}};
-        copies.copyAll(maps + offsetof(shared::WgmmaMaps, k), maps + offsetof(shared::WgmmaMaps, v));
+        const uint64_t maps = VKF_PARAMETER_ADDRESS(2);
+        MapProducer<K> producer{call, item, walk, shared_memory, {shared_memory}};
+        producer.copyAll(maps + offsetof(shared::WgmmaMaps, k), maps + offsetof(shared::WgmmaMaps, v));
     } else if (hasPartialTiles(walk) && thread >= WARPGROUP - K::CLEANERS) {
         cleanPartialTiles<K>(walk, shared_memory, thread - (WARPGROUP - K::CLEANERS));
     }

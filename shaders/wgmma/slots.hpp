@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The slots of shared memory as a consumer sees them. It takes pieces of tiles in the order in which the producer copies
-// them, and gives their slots back in this order.
+// The slots of shared memory as a consumer sees them. It takes pieces of tiles in the order in which the producer
+// copies them, and gives their slots back in this order.
 #ifndef VKF_WGMMA_SLOTS_HPP
 #define VKF_WGMMA_SLOTS_HPP
 

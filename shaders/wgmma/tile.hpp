@@ -21,8 +21,8 @@ constexpr shared::WgmmaTile tileOf(const uint32_t dim) {
     return {};
 }
 
-// A piece of a tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a line
-// of 128 bytes for each key (instructions.hpp, "Right operand").
+// A piece of a tile of k or v lies in one of SLOTS slots of shared memory. Columns lie in panels of 64, each with a
+// line of 128 bytes for each key (instructions.hpp, "Right operand").
 template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI, bool HAS_MAPS = false> struct Kernel {
     static constexpr uint32_t DIM = PADDED_DIM;
     static constexpr bool BF16 = IS_BF16;
@@ -59,11 +59,12 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI, bool HAS
     static constexpr uint32_t CONSUMER_REGISTERS = FETCHES_AHEAD ? 152 : CONSUMERS == 3 ? 160 : 240;
 
     // Named barriers. With maps, slots have barriers in shared memory instead (slots.hpp).
+    //
     //   full(slot, consumer)  the slot has a tile: the producer arrives, the consumer waits. Each consumer has its own
     //                         barrier, so that one may be ahead of another.
     //   empty(slot)           all consumers have read the slot: they arrive, the producer waits
-    //   PRODUCER              all threads of the producer; before the first tile, all threads of the workgroup
-    //   flag(consumer)        one warp of the producer tells the consumer about special values
+    //   PRODUCER              threads of the producer; before the first tile, all threads of the workgroup
+    //   flag(consumer)        threads of the producer tell the consumer about special values
     static constexpr uint32_t full(const uint32_t slot, const uint32_t consumer) { return slot * CONSUMERS + consumer; }
     static constexpr uint32_t empty(const uint32_t slot) { return SLOTS * CONSUMERS + slot; }
     static constexpr uint32_t PRODUCER = MAPS ? 0 : SLOTS * (CONSUMERS + 1);

@@ -117,8 +117,7 @@ VkfResult Launches::get(const Variant& variant, Launch* launch, VkfMessage* mess
     if (result == VKF_SUCCESS) {
         const Constants& c = variant.constants;
         const shared::WgmmaTile& tile = wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]);
-        *launch = {kernel.function, tile.threads, tile.shared_bytes, wgmmaConstants(c),
-                   usesTensorMaps(variant)};
+        *launch = {kernel.function, tile.threads, tile.shared_bytes, wgmmaConstants(c), usesTensorMaps(variant)};
     }
     return result;
 }

@@ -24,7 +24,7 @@ struct Launch {
     uint32_t threads = 0;     // of a workgroup
     uint32_t sharedBytes = 0; // of a workgroup
     shared::WgmmaConstants constants{};
-    bool tensorMaps = false; // whether it takes WgmmaMaps too
+    bool tensorMaps = false; // whether it takes WgmmaMaps besides
 };
 
 // The specialization constants of a variant in the order of the struct.

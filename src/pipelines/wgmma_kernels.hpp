@@ -47,20 +47,29 @@ constexpr const shared::WgmmaTile& wgmmaTileFor(Kernel kernel, uint32_t headDim,
     return *tile;
 }
 
-// Whether the kernel of a variant copies k and v by tensor maps, which a launch gives it. Keys in pages have none.
+inline bool hasTerms(const Constants& constants) {
+    return constants[VKF_ID_SOFTCAP] != 0 || constants[VKF_ID_ALIBI] != 0;
+}
+
+// Whether the kernel of a variant copies k and v by tensor maps, which each launch gives it. They pay where copies are
+// the limit (lab/log-0.4.md, "Tensor maps for path wgmma with D = 256"). They reach no keys in pages, and no strides
+// from 2^40 bytes on.
 inline bool usesTensorMaps(const Variant& variant) {
+    constexpr uint32_t strideBits = 40;
     const Constants& c = variant.constants;
-    return variant.kernel == Kernel::attentionWgmma && c[VKF_ID_PAGE_ROWS] == 0 &&
-           std::max(c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]) > 128;
+    return variant.kernel == Kernel::attentionWgmma && !hasTerms(c) && c[VKF_ID_PAGE_ROWS] == 0 &&
+           32 + c[VKF_ID_STRIDE_SHIFT] <= strideBits &&
+           wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim == shared::WGMMA_MAP_DIM;
 }
 
 // The name of the PTX text, and of its entry point, for a variant.
 inline std::string wgmmaKernelName(const Variant& variant) {
     const Constants& c = variant.constants;
-    const bool terms = c[VKF_ID_SOFTCAP] != 0 || c[VKF_ID_ALIBI] != 0;
     return std::string(traitsOf(variant.kernel).name) + (variant.bf16 ? "_bf16_" : "_f16_") +
            std::to_string(wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim) +
-           (terms ? "_terms" : "") + (usesTensorMaps(variant) ? "_maps" : "");
+           (hasTerms(c)               ? "_terms"
+            : usesTensorMaps(variant) ? "_maps"
+                                      : "");
 }
 
 } // namespace vkf

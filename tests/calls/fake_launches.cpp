@@ -70,13 +70,19 @@ VKAPI_ATTR void VKAPI_CALL launchKernel(VkCommandBuffer, const VkCuLaunchInfoNVX
                       {info->blockDimX, info->blockDimY, info->blockDimZ},
                       info->sharedMemBytes,
                       {},
+                      {},
                       {}};
-    if (info->sType != VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX || info->paramCount != 2 || info->extraCount != 0) {
+    const size_t parameters = launch.entry.ends_with("_maps") ? 3 : 2;
+    if (info->sType != VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX || info->paramCount != parameters ||
+        info->extraCount != 0) {
         FAIL_CHECK("a launch has " << info->paramCount << " parameters");
         return;
     }
     std::memcpy(&launch.params, info->pParams[0], sizeof launch.params);
     std::memcpy(&launch.constants, info->pParams[1], sizeof launch.constants);
+    if (parameters == 3) {
+        std::memcpy(&launch.maps.emplace(), info->pParams[2], sizeof *launch.maps);
+    }
     driver->launches.push_back(launch);
 }
 
@@ -103,6 +109,7 @@ PtxTexts FakeLaunches::texts() {
                     all.push_back(std::string("attention_wgmma_") + type + "_" + dim + terms);
                 }
             }
+            all.push_back(std::string("attention_wgmma_") + type + "_256_maps");
             for (const char* owner : {"rows", "keys"}) {
                 for (const char* rest : {"_64", "_128", "_128_terms"}) {
                     all.push_back(std::string("backward_wgmma_") + owner + "_" + type + rest);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct FakeLaunch {
     uint32_t sharedBytes;
     shared::CallParams params;
     shared::WgmmaConstants constants;
+    std::optional<shared::WgmmaMaps> maps;
 };
 
 // One object at a time. Its functions work while it lives.

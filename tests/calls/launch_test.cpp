@@ -6,8 +6,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <vkflash/inspect.h>
@@ -18,6 +20,7 @@
 #include "calls/fake_addresses.hpp"
 #include "calls/fake_launches.hpp"
 #include "calls/plan.hpp"
+#include "pipelines/tensor_maps.hpp"
 #include "pipelines/wgmma_kernels.hpp"
 #include "shared/backward_params.h"
 #include "support/call.hpp"
@@ -86,9 +89,9 @@ struct Fixture {
     std::string record(const vkf::Plan& plan) {
         auto bindings = vkf::make<VkfBindings>();
         uint64_t piece = 0;
-        for (VkfBinding* binding :
-             {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse, &bindings.keyLengths,
-              &bindings.scratch, &bindings.cuSeqlensQ, &bindings.cuSeqlensK, &bindings.sinks, &bindings.alibiSlopes}) {
+        for (VkfBinding* binding : {&bindings.q, &bindings.k, &bindings.v, &bindings.o, &bindings.lse,
+                                    &bindings.keyLengths, &bindings.scratch, &bindings.cuSeqlensQ, &bindings.cuSeqlensK,
+                                    &bindings.sinks, &bindings.alibiSlopes, &bindings.blockTable}) {
             binding->address = fakeAddress(piece++);
         }
         bindings.scratch.size = plan.get()->scratch.bytes();
@@ -102,6 +105,7 @@ struct Fixture {
         forget(VKF_USE_CU_SEQLENS, bindings.cuSeqlensK);
         forget(VKF_USE_SINKS, bindings.sinks);
         forget(VKF_USE_ALIBI_SLOPES, bindings.alibiSlopes);
+        forget(VKF_USE_BLOCK_TABLE, bindings.blockTable);
         commands.clear();
         driver.launches.clear();
         VkfMessage message{};
@@ -158,6 +162,41 @@ TEST_CASE("a plan of path wgmma launches its kernel with the grid, block, shared
         first += one.grid[0];
     }
     CHECK(first == phase.items);
+}
+
+TEST_CASE("a launch of the kernel for 256 columns has maps of the k and v of the call", "[record]") {
+    Fixture fixture;
+    VkfProblem problem = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 200);
+    problem.valueDim = 136;
+    fixture.record(fixture.plan(problem));
+    REQUIRE(fixture.driver.launches.size() == 1);
+    const FakeLaunch& launch = fixture.driver.launches[0];
+    REQUIRE(launch.maps);
+    vkf::shared::AttentionParams params{};
+    static_assert(sizeof params == sizeof launch.params);
+    std::memcpy(&params, &launch.params, sizeof params);
+    const vkf::shared::WgmmaMaps expected = vkf::tensorMapsOf(params, launch.constants);
+    CHECK(std::memcmp(&*launch.maps, &expected, sizeof expected) == 0);
+    CHECK(launch.maps->k.words[0] == static_cast<uint32_t>(fakeAddress(VKF_K)));
+    CHECK(launch.maps->v.words[0] == static_cast<uint32_t>(fakeAddress(VKF_V)));
+}
+
+TEST_CASE("a launch has no maps where keys lie in pages, or where a stride is too long for them", "[record]") {
+    Fixture fixture;
+    VkfProblem inPages = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 256);
+    vkf::test::setPages(inPages, 16, 0);
+    VkfProblem inReach = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 256);
+    inReach.k.headStride = uint64_t{1} << 38; // of 2 bytes each
+    VkfProblem outOfReach = inReach;
+    outOfReach.k.headStride = uint64_t{1} << 39;
+    for (const auto& [problem, maps] :
+         {std::pair(inPages, false), std::pair(inReach, true), std::pair(outOfReach, false)}) {
+        fixture.record(fixture.plan(problem));
+        REQUIRE(fixture.driver.launches.size() == 1);
+        const FakeLaunch& launch = fixture.driver.launches[0];
+        CHECK(launch.entry == std::string("attention_wgmma_f16_256") + (maps ? "_maps" : ""));
+        CHECK(launch.maps.has_value() == maps);
+    }
 }
 
 TEST_CASE("launches stand between the same barriers as dispatches", "[record]") {
@@ -248,11 +287,13 @@ TEST_CASE("each type, head dimension and kind of scores has its kernel, loaded o
                     problem.softcap = terms && dim != 40 ? 20.0F : 0.0F;
                     vkf::enable(problem, VKF_USE_ALIBI, terms && dim != 128);
                     fixture.record(fixture.plan(problem));
-                    const std::string entry = std::string("attention_wgmma_") + vkfTypeName(type) + "_" +
-                                              std::to_string(dim <= 64    ? 64
-                                                             : dim <= 128 ? 128
-                                                                          : 256) +
-                                              (terms ? "_terms" : "");
+                    const std::string entry = std::string("attention_wgmma_") + vkfTypeName(type) +
+                                              (dim == 40    ? "_64"
+                                               : dim == 128 ? "_128"
+                                                            : "_256") +
+                                              (terms        ? "_terms"
+                                               : dim == 200 ? "_maps"
+                                                            : "");
                     REQUIRE(fixture.driver.launches.size() == 1);
                     CHECK(fixture.driver.launches[0].entry == entry);
                     if (turn == 0) {

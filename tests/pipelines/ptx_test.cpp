@@ -228,8 +228,14 @@ TEST_CASE("the embedded PTX has the entry points, parameters and sizes that laun
         CHECK(contains(text, ".target sm_90a\n"));
         CHECK(contains(text, ".visible .entry " + name + "("));
         CHECK(contains(text, name + "_param_0[" + std::to_string(sizeof(vkf::shared::AttentionParams)) + "],"));
-        CHECK(contains(text, name + "_param_1[" + std::to_string(sizeof(vkf::shared::WgmmaConstants)) + "]\n"));
-        CHECK(!contains(text, name + "_param_2"));
+        const bool maps = name.ends_with("_maps");
+        CHECK(contains(text, name + "_param_1[" + std::to_string(sizeof(vkf::shared::WgmmaConstants)) +
+                                 (maps ? "],\n" : "]\n")));
+        CHECK(contains(text, ".param .align 64 .b8 " + name + "_param_2[" +
+                                 std::to_string(sizeof(vkf::shared::WgmmaMaps)) + "]\n") == maps);
+        CHECK(contains(text, name + "_param_2") == maps);
+        CHECK(!contains(text, name + "_param_3"));
+        CHECK(contains(text, "cp.async.bulk.tensor") == maps);
         CHECK(contains(text, ".maxntid " + std::to_string(tile.threads) + ", 1, 1"));
         CHECK(contains(text, ".extern .shared")); // of the size that the launch names
         CHECK(!contains(text, ".reqnctapercluster"));

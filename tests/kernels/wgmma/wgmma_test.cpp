@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -151,15 +152,49 @@ TEST_CASE("path wgmma keeps probabilities and outputs that grow from tile to til
     }
 }
 
+TEST_CASE("on path wgmma infinity and NaN in v reach the rows that see them", "[attention_wgmma]") {
+    vkf::test::needWgmma();
+    for (const VkfType type : types) {
+        for (const uint32_t dim : {64U, 128U, 256U}) {
+            VkfProblem problem = problemOf({2, 2, 1, 200, 300, dim, 0, type});
+            vkf::enable(problem, VKF_USE_CAUSAL);
+            Data data;
+            data.edit = [&](Bytes&, Bytes&, Bytes& v) {
+                for (const uint64_t key : {47U, 190U, 299U, 300U + 120}) {
+                    vkfStoreElement(type, v.data(), key * dim + key % 8,
+                                    key == 190 ? std::numeric_limits<double>::quiet_NaN()
+                                               : std::numeric_limits<double>::infinity());
+                }
+            };
+            check(problem, data);
+        }
+    }
+}
+
+TEST_CASE("on path wgmma heads and sequences may share k and v by strides of 0", "[attention_wgmma]") {
+    vkf::test::needWgmma();
+    for (const uint32_t dim : {64U, 128U, 256U}) {
+        VkfProblem problem = problemOf({3, 4, 4, 200, 300, dim, 0, VKF_TYPE_F16});
+        for (VkfTensor* tensor : {&problem.k, &problem.v}) {
+            tensor->rowStride = dim + 8;
+            tensor->headStride = 0;
+            tensor->batchStride = tensor == &problem.k ? 0 : 300 * (dim + 8);
+        }
+        check(problem);
+    }
+}
+
 TEST_CASE("path wgmma gives the same bits in each call", "[attention_wgmma]") {
     vkf::test::needWgmma();
-    VkfProblem problem = problemOf({2, 4, 2, 300, 500, 128, 0, VKF_TYPE_F16});
-    vkf::enable(problem, VKF_USE_CAUSAL);
-    const vkf::test::Outcome first = check(problem);
-    for (int i = 0; i < 3; i++) {
-        const vkf::test::Outcome again = check(problem);
-        CHECK(again.o == first.o);
-        CHECK(again.lse == first.lse);
+    for (const uint32_t dim : {64U, 128U, 256U}) {
+        VkfProblem problem = problemOf({2, 4, 2, 300, 500, dim, 0, VKF_TYPE_F16});
+        vkf::enable(problem, VKF_USE_CAUSAL);
+        const vkf::test::Outcome first = check(problem);
+        for (int i = 0; i < 3; i++) {
+            const vkf::test::Outcome again = check(problem);
+            CHECK(again.o == first.o);
+            CHECK(again.lse == first.lse);
+        }
     }
 }
 
