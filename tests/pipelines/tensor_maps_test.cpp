@@ -61,8 +61,9 @@ TEST_CASE("a tensor map has the words that NVIDIA's encoder writes", "[pipelines
         CHECK(map.words[14] == 0x1f);
         CHECK(map.words[16] == 0x1000);
         CHECK(map.words[18] == 0x400);
-        for (const size_t i : {12, 15, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}) {
-            CHECK(map.words[i] == 0);
+        for (size_t i = 12; i < std::size(map.words); i++) {
+            const bool used = i == 13 || i == 14 || i == 16 || i == 18;
+            CHECK((used || map.words[i] == 0));
         }
     }
     const TensorMap map = vkf::tensorMap(0x10, 256, 8192, {4096, 16, 16}, 16);
