@@ -232,7 +232,7 @@ VKF_DEVICE void waitForPhase(const uint32_t barrier, const uint32_t phase) {
         return address;                                                                                                \
     }()
 
-// Tensor maps (5.5.8).
+// Tensor maps (5.5, "Tensor-map").
 
 // Starts to copy a box at these coordinates of a tensor of four dimensions (9.7.9.25.5).
 VKF_DEVICE void copyBox(const uint32_t to, const uint64_t map, const uint32_t barrier, const uint32_t x,

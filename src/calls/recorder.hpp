@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -135,7 +136,7 @@ private:
     // Dispatches the pipeline, which is bound, or launches the kernel.
     template <typename Params> void run(size_t index, const Params& params, uint32_t workgroups) const {
         if (const auto* launch = std::get_if<Launch>(&executables_[index])) {
-            this->launch(*launch, &params, workgroups);
+            this->launch(*launch, params, workgroups);
             return;
         }
         context_.functions.vkCmdPushConstants(commandBuffer_, context_.pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT,
@@ -143,13 +144,15 @@ private:
         context_.functions.vkCmdDispatch(commandBuffer_, workgroups, 1, 1);
     }
 
-    // `params` are the push constants of an attention kernel. Vulkan copies all parameters during the call.
-    void launch(const Launch& launch, const void* params, uint32_t workgroups) const {
+    // Vulkan copies all parameters during the call.
+    template <typename Params> void launch(const Launch& launch, const Params& params, uint32_t workgroups) const {
         shared::WgmmaMaps maps{};
-        if (launch.tensorMaps) {
-            maps = tensorMapsOf(*static_cast<const shared::AttentionParams*>(params), launch.constants);
+        if constexpr (std::is_same_v<Params, shared::CallParams>) {
+            if (launch.tensorMaps) {
+                maps = tensorMapsOf(params, launch.constants);
+            }
         }
-        const std::array<const void*, 3> parameters = {params, &launch.constants, &maps};
+        const std::array<const void*, 3> parameters = {&params, &launch.constants, &maps};
         VkCuLaunchInfoNVX info{};
         info.sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX;
         info.function = launch.function;

@@ -57,16 +57,16 @@ shared::TensorMap tensorMap(uint64_t address, uint32_t columns, uint32_t keys, c
     return map;
 }
 
-shared::WgmmaMaps tensorMapsOf(const shared::AttentionParams& params, const shared::WgmmaConstants& constants) {
+shared::WgmmaMaps tensorMapsOf(const shared::CallParams& params, const shared::WgmmaConstants& constants) {
     const shared::WgmmaTile& tile = wgmmaTileFor(Kernel::attentionWgmma, constants.head_dim, constants.value_dim);
-    const auto mapOf = [&](uint64_t address, uint32_t tensor, uint32_t columns, uint32_t boxKeys) {
+    const auto mapOf = [&](uint32_t tensor, uint32_t columns, uint32_t boxKeys) {
         const std::array<uint64_t, 3> strides = {params.row_stride[tensor],
                                                  uint64_t{params.head_stride[tensor]} << constants.stride_shift,
                                                  uint64_t{params.batch_stride[tensor]} << constants.stride_shift};
-        return tensorMap(address, columns, params.keys, strides, boxKeys);
+        return tensorMap(params.tensor[tensor], columns, params.keys, strides, boxKeys);
     };
-    return {mapOf(params.k, VKF_K, constants.head_dim, tile.keys),
-            mapOf(params.v, VKF_V, constants.value_dim, tile.keys / shared::WGMMA_MAP_PIECES)};
+    return {mapOf(VKF_K, constants.head_dim, tile.keys),
+            mapOf(VKF_V, constants.value_dim, tile.keys / shared::WGMMA_MAP_PIECES)};
 }
 
 } // namespace vkf

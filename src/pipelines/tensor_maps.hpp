@@ -17,6 +17,6 @@ shared::TensorMap tensorMap(uint64_t address, uint32_t columns, uint32_t keys, c
                             uint32_t boxKeys);
 
 // The maps of k and v for a launch with these parameters.
-shared::WgmmaMaps tensorMapsOf(const shared::AttentionParams& params, const shared::WgmmaConstants& constants);
+shared::WgmmaMaps tensorMapsOf(const shared::CallParams& params, const shared::WgmmaConstants& constants);
 
 } // namespace vkf

@@ -72,10 +72,10 @@ TEST_CASE("a tensor map has the words that NVIDIA's encoder writes", "[pipelines
 }
 
 TEST_CASE("the maps of a launch have its tensors, their dimensions and strides", "[pipelines]") {
-    vkf::shared::AttentionParams params{};
+    vkf::shared::CallParams params{};
     vkf::shared::WgmmaConstants constants{};
-    params.k = 0x7f1234567800;
-    params.v = 0x7f7654321000;
+    params.tensor[VKF_K] = 0x7f1234567800;
+    params.tensor[VKF_V] = 0x7f7654321000;
     params.keys = 5000;
     params.row_stride[VKF_K] = 4112;
     params.row_stride[VKF_V] = 512;

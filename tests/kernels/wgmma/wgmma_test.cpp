@@ -171,15 +171,15 @@ TEST_CASE("on path wgmma infinity and NaN in v reach the rows that see them", "[
     }
 }
 
-TEST_CASE("on path wgmma heads and sequences may share k and v by strides of 0", "[attention_wgmma]") {
+TEST_CASE("on path wgmma rows, heads and sequences may share k and v by strides of 0", "[attention_wgmma]") {
     vkf::test::needWgmma();
     for (const uint32_t dim : {64U, 128U, 256U}) {
         VkfProblem problem = problemOf({3, 4, 4, 200, 300, dim, 0, VKF_TYPE_F16});
-        for (VkfTensor* tensor : {&problem.k, &problem.v}) {
-            tensor->rowStride = dim + 8;
-            tensor->headStride = 0;
-            tensor->batchStride = tensor == &problem.k ? 0 : 300 * (dim + 8);
-        }
+        problem.k.rowStride = problem.v.rowStride = dim + 8;
+        problem.v.batchStride = 300 * (dim + 8);
+        check(problem);
+        problem.k.rowStride = 0;
+        problem.k.headStride = dim;
         check(problem);
     }
 }
