@@ -41,7 +41,7 @@ endfunction()
 # vkf_add_test_group(<name> <Catch2 tags or test case> <quick|full|sweep> [WITHOUT_MATRICES] [UNROLLED])
 # The tests run in the repository's root folder, because they read tests/ and samples/ there.
 # WITHOUT_MATRICES: no test of the group needs cooperative matrices. llvmpipe has them only with vectors of eight numbers.
-# With vectors of four, groups take up to a quarter less time.
+# With vectors of four, most groups take less time, up to a quarter.
 # UNROLLED: the group runs kernels of plain arithmetic on the software driver as applications get them. In other groups
 # they are not unrolled, and compile faster. Whole sweeps run them as applications get them.
 function(vkf_add_test_group name tags label)
