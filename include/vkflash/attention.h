@@ -78,7 +78,7 @@ typedef struct VkfPlanInfo {
     uint32_t tileKeys;
     /* Invocations of a workgroup. */
     uint32_t workgroupSize;
-    /* Bytes of shared memory for each workgroup of this tile. A workgroup whose bias is a mask may have 5 KiB more. */
+    /* Bytes of shared memory for each workgroup of this tile. Rows whose bias is a mask may have a larger tile. */
     uint32_t sharedMemoryBytes;
     /* 1 = kernels reduce by subgroup operations; 0 = in shared memory. */
     uint32_t subgroupReductions;

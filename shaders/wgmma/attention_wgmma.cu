@@ -244,7 +244,6 @@ template <typename K> struct Consumer {
     }
 };
 
-enum { f16 = 0, bf16 = 1 };
 #ifdef VKF_SOFTCAP_OR_ALIBI
 using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, true, false>;
 #elif defined(VKF_TENSOR_MAPS)
@@ -253,14 +252,10 @@ using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false, true>;
 using ThisKernel = Kernel<VKF_DIM, VKF_TYPE == bf16, false, false>;
 #endif
 
-// The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.
-extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
-
 template <typename K>
 VKF_DEVICE void attention(const shared::AttentionParams& params, const shared::WgmmaConstants& constants) {
     const Call call{params, constants};
-    const uint32_t shared_memory =
-        static_cast<uint32_t>(reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
+    const uint32_t shared_memory = sharedMemory();
     const uint32_t warpgroup = uniform(threadNumber() / WARPGROUP);
     Item item = itemOf(call, K::ROWS, params.first_item + workgroupNumber()); // 3
     if (isIdle(call, item)) {

@@ -155,6 +155,14 @@ VKF_DEVICE void storeHalfPair(const uint64_t address, const uint32_t pair, const
 
 // Addresses of shared memory are byte offsets.
 
+// The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.
+extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
+
+VKF_DEVICE uint32_t sharedMemory() {
+    return static_cast<uint32_t>(
+        reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char*)vkf_slots));
+}
+
 VKF_DEVICE Word loadShared(const uint32_t address) {
     Word word;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -28,10 +28,9 @@ template <typename K> struct MapProducer {
     const Walk& walk;
     const uint32_t shared_memory;
     const SlotBarriers<K> barriers;
-    uint32_t slot = 0;
-    uint32_t phase = 1; // of the slot's barrier `empty`, to wait for. A new barrier counts as past phase 1
+    SlotTurn<K> next{0, 1}; // of barrier `empty`. A new barrier counts as past phase 1
 
-    VKF_DEVICE uint32_t slotAddress() const { return shared_memory + slot * K::SLOT_BYTES; }
+    VKF_DEVICE uint32_t slotAddress() const { return shared_memory + next.slot * K::SLOT_BYTES; }
 
     // Copies a panel.
     VKF_DEVICE void copyPanel(const uint64_t map, const uint32_t to, const uint32_t barrier, const uint32_t column,
@@ -42,15 +41,10 @@ template <typename K> struct MapProducer {
 
     // Waits until the slot is empty. Returns the barrier of its next piece.
     VKF_DEVICE uint32_t beginPiece(const bool may_hide_values) const {
-        waitForPhase(barriers.empty(slot), phase);
-        const uint32_t barrier = may_hide_values ? barriers.copied(slot) : barriers.full(slot);
+        waitForPhase(barriers.empty(next.slot), next.phase);
+        const uint32_t barrier = may_hide_values ? barriers.copied(next.slot) : barriers.full(next.slot);
         expectBytes(barrier, K::SLOT_BYTES);
         return barrier;
-    }
-
-    VKF_DEVICE void endPiece() {
-        slot = nextSlot<K>(slot);
-        phase ^= slot == 0 ? 1 : 0;
     }
 
     VKF_DEVICE void copyAll(const uint64_t k, const uint64_t v) {
@@ -62,7 +56,7 @@ template <typename K> struct MapProducer {
                     copyPanel(k, slotAddress() + i * K::PANEL_BYTES, barrier, piece * K::K_COLUMNS + i * BOX_COLUMNS,
                               key);
                 }
-                endPiece();
+                next.advance();
             }
             VKF_KEEP_LOOP for (uint32_t piece = 0; piece < K::PIECES; piece++) {
                 const uint32_t barrier = beginPiece(step >= fullTiles(walk));
@@ -70,7 +64,7 @@ template <typename K> struct MapProducer {
                     copyPanel(v, slotAddress() + i * K::V_PANEL_BYTES, barrier, i * BOX_COLUMNS,
                               key + piece * K::V_KEYS);
                 }
-                endPiece();
+                next.advance();
             }
         }
     }
@@ -90,11 +84,7 @@ VKF_DEVICE void cleanPartialTiles(const Walk& walk, const uint32_t shared_memory
             phases ^= 1u << slot;
             VKF_UNROLL for (uint32_t i = 0; i < K::SLOT_BYTES / 16 / K::CLEANERS; i++) {
                 const uint32_t address = shared_memory + slot * K::SLOT_BYTES + (i * K::CLEANERS + thread) * 16;
-                Word word = loadShared(address);
-                if (dropSpecialHalves<K::BF16>(word)) {
-                    storeShared(address, word);
-                    saw_special_values = true;
-                }
+                dropSpecialHalvesAt<K::BF16>(address, saw_special_values);
             }
             publishSharedWrites();
             waitAt(K::PRODUCER, K::CLEANERS);

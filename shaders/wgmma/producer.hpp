@@ -29,6 +29,15 @@ template <bool BF16> VKF_DEVICE bool dropSpecialHalves(Word& word) {
     return seen != 0;
 }
 
+// Replaces them in a word of shared memory, and sets `seen` if there were any.
+template <bool BF16> VKF_DEVICE void dropSpecialHalvesAt(const uint32_t address, bool& seen) {
+    Word word = loadShared(address);
+    if (dropSpecialHalves<BF16>(word)) {
+        storeShared(address, word);
+        seen = true;
+    }
+}
+
 // The thread's words of k or v of the item's KV head.
 struct Source {
     Address first;       // the word of key 0, or of row 0 of page 0 with pages
@@ -125,12 +134,7 @@ template <typename K, bool PAGED> struct Producer {
     VKF_DEVICE void announceCopy(const uint32_t fill, const uint32_t slot) {
         if (mayHideValues(fill)) {
             VKF_UNROLL for (uint32_t i = 0; i < Share<K>::WORDS; i++) {
-                const uint32_t address = slotAddress(slot) + share.offset(i);
-                Word word = loadShared(address);
-                if (dropSpecialHalves<K::BF16>(word)) {
-                    storeShared(address, word);
-                    saw_special_values = true;
-                }
+                dropSpecialHalvesAt<K::BF16>(slotAddress(slot) + share.offset(i), saw_special_values);
             }
         }
         announce(slot);

@@ -43,6 +43,17 @@ template <typename K> VKF_DEVICE void makeSlotBarriers(const uint32_t shared_mem
     waitAt(K::PRODUCER, K::THREADS);
 }
 
+// A slot, and the phase of one of its barriers, modulo 2. Slots take turns.
+template <typename K> struct SlotTurn {
+    uint32_t slot;
+    uint32_t phase;
+
+    VKF_DEVICE void advance() {
+        slot = nextSlot<K>(slot);
+        phase ^= slot == 0 ? 1 : 0;
+    }
+};
+
 // With named barriers.
 template <typename K, bool MAPS = K::MAPS> struct ConsumerSlots {
     const uint32_t shared_memory;
@@ -65,15 +76,13 @@ template <typename K, bool MAPS = K::MAPS> struct ConsumerSlots {
 template <typename K> struct ConsumerSlots<K, true> {
     const uint32_t shared_memory;
     const uint32_t consumer;
-    uint32_t next = 0;   // to wait for
-    uint32_t phase = 0;  // its turn, modulo 2
+    SlotTurn<K> next{};  // of barrier `full`
     uint32_t oldest = 0; // to give back
 
     VKF_DEVICE uint32_t wait() {
-        waitForPhase(SlotBarriers<K>{shared_memory}.full(next), phase);
-        const uint32_t piece = shared_memory + next * K::SLOT_BYTES;
-        next = nextSlot<K>(next);
-        phase ^= next == 0 ? 1 : 0;
+        waitForPhase(SlotBarriers<K>{shared_memory}.full(next.slot), next.phase);
+        const uint32_t piece = shared_memory + next.slot * K::SLOT_BYTES;
+        next.advance();
         return piece;
     }
 

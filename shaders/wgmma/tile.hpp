@@ -12,6 +12,8 @@ namespace vkf::wgmma {
 
 constexpr uint32_t WARPGROUP = 128; // threads
 
+enum { f16 = 0, bf16 = 1 }; // what VKF_TYPE says
+
 constexpr shared::WgmmaTile tileOf(const uint32_t dim) {
     for (const shared::WgmmaTile& tile : shared::WGMMA_TILES) {
         if (tile.dim == dim) {

@@ -77,20 +77,11 @@ template <uint32_t PADDED_DIM, bool IS_BF16, bool HAS_SOFTCAP_OR_ALIBI, bool OWN
     static constexpr uint32_t EMPTY_THREADS = THREADS;
 };
 
-enum { f16 = 0, bf16 = 1 };
 #ifdef VKF_SOFTCAP_OR_ALIBI
 constexpr bool HAS_SOFTCAP_OR_ALIBI = true;
 #else
 constexpr bool HAS_SOFTCAP_OR_ALIBI = false;
 #endif
-
-// The launch chooses the size. Slots begin at multiples of 1024 bytes, because of the swizzle.
-extern "C" __attribute__((shared, aligned(1024))) unsigned char vkf_slots[];
-
-VKF_DEVICE uint32_t sharedMemory() {
-    return static_cast<uint32_t>(
-        reinterpret_cast<uintptr_t>((__attribute__((address_space(3))) unsigned char *)vkf_slots));
-}
 
 } // namespace vkf::wgmma
 
