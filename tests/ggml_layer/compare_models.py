@@ -24,7 +24,8 @@ CONTEXT = 512
 PREDICTED = 16
 PROMPT_BYTES = (1, 37, 256, 443)
 START_SECONDS = 120
-TOLERANCE = 0.1  # the largest seen is 0.03, with q4_0; the log probabilities of a step have a deviation of 2
+# By type of cache. Seen are 0.008, 0.009 and 0.03. The log probabilities of a step have a deviation of 2.
+TOLERANCES = {"f16": 0.02, "q8_0": 0.02, "q4_0": 0.06}
 
 
 class Connection(http.client.HTTPConnection):
@@ -111,14 +112,14 @@ def main():
     rng = random.Random(1)
     prompts = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz ,.", k=length)) for length in PROMPT_BYTES]
     roots = [ggml_root, vulkan_root, links]
-    for cache in ("f16", "q8_0", "q4_0"):
+    for cache, tolerance in TOLERANCES.items():
         theirs, _ = answers([run, "--vulkan", *roots], model, cache, prompts)
         ours, log = answers([run, "--vulkan", "--layer", layer, *roots], model, cache, prompts)
         if "attention calls replaced, 0 passed through" not in log:
             sys.exit(f"{log}\ncache {cache}: the layer did not replace all calls")
         worst = max(difference(*pair) for pair in zip(ours, theirs))
-        print(f"cache {cache}: log probabilities differ by {worst:.4f} at most, {TOLERANCE} is allowed", flush=True)
-        if worst > TOLERANCE:
+        print(f"cache {cache}: log probabilities differ by {worst:.4f} at most, {tolerance} is allowed", flush=True)
+        if worst > tolerance:
             sys.exit(1)
 
 
