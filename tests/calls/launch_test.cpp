@@ -178,7 +178,8 @@ TEST_CASE("a launch of the kernel for 256 columns has maps of the k and v of the
     CHECK(launch.maps->v.words[0] == static_cast<uint32_t>(fakeAddress(VKF_V)));
 }
 
-TEST_CASE("a launch has no maps where keys lie in pages, or where a stride is too long for them", "[record]") {
+TEST_CASE("a launch has no maps where they cannot reach the keys, or would reach past those of a sequence",
+          "[record]") {
     Fixture fixture;
     VkfProblem inPages = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 256);
     vkf::test::setPages(inPages, 16, 0);
@@ -186,8 +187,14 @@ TEST_CASE("a launch has no maps where keys lie in pages, or where a stride is to
     inReach.k.headStride = uint64_t{1} << 38; // of 2 bytes each
     VkfProblem outOfReach = inReach;
     outOfReach.k.headStride = uint64_t{1} << 39;
+    VkfProblem withLengths = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 256);
+    vkf::enable(withLengths, VKF_USE_KEY_LENGTHS);
+    VkfProblem packed = longProblem(VKF_PATH_WGMMA, VKF_TYPE_F16, 256);
+    packed.batch = 3;
+    vkf::enable(packed, VKF_USE_CU_SEQLENS);
     for (const auto& [problem, maps] :
-         {std::pair(inPages, false), std::pair(inReach, true), std::pair(outOfReach, false)}) {
+         {std::pair(inPages, false), std::pair(inReach, true), std::pair(outOfReach, false),
+          std::pair(withLengths, false), std::pair(packed, false)}) {
         fixture.record(fixture.plan(problem));
         REQUIRE(fixture.driver.launches.size() == 1);
         const FakeLaunch& launch = fixture.driver.launches[0];
