@@ -39,7 +39,7 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
      * scores a second time from q and k, in fp32, after o and lse are done. lse is rounded to fp32, so these
      * probabilities are off by about |lse| 2^-23 of their value. A plan without output lse keeps lse in scratch memory.
      *
-     * UNSUPPORTED over 2^62 bytes (device). */
+     * UNSUPPORTED over 2^62 bytes. */
     VKF_USE_PROBABILITIES = 1 << 1,
     /* Input probabilityRows, int32 [probabilityRowCount]: the query rows that have probabilities, the same for all
      * sequences and heads. Numbers may come in any order and repeat. A number outside of [0, queryRows) gives a row of
@@ -541,7 +541,8 @@ typedef struct VkfPaging {
     uint32_t pageSize;     /* rows of a page. 0 is INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
     uint32_t maxPages;     /* entries of the block table for each sequence. maxPages * pageSize must be at least `keys`,
                               else INVALID_ARGUMENT. At most 2^30 - 65536, else UNSUPPORTED. */
-    uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. */
+    uint32_t pages;        /* number of pages that k and v have. 0 is INVALID_ARGUMENT if there are keys. At most
+                              2^31 - 1, else UNSUPPORTED. */
     uint32_t reserved;     /* room for later versions: 0, else INVALID_ARGUMENT */
     uint64_t reserved2[2]; /* room for later versions: 0, else INVALID_ARGUMENT */
 } VkfPaging;

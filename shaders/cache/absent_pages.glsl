@@ -25,12 +25,12 @@ void lookForAbsentPages(const Item item, const uint thread, const uint begin, co
     }
     barrier();
     const uint page_keys = HAS_CHOSEN_KEYS ? 1 : PAGE;
-    const uint last = VKF_TILES(end, page_keys) - 1; // no entry is looked at if there are no keys
+    const uint entries = VKF_TILES(end, page_keys);
     uint largest_entry = 0;
-    KEEP_LOOP for (uint first = begin / page_keys + thread; first * page_keys < end;
+    KEEP_LOOP for (uint first = begin / page_keys + thread; first < entries;
                    first += ENTRIES_AT_ONCE * WORKGROUP_SIZE) {
         UNROLL for (uint i = 0; i < ENTRIES_AT_ONCE; i++) {
-            uint number = min(first + i * WORKGROUP_SIZE, last);
+            uint number = min(first + i * WORKGROUP_SIZE, entries - 1);
             uint key = HAS_CHOSEN_KEYS ? keyOfEntry(listEntry(number, list_end)) : number * page_keys;
             largest_entry = max(largest_entry, tableEntry(item.batch, key));
         }

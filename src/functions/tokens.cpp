@@ -6,11 +6,14 @@
 namespace vkf::functions {
 namespace {
 
-constexpr bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+constexpr bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+
+// A backslash at the end of a line joins it to the next one.
+enum class Joins { inDirectives, everywhere };
 
 class Splitter {
 public:
-    explicit Splitter(std::string_view text) : text_(text) {}
+    Splitter(std::string_view text, Joins joins) : text_(text), joins_(joins) {}
 
     std::vector<Token> split() {
         while (at_ < text_.size()) {
@@ -18,8 +21,13 @@ public:
             if (c == '\n') {
                 step();
                 isLineStart_ = true;
-            } else if (isBlank(c) || skipContinuation()) {
-                at_ += isBlank(c) ? 1 : 0;
+            } else if (isBlank(c)) {
+                ++at_;
+            } else if (skipJoin()) {
+                if (joins_ == Joins::inDirectives) { // it could be in the middle of a word
+                    throw TokenError("a backslash ends the line, which only directives and comments may have",
+                                     line_ - 1);
+                }
             } else if (!skipComment()) {
                 addToken(c);
                 isLineStart_ = false;
@@ -36,18 +44,17 @@ private:
 
     bool startsWith(std::string_view start) const { return text_.substr(at_).starts_with(start); }
 
-    // A backslash at the end of a line.
-    bool skipContinuation() {
-        const size_t bytes = startsWith("\\\n") ? 2 : startsWith("\\\r\n") ? 3 : 0;
-        at_ += bytes;
-        line_ += bytes != 0 ? 1 : 0;
-        return bytes != 0;
+    bool skipJoin() {
+        const bool found = startsWith("\\\n");
+        at_ += found ? 2 : 0;
+        line_ += found ? 1 : 0;
+        return found;
     }
 
     bool skipComment() {
         if (startsWith("//")) {
             while (at_ < text_.size() && text_[at_] != '\n') {
-                if (!skipContinuation()) {
+                if (!skipJoin()) {
                     ++at_;
                 }
             }
@@ -94,13 +101,14 @@ private:
     // To the end of the line. A comment that spans lines belongs to the directive.
     void skipDirective() {
         while (at_ < text_.size() && text_[at_] != '\n') {
-            if (!skipContinuation() && !skipComment()) {
+            if (!skipJoin() && !skipComment()) {
                 ++at_;
             }
         }
     }
 
     std::string_view text_;
+    Joins joins_;
     std::vector<Token> tokens_;
     size_t at_ = 0;
     int line_ = 1;
@@ -109,11 +117,11 @@ private:
 
 } // namespace
 
-std::vector<Token> tokensOf(std::string_view text) { return Splitter(text).split(); }
+std::vector<Token> tokensOf(std::string_view text) { return Splitter(text, Joins::inDirectives).split(); }
 
 std::vector<std::string_view> wordsOfDirective(std::string_view directive) {
     std::vector<std::string_view> words;
-    for (const Token& token : tokensOf(directive.substr(1))) {
+    for (const Token& token : Splitter(directive.substr(1), Joins::everywhere).split()) {
         if (token.kind != TokenKind::mark) {
             words.push_back(token.text);
         }

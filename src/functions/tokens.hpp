@@ -30,7 +30,7 @@ struct TokenError : std::runtime_error {
     int line;
 };
 
-// Returns all tokens. Comments and blanks are none. Throws TokenError.
+// Returns all tokens of a text whose lines end with \n. Comments and blanks are none. Throws TokenError.
 std::vector<Token> tokensOf(std::string_view text);
 
 // The words of a directive after its "#": "define", "N", "8" of "# define N 8".

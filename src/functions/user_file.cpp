@@ -114,12 +114,27 @@ std::string completion(VkfFunctionSet functions, bool isMonotone, bool indexes) 
            boolConstant("INDEXES_ARRAYS", indexes ? "true" : "false");
 }
 
+// GLSL's lines end with \n, \r or both.
+std::string withPlainLineEnds(const std::string& text) {
+    std::string plain;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text[i] != '\r') {
+            plain += text[i];
+        } else if (text.substr(i + 1, 1) != "\n") {
+            plain += '\n';
+        }
+    }
+    return plain;
+}
+
 } // namespace
 
-UserFile readUserFile(const Source& source) {
-    if (source.text.find('\0') != std::string::npos) {
-        failAt(source.name, 0, "the file is no text");
+UserFile readUserFile(const Source& given) {
+    if (given.text.find('\0') != std::string::npos) {
+        failAt(given.name, 0, "the file is no text");
     }
+    Source source = given;
+    source.text = withPlainLineEnds(given.text);
     try {
         const std::vector<Token> tokens = tokensOf(source.text);
         checkTokens(source.name, tokens);

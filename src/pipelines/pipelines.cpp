@@ -16,6 +16,7 @@
 #include "pipelines/rolled_loops.hpp"
 #include "pipelines/shader_table.hpp"
 #include "pipelines/specialized_module.hpp"
+#include "pipelines/spirv.hpp"
 #include "problem/functions.hpp"
 #include "shared/attention_params.h"
 
@@ -46,10 +47,15 @@ VkfResult wordsOf(const Variant& variant, const std::string& name, std::vector<u
         const uint32_t* first = nullptr;
         size_t count = 0;
         const VkfResult result = functions->getKernel(functions->user, name.c_str(), &first, &count, message);
-        if (result == VKF_SUCCESS) {
-            words->assign(first, first + count);
+        if (result != VKF_SUCCESS) {
+            return result;
         }
-        return result;
+        if (first == nullptr || !isSpirv({first, count})) {
+            return fail(message, VKF_ERROR_INVALID_ARGUMENT, "kernel %s of the functions is not a SPIR-V module",
+                        name.c_str());
+        }
+        words->assign(first, first + count);
+        return VKF_SUCCESS;
     }
     const ShaderBinary* binary = findShader({shaderBinaries, shaderBinariesCount}, name);
     if (binary == nullptr || binary->units == nullptr) {

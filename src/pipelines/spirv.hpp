@@ -98,6 +98,26 @@ using Instruction = std::span<const uint32_t>; // words[0] is its head
 inline uint32_t opcodeOf(Instruction instruction) { return instruction[0] & 0xffffU; }
 constexpr uint32_t headOf(uint32_t opcode, uint32_t words) { return words << 16 | opcode; }
 
+inline constexpr uint32_t spirvMagic = 0x07230203;
+inline constexpr uint32_t maxSpirvIds = 4194303; // universal limit of the specification, section 2.17
+
+// Whether a module can be walked over: its header is one, and its instructions fill it. Whether it is valid in other
+// ways is for the driver to find out.
+inline bool isSpirv(std::span<const uint32_t> module) {
+    if (module.size() < spirvHeaderWords || module[0] != spirvMagic || module[3] > maxSpirvIds) {
+        return false;
+    }
+    size_t at = spirvHeaderWords;
+    while (at < module.size()) {
+        const uint32_t length = module[at] >> 16;
+        if (length == 0 || length > module.size() - at) {
+            return false;
+        }
+        at += length;
+    }
+    return true;
+}
+
 // Calls visit(opcode, words) for each instruction of a valid module, in order. words[0] is its head. visit may change
 // the other words, unless Word is const.
 template <typename Word, typename Visit> void forEachInstruction(std::span<Word> module, const Visit& visit) {

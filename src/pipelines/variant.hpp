@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "pipelines/kernel.hpp"
 #include "shared/append_params.h"
@@ -20,13 +21,15 @@ namespace vkf {
 // Specialization constants by id. traitsOf(kernel).constants says which header has the ids of a kernel.
 using Constants = std::array<uint32_t, std::max({VKF_ID_COUNT, VKF_MERGE_ID_COUNT, VKF_APPEND_ID_COUNT})>;
 
-// The functions of the caller's own that a kernel is compiled with. Functions with one key are the same.
+// The functions of the caller's own that a kernel is compiled with. Functions with one key are the same, whatever the
+// key; none are another thing.
 struct KernelFunctions {
     VkfFunctions functions = nullptr; // null = none
     uint64_t key = 0;
 
-    auto operator<=>(const KernelFunctions& other) const { return key <=> other.key; }
-    bool operator==(const KernelFunctions& other) const { return key == other.key; }
+    std::pair<bool, uint64_t> identity() const { return {functions != nullptr, key}; }
+    auto operator<=>(const KernelFunctions& other) const { return identity() <=> other.identity(); }
+    bool operator==(const KernelFunctions& other) const { return identity() == other.identity(); }
 };
 
 struct Variant {

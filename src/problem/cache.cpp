@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem/cache.hpp"
 
+#include <cstdint>
+
 #include "base/message.hpp"
 #include "shared/attention_params.h"
 #include "shared/stored_types.h"
@@ -18,6 +20,10 @@ VkfResult checkPaging(const VkfPaging& paging, uint32_t keys, VkfMessage* messag
     if (paging.maxPages > VKF_MAX_ROWS) {
         return fail(message, VKF_ERROR_UNSUPPORTED, "paging.maxPages %u is over the limit of %u", paging.maxPages,
                     VKF_MAX_ROWS);
+    }
+    constexpr uint32_t mostPages = INT32_MAX; // a larger entry of the table is negative, so it is no page
+    if (paging.pages > mostPages) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "paging.pages %u is over the limit of %u", paging.pages, mostPages);
     }
     if (uint64_t{paging.maxPages} * paging.pageSize < keys) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT,

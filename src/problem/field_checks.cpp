@@ -150,6 +150,11 @@ VkfResult checkShape(const VkfProblem& p, VkfMessage* message) {
         return fail(message, VKF_ERROR_INVALID_ARGUMENT, "queryHeads %u is not a multiple of kvHeads %u", p.queryHeads,
                     p.kvHeads);
     }
+    constexpr double mostBytes = 0x1p62; // no memory is larger, and offsets of more bytes might not fit into 64 bits
+    if (has(p, VKF_USE_PROBABILITIES) &&
+        static_cast<double>(p.batch) * p.queryHeads * probabilityRows(p) * p.keys * sizeof(float) > mostBytes) {
+        return fail(message, VKF_ERROR_UNSUPPORTED, "the probabilities of all heads are over 2^62 bytes");
+    }
     return VKF_SUCCESS;
 }
 

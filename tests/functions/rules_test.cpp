@@ -42,6 +42,11 @@ TEST_CASE("a file may have any of the three functions", "[functions]") {
     CHECK(functionsIn("// float score\n/* bool\nkeep */ #if 0\n#endif\n" + good) == VKF_FUNCTION_SCORE);
     CHECK(functionsIn("#define UNUSED \\\n{\n" + good) == VKF_FUNCTION_SCORE);
     CHECK(functionsIn("float score(float, Position);\n" + good) == VKF_FUNCTION_SCORE);
+    CHECK(functionsIn("// The old line end of the Mac\rfloat score(float s, Position at) { return s; }\r") ==
+          VKF_FUNCTION_SCORE);
+    CHECK(functionsIn("#define TWO \\\r\n2.0\r\nfloat score(float s, Position at) { return TWO * s; }\r\n") ==
+          VKF_FUNCTION_SCORE);
+    CHECK(functionsIn("// a comment \\\nthat goes on\n" + good) == VKF_FUNCTION_SCORE);
     CHECK(functionsIn("float score(float s) { return s; }\n" + good) == VKF_FUNCTION_SCORE);
 }
 
@@ -144,6 +149,10 @@ TEST_CASE("brackets, comments and conditions must end", "[functions]") {
     CHECK(refusal("#if 1\n" + good) == "natten.glsl:1: #if without #endif");
     CHECK(refusal(good + "#endif\n") == "natten.glsl:2: #endif without #if");
     CHECK(refusal(good + "#else\n") == "natten.glsl:2: #else without #if");
+    CHECK(refusal("// a comment\rfloat sco\\\nre(float s, Position at) { return s; }") ==
+          "natten.glsl:2: a backslash ends the line, which only directives and comments may have");
+    CHECK(refusal("// a comment\r#extension GL_EXT_debug_printf : enable\r" + good) ==
+          "natten.glsl:2: #extension is not allowed in a file of functions");
     CHECK(refusal(good + std::string(1, '\0')) == "natten.glsl: the file is no text");
 }
 

@@ -354,6 +354,20 @@ TEST_CASE("keys of entries that are not pages are absent, whatever the last page
     }
 }
 
+TEST_CASE("a page may have millions of keys", "[cache]") {
+    for (const size_t variation : {0, 4}) { // the kernels that look at entries before they walk
+        VkfProblem problem = cacheOf({1, 1, 1, 3, 40, 8, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 0);
+        problem.paging = {64, 1, 1};
+        problem.use |= VKF_USE_BLOCK_TABLE;
+        for (VkfTensor* tensor : {&problem.k, &problem.v}) { // all rows are one, so that a page may have any number
+            tensor->headStride = tensor->batchStride = 8;
+        }
+        const vkf::test::Inputs inputs = vkf::test::makeInputs(problem, {.absentPages = false});
+        problem.paging.pageSize = 1U << 22; // times the entries that a workgroup loads at once, a multiple of 2^32
+        checkOn(vkf::test::variations[variation], problem, inputs);
+    }
+}
+
 TEST_CASE("rows without any page have o = 0 and lse = -infinity", "[cache]") {
     for (const size_t variation : vkf::test::inTurn(cacheVariations)) {
         VkfProblem problem = cacheOf({2, 2, 1, 3, 200, 64, 0, VKF_TYPE_F16}, VKF_TYPE_Q8_0, VKF_TYPE_F16, 16);

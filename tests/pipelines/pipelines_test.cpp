@@ -15,6 +15,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "pipelines/spirv.hpp"
+#include "problem/functions.hpp"
+
 namespace {
 
 using vkf::Kernel;
@@ -124,6 +127,14 @@ Variant variantOf(uint32_t number) {
     return variant;
 }
 
+// VkfGetKernel. `user` is a vector of words.
+VkfResult kernelWithFunctions(void* user, const char*, const uint32_t** words, size_t* wordCount, VkfMessage*) {
+    const auto& all = *static_cast<const std::vector<uint32_t>*>(user);
+    *words = all.empty() ? nullptr : all.data();
+    *wordCount = all.size();
+    return VKF_SUCCESS;
+}
+
 } // namespace
 
 TEST_CASE("a pipeline that is there does not wait for one that compiles", "[pipelines]") {
@@ -187,6 +198,48 @@ TEST_CASE("a driver gets specialized shaders where its quirks ask for them", "[p
     const size_t whole = bytes(0);
     CHECK(bytes(VKF_QUIRK_ROLLED_LOOPS) == whole);
     CHECK(bytes(VKF_QUIRK_LATE_SPECIALIZATION) < whole * 3 / 4);
+}
+
+TEST_CASE("a kernel with functions is another one than the kernel without them, whatever their key", "[pipelines]") {
+    Fixture fixture;
+    vkf::Pipelines pipelines(fixture.functions, VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr);
+    VkfFunctions_T functions;
+    functions.getKernel = kernelWithFunctions;
+    std::vector<uint32_t> words{vkf::spirvMagic, 0x10600, 0, 1, 0, vkf::headOf(vkf::opLabel, 2), 0};
+    functions.user = &words;
+    Variant variant = variantOf(1);
+    VkPipeline without = VK_NULL_HANDLE;
+    REQUIRE(pipelines.get(variant, &without, nullptr) == VKF_SUCCESS);
+    variant.functions = {&functions, 0};
+    VkPipeline with = VK_NULL_HANDLE;
+    REQUIRE(pipelines.get(variant, &with, nullptr) == VKF_SUCCESS);
+    CHECK(with != without);
+    CHECK(fixture.state.moduleBytes == words.size() * sizeof(uint32_t));
+}
+
+TEST_CASE("a driver gets no words of functions that are not a SPIR-V module", "[pipelines]") {
+    Fixture fixture;
+    VkfFunctions_T functions;
+    functions.getKernel = kernelWithFunctions;
+    const std::vector<uint32_t> good{vkf::spirvMagic, 0x10600, 0, 1, 0, vkf::headOf(vkf::opLabel, 2), 0};
+    std::vector<std::vector<uint32_t>> bad{{}, {vkf::spirvMagic, 0x10600, 0, 1}, good, good, good, good};
+    bad[2][0] ^= 1;
+    bad[3][3] = vkf::maxSpirvIds + 1;
+    bad[4][5] = vkf::headOf(vkf::opLabel, 0); // the next instruction would be this one
+    bad[5][5] = vkf::headOf(vkf::opLabel, 3); // ends past the module
+    for (std::vector<uint32_t>& words : bad) {
+        functions.user = &words;
+        Variant variant = variantOf(1);
+        variant.functions = {&functions, 7};
+        for (const VkfQuirks quirks : {VkfQuirks{0}, VkfQuirks{VKF_QUIRK_LATE_SPECIALIZATION}}) {
+            vkf::Pipelines pipelines(fixture.functions, VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr, quirks);
+            VkPipeline pipeline = VK_NULL_HANDLE;
+            VkfMessage message{};
+            CHECK(pipelines.get(variant, &pipeline, &message) == VKF_ERROR_INVALID_ARGUMENT);
+            CHECK(std::string(message.text) == "kernel attention_scalar of the functions is not a SPIR-V module");
+        }
+    }
+    CHECK(fixture.state.compiled == 0);
 }
 
 TEST_CASE("a compilation that fails leaves nothing, and the next one may succeed", "[pipelines]") {

@@ -252,6 +252,15 @@ const Refusal refusals[] = {
          vkf::enable(p, VKF_USE_PROBABILITY_ROWS);
      },
      VKF_ERROR_UNSUPPORTED, "probabilityRowCount 1073741824 is over the limit of 1073676288"},
+    {"probabilities that no memory holds",
+     [](VkfProblem& p) {
+         vkf::enable(p, VKF_USE_PROBABILITIES);
+         p.batch = 1 << 10;
+         p.queryHeads = p.kvHeads;
+         p.queryRows = 1 << 24;
+         p.keys = 1 << 29;
+     },
+     VKF_ERROR_UNSUPPORTED, "the probabilities of all heads are over 2^62 bytes"},
     {"factors of a bias that is not there", [](VkfProblem& p) { vkf::enable(p, VKF_USE_BIAS_FACTORS); },
      VKF_ERROR_INVALID_ARGUMENT, "use has VKF_USE_BIAS_FACTORS without VKF_USE_BIAS"},
     {"a count of chosen rows without the array", [](VkfProblem& p) { p.probabilityRowCount = 3; },
@@ -289,6 +298,12 @@ const Refusal refusals[] = {
          vkf::enable(p, VKF_USE_BLOCK_TABLE);
      },
      VKF_ERROR_INVALID_ARGUMENT, "paging.maxPages is 1; times pageSize, 4, it must be at least keys, 8"},
+    {"more pages than a block table can name",
+     [](VkfProblem& p) {
+         p.paging = {4, 4, 0x80000000};
+         vkf::enable(p, VKF_USE_BLOCK_TABLE);
+     },
+     VKF_ERROR_UNSUPPORTED, "paging.pages 2147483648 is over the limit of 2147483647"},
     {"a cache without pages",
      [](VkfProblem& p) {
          p.paging = {4, 4, 0};

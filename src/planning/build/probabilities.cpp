@@ -8,20 +8,11 @@
 #include "tiles/probabilities_tile.hpp"
 
 namespace vkf {
-namespace {
-
-// No memory is larger, and offsets of more bytes might not fit into 64 bits.
-constexpr double maxProbabilityBytes = 0x1p62;
-
-} // namespace
 
 VkfResult buildProbabilities(const AttentionPhaseBuilder& builder, AttentionPhases* phases, Scratch* scratch,
                              VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
     const uint32_t rows = probabilityRows(p);
-    if (static_cast<double>(builder.heads()) * rows * p.keys * sizeof(float) > maxProbabilityBytes) {
-        return fail(message, VKF_ERROR_UNSUPPORTED, "the probabilities of all heads are over 2^62 bytes");
-    }
     const ProbabilitiesTile tile = chooseProbabilitiesTile(builder.caps(), rows);
     if (tile.workgroupSize() == 0) {
         return fail(message, VKF_ERROR_UNSUPPORTED,
