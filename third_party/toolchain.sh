@@ -32,8 +32,20 @@ need_programs() {
         die "please install what is missing:  sudo apt-get install ${missing[*]}"
     fi
     say "installing ${missing[*]}"
-    apt_get update -qq
-    DEBIAN_FRONTEND=noninteractive apt_get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
+    retry install_packages "${missing[@]}"
+}
+
+install_packages() {
+    apt_get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt_get install -y -qq --no-install-recommends "$@" </dev/null >&2
+}
+
+# retry COMMAND...: runs it once more if it fails. Archives come back, and other programs stop using apt.
+retry() {
+    "$@" && return
+    say "that failed; trying again in 15 seconds"
+    sleep 15
+    "$@"
 }
 
 # The release file of an archive may have expired. apt refuses it without this option.
@@ -75,6 +87,7 @@ unpack() {
         apt-config dump --format '%f "%v";%n' 2>/dev/null |
             grep -E '^Acquire::(https?::Proxy|Check-Valid-Until) ' || true)
     printf '%s\n' "$@" >"$folder.list"
+    rm -rf "$folder" # of an earlier try
     if ! mmdebstrap "${options[@]}" "" "$folder" "$folder.list"; then
         say "trying again, and accepting an expired release file of the archive"
         rm -rf "$folder"
@@ -101,7 +114,7 @@ fetch_packages() {
     (need_programs mmdebstrap:mmdebstrap) || return 1
     work=$(work_folder "$folder")
     say "fetching $text of Debian $suite"
-    if ! unpack "$work/root" "$packages" "$suite" "deb $uri $suite main" >&2 || ! "$finish" "$work"; then
+    if ! retry unpack "$work/root" "$packages" "$suite" "deb $uri $suite main" >&2 || ! "$finish" "$work"; then
         rm -rf "$work"
         return 1
     fi
@@ -228,11 +241,14 @@ fetch_ptx_compiler() {
         apt=(-q -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=
             -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt")
         # shellcheck disable=SC2086
-        if ! { apt_get "${apt[@]}" update && cd "$work/apt" && apt_get "${apt[@]}" download $ptx_packages; } >&2; then
+        if ! { retry apt_get "${apt[@]}" update && cd "$work/apt" &&
+            retry apt_get "${apt[@]}" download $ptx_packages; } >&2; then
             rm -rf "$work"
             return 1
         fi
-        for package in "$work"/apt/*.deb; do dpkg-deb -x "$package" "$work/root"; done
+        for package in "$work"/apt/*.deb; do
+            dpkg-deb -x "$package" "$work/root" || { rm -rf "$work"; return 1; }
+        done
         rm -rf "$work/apt"
         write_script "$work/clang" <<'SCRIPT'
 #!/bin/sh

@@ -71,7 +71,8 @@ def steps_of(path, prompt):
 
 def answers(start, model, cache, prompts):
     """Starts a server, asks it each prompt, ends it. Returns the steps for each prompt, and the server's log."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+", errors="replace") as log:
+    # The path of a socket has at most 107 bytes, so the folder is not that of TMPDIR.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, tempfile.TemporaryFile("w+", errors="replace") as log:
         path = os.path.join(folder, "llama.sock")
         server = subprocess.Popen(
             start + ["llama-server", "-m", model, "--host", path, "--ctx-size", str(CONTEXT), "--parallel", "1",

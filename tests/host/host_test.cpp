@@ -5,6 +5,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstring>
 #include <vector>
@@ -271,17 +273,23 @@ TEST_CASE("submit times two parts apart and makes what the first writes visible 
     device.fill(second, 1);
     const auto fillBuffer = deviceFunction<PFN_vkCmdFillBuffer>(device, "vkCmdFillBuffer");
     const auto copyBuffer = deviceFunction<PFN_vkCmdCopyBuffer>(device, "vkCmdCopyBuffer");
-    const auto seconds = device.submit(
-        [&](VkCommandBuffer commandBuffer) { fillBuffer(commandBuffer, first.handle(), 0, VK_WHOLE_SIZE, 7); },
-        [&](VkCommandBuffer commandBuffer) {
-            const VkBufferCopy region{0, 0, 4};
-            copyBuffer(commandBuffer, first.handle(), second.handle(), 1, &region);
-            fillBuffer(commandBuffer, large.handle(), 0, VK_WHOLE_SIZE, 3);
-        });
-    CHECK(contents(device, second)[0] == 7);
+    std::array<double, 2> least{1e9, 1e9}; // another process may hold up one part of one submission
+    for (uint32_t value = 7; value < 12; value++) {
+        const auto seconds = device.submit(
+            [&](VkCommandBuffer commandBuffer) { fillBuffer(commandBuffer, first.handle(), 0, VK_WHOLE_SIZE, value); },
+            [&](VkCommandBuffer commandBuffer) {
+                const VkBufferCopy region{0, 0, 4};
+                copyBuffer(commandBuffer, first.handle(), second.handle(), 1, &region);
+                fillBuffer(commandBuffer, large.handle(), 0, VK_WHOLE_SIZE, 3);
+            });
+        CHECK(contents(device, second)[0] == value);
+        for (size_t part = 0; part < least.size(); part++) {
+            least[part] = std::min(least[part], seconds[part]);
+        }
+    }
     if (device.summary().timestampPeriod != 0.0F) {
-        CHECK(seconds[0] > 0);
-        CHECK(seconds[1] > 2 * seconds[0]); // 4 bytes compared with 64 MiB
+        CHECK(least[0] > 0);
+        CHECK(least[1] > 2 * least[0]); // 4 bytes compared with 64 MiB
     }
 }
 

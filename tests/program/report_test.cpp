@@ -161,10 +161,11 @@ public:
 
 private:
     ProgramResult run(const std::string& page, int width, const std::string& what) const {
-        return place_.runWords({program_, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                                "--user-data-dir=" + (place_ / "profile").string(),
-                                fmt::format("--window-size={},1600", width), what,
-                                "file://" + (place_ / page).string()});
+        return place_.runWords(
+            {program_, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             "--disable-dev-shm-usage", "--user-data-dir=" + (place_ / "profile").string(),
+             fmt::format("--window-size={},1600", width), what, "file://" + (place_ / page).string()});
     }
 
     const Workplace& place_;

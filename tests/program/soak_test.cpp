@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 TEST_CASE("soak runs its three parts and gives one verdict", "[soak][gpu]") {
     needDevice();
     const Workplace place;
-    const ProgramResult result = place.run("soak --minutes 5 --calls 48 --rows 1500 --cases 12 --seed 2");
+    const ProgramResult result = place.run("soak --minutes 60 --calls 48 --rows 1500 --cases 12 --seed 2");
     INFO(result.out << result.err);
     REQUIRE(result.status == 0);
     CHECK_THAT(result.out, ContainsSubstring("decode   48 recorded calls over 16 settings of lengths: the same bits"));

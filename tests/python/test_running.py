@@ -66,7 +66,7 @@ def test_ctrl_c_ends_a_long_call(rng, monkeypatch):
         return problem
 
     monkeypatch.setattr(_problem, "problem_of", in_many_steps)
-    q, k, v = tensors(rng, batch=1, heads=4, kv_heads=4, rows=2048, keys=2048, dim=32)
+    q, k, v = tensors(rng, batch=1, heads=4, kv_heads=4, rows=4096, keys=4096, dim=32)
     device = vkflash.Device()
     assert vkflash.plan(q, k, v, path="scalar", device=device).steps > 50
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)

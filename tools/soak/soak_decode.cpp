@@ -166,12 +166,14 @@ SoakReport soakDecode(const DeviceFlags& flags, uint64_t calls, const Deadline& 
     std::optional<size_t> changed;
     while (done == 0 || (done < calls && deadline.share() < 1 && !changed)) {
         const Stopwatch roundTime;
-        changed = decode.round(callsOfRound);
+        const uint64_t left = std::max<uint64_t>(calls - done, settings);
+        const size_t now = std::min<uint64_t>(callsOfRound, left);
+        changed = decode.round(now);
         if (done == 0)
             decode.verifyFirst();
         else if (roundTime.seconds() < roundSeconds / 2)
             callsOfRound = std::min(callsOfRound * 2, maxCallsOfRound);
-        done += callsOfRound;
+        done += now;
         const double share = std::max(deadline.share(), static_cast<double>(done) / static_cast<double>(calls));
         if (share < 0.25 || !hostGrowth.after) {
             deviceGrowth.before = memoryOf(device);
