@@ -106,9 +106,9 @@ typedef struct VkfPlanInfo {
     /* 0 */
     uint32_t reserved;
     /* Bytes of the map of tiles, from which kernels know empty and full tiles; 0 = the plan has no map. Maps need a
-     * boolean mask, a block mask, documents, a long bias, first keys beside many others, or functions with
-     * VKF_FUNCTION_KEEP, and path scalar or coopmat. With VKF_USE_TILE_MAP they are the bytes of the binding tileMap,
-     * else a part of scratchBytes. */
+     * boolean mask, documents, a long bias, first keys beside many others, or functions with VKF_FUNCTION_KEEP, and
+     * path scalar or coopmat. With VKF_USE_TILE_MAP they are the bytes of the binding tileMap, else a part of
+     * scratchBytes. */
     VkDeviceSize tileMapBytes;
 } VkfPlanInfo;
 

@@ -147,9 +147,10 @@ typedef enum VkfQuirkBits VKF_INT32_ENUM {
      * several times slower. */
     VKF_QUIRK_ROLLED_SCALAR_LOOPS = 1 << 6,
     /* The driver works on what specialization constants switch off, for a large part of the time that it takes to
-     * compile a shader. It gets shaders without these parts. Set for SwiftShader and for Mesa's drivers. */
+     * compile a shader. It gets shaders without these parts. Set for SwiftShader, and for Mesa's llvmpipe, RADV,
+     * ANV, NVK and Turnip. */
     VKF_QUIRK_LATE_SPECIALIZATION = 1 << 7,
-    /* The driver runs the body of a loop once more behind the loop's end, and carries out its loads. Loops that load
+    /* The driver executes one more iteration after the end of a loop, with its loads. Loops that load
      * from tensors stay unrolled in spite of VKF_QUIRK_ROLLED_SCALAR_LOOPS. Set for llvmpipe. */
     VKF_QUIRK_LOADS_PAST_LOOPS = 1 << 8,
     VKF_QUIRK_FORCE_INT32 = 0x7fffffff

@@ -45,14 +45,15 @@ typedef enum VkfPathRule VKF_INT32_ENUM {
     VKF_RULE_ASKED_FOR = 0,   /* VkfProblem::path is not AUTO */
     VKF_RULE_UNSUPPORTED = 1, /* the path cannot compute the problem on the device */
     /* Rules of AUTO, in the order in which it follows them: about decode first, then about wgmma, coopmat and scalar.
-     * If it finds many rows and keys, and takes neither wgmma nor coopmat, VKF_RULE_FEW_ROWS decides for decode. */
+     * If many rows and keys rule out decode, but neither wgmma nor coopmat can run, AUTO goes back to decode with
+     * VKF_RULE_FEW_ROWS. */
     VKF_RULE_LATENT_HEADS = 2,       /* decode, because no other path computes heads over 256 columns */
     VKF_RULE_CHOSEN_KEYS = 14,       /* decode, whose tiles have the rows of one list of chosen keys */
     VKF_RULE_FEW_ROWS = 3,           /* decode, which is the fastest for few query rows */
     VKF_RULE_MANY_ROWS_AND_KEYS = 4, /* wgmma or coopmat instead of decode: many packed rows and many keys */
     VKF_RULE_MANY_ROWS = 5,          /* not decode: too many query rows */
-    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call pays for a launch */
-    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: the call does not pay for a launch */
+    VKF_RULE_LONG_CALL = 12,         /* wgmma: the call is long enough for it to be faster than coopmat */
+    VKF_RULE_SHORT_CALL = 13,        /* not wgmma: coopmat is faster for such a short call */
     VKF_RULE_CHIP = 6,               /* not coopmat: the table of chips says so */
     VKF_RULE_WHOLE_WORDS = 7,        /* not coopmat in the backward pass: rows are not multiples of 16 bytes */
     VKF_RULE_SPILLS = 8,             /* not coopmat: its tile spills registers on this device */
@@ -93,10 +94,10 @@ VKF_API VkfResult vkfGetBackwardPath(VkfBackward backward, VkfPath path, VkfPath
 typedef enum VkfTileReason VKF_INT32_ENUM {
     VKF_TILE_SUITS = 0, /* the tile suits the problem */
     /* The tile cannot be used: */
-    VKF_TILE_DIMENSIONS = 1,    /* the tile is for head dimensions on the other side of `limit` than `value` */
-    VKF_TILE_OUTPUT_TYPE = 2,   /* the tile is for fp32 outputs */
-    VKF_TILE_MASK = 3,          /* the tile is for masks under which a row sees at most `limit` keys; here `value` */
-    VKF_TILE_INVOCATIONS = 4,   /* a workgroup has `value` invocations; the device takes `limit` */
+    VKF_TILE_DIMENSIONS = 1,  /* the tile is for head dimensions on the other side of `limit` than `value` */
+    VKF_TILE_OUTPUT_TYPE = 2, /* the tile is for fp32 outputs */
+    VKF_TILE_MASK = 3,        /* the tile is for masks with at most `limit` visible keys of a row; there are `value` */
+    VKF_TILE_INVOCATIONS = 4, /* a workgroup has `value` invocations; the device takes `limit` */
     VKF_TILE_SHARED_MEMORY = 5, /* the tile takes `value` bytes of shared memory; there are `limit` */
     VKF_TILE_SUBGROUPS = 6,     /* `value` invocations are not whole subgroups of `limit`, or not within one */
     VKF_TILE_PARTIALS = 7,      /* tuning data asks for `value` partial results; `limit` is the largest number */

@@ -180,9 +180,9 @@ typedef struct VkfProblem {
     /* Precision of products. 0 = VKF_PRECISION_DEFAULT. A value that is not a VkfPrecision is INVALID_ARGUMENT. */
     VkfPrecision precision;
     /* Most operations in one step of the plan, so that no submission runs into a watchdog. A multiplication and an
-     * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat and
-     * standard, VKF_DEFAULT_STEP_OPERATIONS for other kernels. A step has at least one workgroup, however small the
-     * limit is. A plan has at most 2^32 - 1 steps, else UNSUPPORTED (device). */
+     * addition count as two. 0 = VKF_DEFAULT_MATRIX_STEP_OPERATIONS for the matrix kernels of paths coopmat
+     * (but for fp32 k and v), wgmma and standard, VKF_DEFAULT_STEP_OPERATIONS for other kernels. A step has at least
+     * one workgroup, however small the limit is. A plan has at most 2^32 - 1 steps, else UNSUPPORTED (device). */
     uint64_t maxStepOperations;
 
     /* What the call uses besides q, k, v and o: bits of VkfUseBits (problem_types.h). 0 = nothing. */

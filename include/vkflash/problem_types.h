@@ -332,13 +332,14 @@ typedef enum VkfPath VKF_INT32_ENUM {
      * rounded to it. UNSUPPORTED with other types, with VKF_PRECISION_FP32, and on devices without such matrices or
      * full subgroups (device).
      * q, k and v may also all be fp32, with any precision. Each number is then divided into three bf16 parts, and the
-     * results have the accuracy of fp32. UNSUPPORTED with head dimensions over 128, with packed sequences, and on
-     * devices without bf16 matrices of a known element layout (device). */
+     * results have the accuracy of fp32. UNSUPPORTED with head dimensions over 128, packed sequences, splitKeys or
+     * chosen keys, and on devices without bf16 matrices of a known element layout (device). */
     VKF_PATH_COOPMAT = 3,
     /* "decode": fused, for few query rows. A workgroup computes all heads of a KV head at once, and the keys are split.
-     * AUTO chooses it for head dimensions over 256, and for rows that have lists of chosen keys of their own. It also
-     * chooses it for up to 16 query rows, unless there are over 32 packed rows and at least 16384 keys (keys times KV
-     * heads times sequences). Needs storageBuffer16BitAccess: UNSUPPORTED without it (device). */
+     * AUTO chooses it for head dimensions over 256, for rows that have lists of chosen keys of their own, and for up to
+     * 16 query rows. With over 32 query rows of all heads of a KV head, and at least 16384 keys (keys times KV heads
+     * times sequences), it takes wgmma or coopmat where they can run, but coopmat not for fp32 k and v. Needs
+     * storageBuffer16BitAccess: UNSUPPORTED without it (device). */
     VKF_PATH_DECODE = 4,
     /* "key_outer": fused, in the loop order of the first FlashAttention. The outer loop goes over K/V tiles, the inner
      * loop over query tiles; m, l and o are in scratch memory in between. For study: AUTO never chooses it. */

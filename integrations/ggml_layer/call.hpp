@@ -33,7 +33,7 @@ struct PushConstants {
     uint32_t headsAndSinks;        // mask_n_head_log2: largest power of two up to queryHeads; bit 24: there are sinks
     float firstSlope, secondSlope; // m0, m1
     uint32_t groupedHeads;         // gqa_ratio; over 1: a workgroup takes one query row of so many heads
-    uint32_t splitKeys, splits;    // split_kv, k_num; 0 splits are 1: ggml has more workgroups than it wants
+    uint32_t splitKeys, splits;    // split_kv, k_num; 0 means 1 split: there are enough workgroups
 };
 constexpr uint32_t pushConstantBytes = 128;
 static_assert(sizeof(PushConstants) == pushConstantBytes);

@@ -106,8 +106,8 @@ const uint DV_COLUMNS = SUMS_DV ? VKF_BACKWARD_SHARE(VALUE_DIM, MATRIX_COLUMNS, 
 const uint SCORE_MATRICES = OWNED_MATRICES * STEP_MATRICES;            // dp begins behind them
 const uint PAIR_ROWS = NEEDS_DP ? 2 * OWNED_MATRICES : OWNED_MATRICES; // rows of matrices of pairs: scores, then dp
 
-// Pairs of an invocation in a step: owned rows or keys, in fragment rows (matrix/matrix_layout.glsl), times visited
-// ones, in columns. In other words, query rows times pairs of each.
+// An invocation holds LANE_OWNED x LANE_VISITED pairs of a step. Owned rows or keys are fragment rows
+// (matrix/matrix_layout.glsl), visited ones are columns.
 const uint LANE_VISITED = STEP_MATRICES * FRAGMENT_ROW_ELEMENTS;
 const uint LANE_OWNED = OWNED_MATRICES * FRAGMENT_ROWS;
 const uint LANE_ROWS = OWNS_KEYS ? LANE_VISITED : LANE_OWNED;

@@ -55,10 +55,6 @@ uint keysOf(const uint batch) {
     return uint(clamp(int(Word(address).value), 0, int(params.keys)));
 }
 
-// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and
-// where its rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside
-// the tensors.
-
 // Addresses of the optional inputs of a call.
 #include "shared/call_table.h"
 
@@ -77,6 +73,9 @@ uvec2 optionalInputs() {
 
 #include "functions/arrays.glsl"
 
+// Packed sequences: finds the sequence of a work item's tile (VKF_FIRST_SEQUENCE_TILE in shared/work_items.h), and
+// where its rows and keys lie in the tensors. Starts and lengths in memory are clamped, so that no value leads outside
+// the tensors.
 uint sequenceTileCount() {
     return CallTableAt(optionalInputs()).table.tile_count;
 }

@@ -9,8 +9,8 @@
 //
 // An include uses what the files before it declare. The entry file of a kernel lists them in this order.
 //
-// Kernels define VKF_LANES_ID if they have lanes, VKF_PUSH_CONSTANTS if they have other tensors than attention, and
-// VKF_CACHES or VKF_PAGES if k and v may be paged.
+// Kernels define VKF_LANES_ID if they have lanes, VKF_PUSH_CONSTANTS if they have other tensors than attention,
+// VKF_CACHES if k and v may be of block types, and VKF_PAGES if they may be in pages.
 #ifndef VKF_PARAMS_GLSL
 #define VKF_PARAMS_GLSL
 

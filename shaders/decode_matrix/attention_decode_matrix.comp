@@ -102,7 +102,7 @@ float slope_row[LANE_ROWS];
 RowDropout dropout_row[HAS_DROPOUT ? LANE_ROWS : 1];
 vec4 tile_maximum[LANE_ROW_VEC4S]; // over the present tile, four rows each
 
-// Which column of a pair, and which row of p for a key, this lane has where column pairs are split.
+// Where column pairs are split: 0 or 1, the column of its pair that this lane holds.
 uint splitColumn() {
     return lane_position.y % 2;
 }

@@ -104,7 +104,8 @@ TEST_CASE("AUTO says which rule took path decode, with its thresholds", "[planni
                    {{VKF_PATH_DECODE, VKF_RULE_LATENT_HEADS, "512 columns; other paths than decode take at most 256"}});
     // Without matrices decode takes many packed rows too.
     checkDecisions(capsOf(32, 49152, 1024), problemOf({1, 32, 8, 16, 4096, 128, 0, VKF_TYPE_F16}), VKF_PATH_DECODE,
-                   {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS, "up to 16 query rows (here 16) where coopmat cannot be taken"},
+                   {{VKF_PATH_DECODE, VKF_RULE_FEW_ROWS,
+                     "up to 16 query rows (here 16) where neither wgmma nor coopmat can be taken"},
                     {VKF_PATH_COOPMAT, VKF_RULE_UNSUPPORTED, "the device or the context lacks cooperative matrices"}});
 }
 

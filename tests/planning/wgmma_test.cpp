@@ -200,7 +200,7 @@ TEST_CASE("AUTO takes path wgmma for long calls on a Hopper chip", "[planning]")
     CHECK(plan.path == VKF_PATH_WGMMA);
     const vkf::PathDecision& wgmma = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_WGMMA);
     CHECK(wgmma.rule == VKF_RULE_LONG_CALL);
-    CHECK(wgmma.reason == "a launch of wgmma pays for at least 64 packed rows (here 16384)");
+    CHECK(wgmma.reason == "wgmma is faster than coopmat from 64 packed rows on (here 16384)");
     const vkf::PathDecision& coopmat = *vkf::decisionOn(plan.pathDecisions, VKF_PATH_COOPMAT);
     CHECK(coopmat.rule == VKF_RULE_LONG_CALL);
     CHECK(coopmat.reason == wgmma.reason);
@@ -250,8 +250,9 @@ TEST_CASE("narrow heads take path wgmma with few workgroups, or with many keys a
     fewKeys.keys = 511;
     const vkf::PathDecision decision = whyNotWgmma(hopperCaps(), fewKeys, VKF_PATH_COOPMAT);
     CHECK(decision.rule == VKF_RULE_SHORT_CALL);
-    CHECK_THAT(decision.reason, ContainsSubstring("48 workgroups (here 132), or 512 visible keys (here 511)") &&
-                                    ContainsSubstring("77% of the multiprocessors (here 100%)"));
+    CHECK_THAT(decision.reason,
+               ContainsSubstring("48 workgroups (here 132), or from 128 on with 512 visible keys (here 511)") &&
+                   ContainsSubstring("77% of the multiprocessors (here 100%)"));
     fewKeys.keys++;
     CHECK(planOf(hopperCaps(), fewKeys).path == VKF_PATH_WGMMA);
     // Eight heads of six tiles are 48 workgroups, nine are 54.

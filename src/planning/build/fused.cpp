@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint32_t widePieceLanes = 16; // of one piece of a row that is too wide for maxMergeLanes
 
-// Adds the phase that merges the partial results in scratch memory.
 VkfResult buildMerge(const AttentionPhaseBuilder& builder, AttentionPhases* phases, VkfMessage* message) {
     const VkfProblem& p = builder.problem().fields;
     const uint32_t splits = builder.decision().splits;

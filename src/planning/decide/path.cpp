@@ -52,7 +52,7 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
         return rows;
     }
     if (hasManyRowsAndKeys(chip, problem)) {
-        return rows + " where coopmat cannot be taken";
+        return rows + " where neither wgmma nor coopmat can be taken";
     }
     return rows +
            inWords(", and either up to %llu packed rows (here %llu) or under %llu keys in all KV heads (here %llu)",
@@ -63,12 +63,12 @@ std::string fewRows(const Chip::Path& chip, const CheckedProblem& problem) {
 }
 
 std::string manyRowsAndKeys(const Chip::Path& chip, const VkfProblem& p) {
-    return inWords("coopmat is faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
-                   "KV heads (here %llu)",
-                   static_cast<unsigned long long>(chip.maxPackedDecodeRows),
-                   static_cast<unsigned long long>(typicalPackedRows(p)),
-                   static_cast<unsigned long long>(chip.minCoopmatKeys),
-                   static_cast<unsigned long long>(keysOfAllHeads(p)));
+    return inWords(
+        "wgmma and coopmat are faster than decode for over %llu packed rows (here %llu) and at least %llu keys in all "
+        "KV heads (here %llu)",
+        static_cast<unsigned long long>(chip.maxPackedDecodeRows),
+        static_cast<unsigned long long>(typicalPackedRows(p)), static_cast<unsigned long long>(chip.minCoopmatKeys),
+        static_cast<unsigned long long>(keysOfAllHeads(p)));
 }
 
 // Why AUTO does not take path decode at once.

@@ -50,10 +50,14 @@ double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
     return size.masked ? chip.minNarrowMaskedKeys : chip.minNarrowKeys;
 }
 
+// In few workgroups.
+uint64_t minFewNarrowRows(const Chip::Wgmma& chip, const LaunchSize& size) {
+    return size.visibleKeys >= chip.manyKeys ? chip.minNarrowRowsOfManyKeys : chip.minNarrowRows;
+}
+
 // For heads of up to narrowColumns.
 bool paysForNarrow(const Chip::Wgmma& chip, const LaunchSize& size) {
-    const uint64_t minRows = size.visibleKeys >= chip.manyKeys ? chip.minNarrowRowsOfManyKeys : chip.minNarrowRows;
-    const bool few = size.packedRows >= minRows && size.workgroups <= fewWorkgroups(chip, size);
+    const bool few = size.packedRows >= minFewNarrowRows(chip, size) && size.workgroups <= fewWorkgroups(chip, size);
     const bool many = size.packedRows >= chip.minNarrowRows && size.visibleKeys >= minNarrowKeys(chip, size) &&
                       size.multiprocessorShare >= chip.minNarrowShare;
     return few || many;
@@ -71,20 +75,20 @@ bool pays(const Chip::Wgmma& chip, const LaunchSize& size) {
 }
 
 std::string enoughRows(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("a launch of wgmma pays for at least %llu packed rows (here %llu)",
+    return inWords("wgmma is faster than coopmat from %llu packed rows on (here %llu)",
                    static_cast<unsigned long long>(minPackedRows(chip, size)),
                    static_cast<unsigned long long>(size.packedRows));
 }
 
 std::string narrowCalls(const Chip::Wgmma& chip, const LaunchSize& size) {
-    return inWords("with up to %u columns, a launch of wgmma pays for %llu packed rows (here %llu), and either up to "
-                   "%llu workgroups (here %llu), or %.0f visible keys (here %.0f) and %.0f%% of the multiprocessors "
-                   "(here %.0f%%)",
-                   chip.narrowColumns, static_cast<unsigned long long>(chip.minNarrowRows),
-                   static_cast<unsigned long long>(size.packedRows),
-                   static_cast<unsigned long long>(fewWorkgroups(chip, size)),
-                   static_cast<unsigned long long>(size.workgroups), minNarrowKeys(chip, size), size.visibleKeys,
-                   100 * chip.minNarrowShare, 100 * size.multiprocessorShare);
+    return inWords(
+        "for up to %u columns, wgmma is faster than coopmat from %llu packed rows on (here %llu) in up to %llu "
+        "workgroups (here %llu), or from %llu on with %.0f visible keys (here %.0f) and %.0f%% of the "
+        "multiprocessors (here %.0f%%)",
+        chip.narrowColumns, static_cast<unsigned long long>(minFewNarrowRows(chip, size)),
+        static_cast<unsigned long long>(size.packedRows), static_cast<unsigned long long>(fewWorkgroups(chip, size)),
+        static_cast<unsigned long long>(size.workgroups), static_cast<unsigned long long>(chip.minNarrowRows),
+        minNarrowKeys(chip, size), size.visibleKeys, 100 * chip.minNarrowShare, 100 * size.multiprocessorShare);
 }
 
 std::string manyKeysForFewRows(const Chip::Wgmma& chip, const LaunchSize& size) {
