@@ -45,8 +45,8 @@ Seen seenOf(Item item, const uint tile) {
     return count;
 }
 
-// Work of a tile of rows. Unit: half a tile of keys. Where per-key masks test pairs or a bias is added, a tile takes
-// about 1.5 times as long, which is three halves.
+// Work of a tile of rows, in halves of a tile of keys. Where per-key masks test pairs or a bias is added, a tile takes
+// about 1.5 times as long.
 uint lengthOf(const Seen seen) {
     return 2 * seen.fast + 3 * seen.slow;
 }

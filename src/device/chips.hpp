@@ -31,7 +31,7 @@ struct Chip {
         bool avoidsMatrices = false;         // path coopmat is slower than path scalar
         bool avoidsBf16x3 = false;           // for fp32 numbers as bf16x3
         bool avoidsBackwardMatrices = false; // in the backward pass
-        // The default path is decode up to maxDecodeRows query rows. But path coopmat, where it can run, takes
+        // The default path is decode up to maxDecodeRows query rows. But wgmma or coopmat, where they can run, take
         // problems with more than maxPackedDecodeRows packed rows and at least minCoopmatKeys keys in all KV heads.
         // Path decode reads the keys once for every 16 packed rows, and path coopmat once for all rows. Times with 8 KV
         // heads in us:

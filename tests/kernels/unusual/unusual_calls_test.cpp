@@ -86,6 +86,40 @@ VkfProblem packedCall(VkfType type, Data& data) {
     return problem;
 }
 
+// Records a plan twice into one command buffer, each time with other tensors.
+void checkTwoRecordings(vkf::host::Device& device, const VkfProblem& problem) {
+    const vkf::host::Plan plan(device, problem);
+    const uint64_t bytes = vkf::layoutOf(problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type);
+    std::vector<Inputs> inputs;
+    std::vector<DeviceInputs> memory;
+    std::vector<Guarded> outputs;
+    std::vector<Guarded> scratch;
+    for (const uint32_t seed : {1U, 2U}) {
+        Data data;
+        data.seed = seed;
+        inputs.push_back(vkf::test::makeInputs(problem, data));
+        memory.emplace_back(device, inputs.back());
+        outputs.emplace_back(device, bytes);
+        scratch.emplace_back(device, plan.info().scratchBytes);
+    }
+    device.submit([&](VkCommandBuffer commandBuffer) {
+        for (size_t i = 0; i < 2; i++) {
+            VkfBindings bindings = memory[i].bindings(problem);
+            bindings.o = outputs[i].binding();
+            bindings.scratch = scratch[i].binding();
+            CHECK(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
+        }
+    });
+    for (size_t i = 0; i < 2; i++) {
+        const vkf::test::Outcome expected = runCall(device, problem, inputs[i]);
+        INFO(expected.text());
+        CHECK(expected.passed());
+        const Bytes all = outputs[i].download(device);
+        CHECK(outputs[i].intact(all));
+        CHECK(std::memcmp(all.data() + outputs[i].offset, expected.o.data(), bytes) == 0);
+    }
+}
+
 } // namespace
 
 TEST_CASE("packed buffers may be longer than their sequences, with NaN behind them", "[unusual_calls]") {
@@ -233,36 +267,18 @@ TEST_CASE("one plan is recorded twice into one command buffer, with other tensor
         vkf::enable(problem, VKF_USE_SINKS);
         vkf::enable(problem, VKF_USE_LSE, false);
         apply(variation, problem);
-        const vkf::host::Plan plan(device, problem);
-        const uint64_t bytes = vkf::layoutOf(problem, VKF_TENSOR_O).elements * vkfTypeBytes(problem.o.type);
-        std::vector<Inputs> inputs;
-        std::vector<DeviceInputs> memory;
-        std::vector<Guarded> outputs;
-        std::vector<Guarded> scratch;
-        for (const uint32_t seed : {1U, 2U}) {
-            Data data;
-            data.seed = seed;
-            inputs.push_back(vkf::test::makeInputs(problem, data));
-            memory.emplace_back(device, inputs.back());
-            outputs.emplace_back(device, bytes);
-            scratch.emplace_back(device, plan.info().scratchBytes);
-        }
-        device.submit([&](VkCommandBuffer commandBuffer) {
-            for (size_t i = 0; i < 2; i++) {
-                VkfBindings bindings = memory[i].bindings(problem);
-                bindings.o = outputs[i].binding();
-                bindings.scratch = scratch[i].binding();
-                CHECK(vkfCmdAttention(commandBuffer, plan.handle(), &bindings, nullptr) == VKF_SUCCESS);
-            }
-        });
-        for (size_t i = 0; i < 2; i++) {
-            const vkf::test::Outcome expected = runCall(device, problem, inputs[i]);
-            INFO(variation.name << ": " << expected.text());
-            CHECK(expected.passed());
-            const Bytes all = outputs[i].download(device);
-            CHECK(outputs[i].intact(all));
-            CHECK(std::memcmp(all.data() + outputs[i].offset, expected.o.data(), bytes) == 0);
-        }
+        INFO(variation.name);
+        checkTwoRecordings(device, problem);
+    }
+}
+
+TEST_CASE("on path wgmma one plan is recorded twice into one command buffer, with other tensors", "[attention_wgmma]") {
+    vkf::test::needWgmma();
+    for (const uint32_t dim : {64U, 256U}) { // without and with tensor maps
+        VkfProblem problem = problemOf({2, 4, 2, 200, 700, dim, 0, VKF_TYPE_F16});
+        vkf::enable(problem, VKF_USE_LSE, false);
+        problem.path = VKF_PATH_WGMMA;
+        checkTwoRecordings(vkf::test::testDevice(), problem);
     }
 }
 
