@@ -4,7 +4,8 @@
 #ifndef VKF_COOPMAT_MAIN_GLSL
 #define VKF_COOPMAT_MAIN_GLSL
 
-// The share of a walk (tile_walk.glsl) that belongs to a split. The shares have equally many tiles, not equally many non-empty tiles.
+// The share of a walk (tile_walk.glsl) that belongs to a split. The shares have equally many tiles, not equally many
+// non-empty tiles.
 Walk splitOf(const Walk walk, const uvec2 tile_range) {
     uvec2 share = walk.first + tile_range;
     uint full_end = clamp(walk.full_end, share.x, share.y);

@@ -2,9 +2,9 @@
 //
 // The producer with tensor maps. One thread starts copies, and the copy engine of the chip computes addresses, fills in
 // zeros past the last key and column of the tensor, and swizzles. So copies need no registers, and a piece of 8 KB is
-// on its way to each slot that is empty. Keys past a sequence that is shorter than the tensor would be copied as they are:
-// right, because their tile is partial, but slow where they are infinity and NaN. So the host has other kernels for that
-// (usesTensorMaps in src/pipelines/wgmma_kernels.hpp).
+// on its way to each slot that is empty. Keys past a sequence that is shorter than the tensor would be copied as they
+// are: right, because their tile is partial, but slow where they are infinity and NaN. So the host has other kernels
+// for that (usesTensorMaps in src/pipelines/wgmma_kernels.hpp).
 //
 // Two other warps replace infinity and NaN in pieces of v of partial tiles (producer.hpp has the reason).
 #ifndef VKF_WGMMA_MAP_PRODUCER_HPP

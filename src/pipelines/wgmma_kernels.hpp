@@ -59,8 +59,7 @@ inline bool usesTensorMaps(const Variant& variant) {
     constexpr uint32_t strideBits = 40;
     const Constants& c = variant.constants;
     return variant.kernel == Kernel::attentionWgmma && !hasTerms(c) && c[VKF_ID_PAGE_ROWS] == 0 &&
-           c[VKF_ID_KEY_LENGTHS] == 0 && c[VKF_ID_PACKED_SEQUENCES] == 0 &&
-           32 + c[VKF_ID_STRIDE_SHIFT] <= strideBits &&
+           c[VKF_ID_KEY_LENGTHS] == 0 && c[VKF_ID_PACKED_SEQUENCES] == 0 && 32 + c[VKF_ID_STRIDE_SHIFT] <= strideBits &&
            wgmmaTileFor(variant.kernel, c[VKF_ID_HEAD_DIM], c[VKF_ID_VALUE_DIM]).dim == shared::WGMMA_MAP_DIM;
 }
 
