@@ -8,8 +8,7 @@
  *
  *     "attention_wgmma_" TYPE "_" DIM         scores without terms
  *     "attention_wgmma_" TYPE "_" DIM "_terms"  scores with softcap, ALiBi or both
- *     "attention_wgmma_" TYPE "_256_maps"     scores without terms; the same by tensor maps, for calls of
- * usesTensorMaps
+ *     "attention_wgmma_" TYPE "_256_maps"     scores without terms; copies k and v by tensor maps (usesTensorMaps)
  *
  * where TYPE is f16 or bf16, the type of q, k and v, and DIM is a member `dim` of WGMMA_TILES. The backward pass has
  *
