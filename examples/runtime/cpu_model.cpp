@@ -68,10 +68,10 @@ CpuModel::CpuModel(const Weights& weights, const std::vector<int32_t>& blockTabl
     }
 }
 
-std::vector<double> CpuModel::attention(Cache& cache, std::vector<float>& qkv, uint32_t rows) {
+std::vector<double> CpuModel::attention(Cache& cache, std::vector<float>& qkv) {
     VkfMessage message{};
     int32_t newLength = 0;
-    const VkfAppendProblem append = appendProblem(rows);
+    const VkfAppendProblem append = appendProblem(1);
     auto buffers = vkf::make<VkfAppendBuffers>();
     buffers.q = buffers.rotatedQ = qkv.data();
     buffers.newK = &qkv[size_t{heads} * headDim];
@@ -83,40 +83,29 @@ std::vector<double> CpuModel::attention(Cache& cache, std::vector<float>& qkv, u
     buffers.blockTable = blockTable_.data();
     check(vkfReferenceAppend(&append, &buffers, &message), message);
 
-    const VkfProblem problem = attentionProblem(rows);
+    const VkfProblem problem = attentionProblem(1);
     auto inputs = vkf::make<VkfReferenceInputs>();
     inputs.q = qkv.data();
     inputs.k = cache.k.data();
     inputs.v = cache.v.data();
     inputs.keyLengths = &newLength;
     inputs.blockTable = blockTable_.data();
-    std::vector<double> dense(size_t{rows} * width); // [heads, rows, headDim]
-    check(vkfReferenceAttention(&problem, &inputs, nullptr, dense.data(), nullptr, &message), message);
-    std::vector<double> o(dense.size());
-    for (size_t i = 0; i < o.size(); i++) {
-        const size_t row = i / width;
-        const size_t head = i % width / headDim;
-        o[i] = dense[(head * rows + row) * headDim + i % headDim];
-    }
+    std::vector<double> o(width); // [heads, headDim]
+    check(vkfReferenceAttention(&problem, &inputs, nullptr, o.data(), nullptr, &message), message);
     return o;
 }
 
-std::vector<double> CpuModel::forward(const std::vector<int32_t>& tokens) {
-    const auto rows = static_cast<uint32_t>(tokens.size());
-    Rows x;
-    for (const int32_t token : tokens) {
-        const auto begin = weights_.embedding.begin() + static_cast<std::ptrdiff_t>(token) * width;
-        x.insert(x.end(), begin, begin + width);
-    }
+std::vector<double> CpuModel::forward(int32_t token) {
+    const auto begin = weights_.embedding.begin() + static_cast<std::ptrdiff_t>(token) * width;
+    Rows x(begin, begin + width);
     for (uint32_t i = 0; i < layers; i++) {
         const Layer& layer = weights_.layer[i];
         const Rows qkv = multiply(layer.qkv, rmsNorm(layer.attentionNorm, x), width);
         std::vector<float> stored(qkv.begin(), qkv.end());
-        add(x, multiply(layer.attentionOutput, attention(caches_[i], stored, rows), width));
+        add(x, multiply(layer.attentionOutput, attention(caches_[i], stored), width));
         const Rows gateAndUp = multiply(layer.gateAndUp, rmsNorm(layer.mlpNorm, x), width);
         add(x, multiply(layer.down, swiglu(gateAndUp), hidden));
     }
-    length_ += static_cast<int32_t>(rows);
-    const Rows last(x.end() - width, x.end());
-    return multiply(weights_.output, rmsNorm(weights_.norm, last), width);
+    length_++;
+    return multiply(weights_.output, rmsNorm(weights_.norm, x), width);
 }

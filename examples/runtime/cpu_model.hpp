@@ -13,15 +13,15 @@ class CpuModel {
 public:
     CpuModel(const Weights& weights, const std::vector<int32_t>& blockTable);
 
-    // Takes in new tokens. Returns the logits after the last one.
-    std::vector<double> forward(const std::vector<int32_t>& tokens);
+    // Takes in a token. Returns the logits after it. One token at a time sees what a causal mask shows, without a mask.
+    std::vector<double> forward(int32_t token);
 
 private:
     struct Cache {
         std::vector<std::byte> k;
         std::vector<std::byte> v;
     };
-    std::vector<double> attention(Cache& cache, std::vector<float>& qkv, uint32_t rows);
+    std::vector<double> attention(Cache& cache, std::vector<float>& qkv);
 
     const Weights& weights_;
     const std::vector<int32_t>& blockTable_;

@@ -355,7 +355,7 @@ TEST_CASE("keys of entries that are not pages are absent, whatever the last page
 }
 
 TEST_CASE("a page may have millions of keys", "[cache]") {
-    for (const size_t variation : {0, 4}) { // the kernels that look at entries before they walk
+    for (const size_t variation : {size_t{0}, size_t{4}}) { // the kernels that look at entries before they walk
         VkfProblem problem = cacheOf({1, 1, 1, 3, 40, 8, 0, VKF_TYPE_F16}, VKF_TYPE_F16, VKF_TYPE_F16, 0);
         problem.paging = {64, 1, 1};
         problem.use |= VKF_USE_BLOCK_TABLE;

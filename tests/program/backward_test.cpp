@@ -238,6 +238,7 @@ TEST_CASE("backward refuses what does not fit by flag and file", "[program_backw
                 {call + " --dq do.npy", "--dq do.npy|input file of --do"},
                 {call + " --dq q.npy", "--dq q.npy|input file of --q"},
                 {call + " --dq g.npy --dv g.npy", "--dv g.npy|also the file of --dq"},
+                {call + " --dq g.npy --dv ./g.npy", "--dv ./g.npy|also the file of --dq"},
                 {call + " --dq dq.txt", "--dq dq.txt|.npy or .safetensors"},
                 {call + " --dk absent/dk.npy", "--dk absent/dk.npy|no folder absent"},
                 {"backward --tensors bf16.safetensors --do do48.npy --dv dv.npy", "--dv dv.npy|no bf16"},

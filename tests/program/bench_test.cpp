@@ -399,6 +399,8 @@ TEST_CASE("benches refuse flags and files that make no sense before the work", "
                           {"bench prefill --causal maybe", "--causal maybe|no, yes or both"},
                           {"bench prefill --batch-one 1", "--batch-one 1|no, yes or both"},
                           {"bench prefill --json absent/b.json", "--json absent/b.json"},
+                          {"bench prefill --tuning bad.json --json ./bad.json",
+                           "--json ./bad.json: is the file of --tuning"},
                           {"bench prefill --compare absent.json", "--compare absent.json"},
                           {"bench prefill --compare none.json", "--compare none.json|holds no times|bench/peers.py"},
                           {"bench prefill --compare bad.json", "--compare bad.json|result 1|\"batch\" must be"},

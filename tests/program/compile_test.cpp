@@ -54,6 +54,7 @@ TEST_CASE("compile refuses wrong files and flags", "[functions]") {
                       {"compile good.glsl", "-o|is missing"},
                       {"compile none.glsl -o a.vkfn", "none.glsl: |no such file"},
                       {"compile wrong.glsl -o a.vkfn", "wrong.glsl:2: 'x' : undeclared identifier"},
+                      {"compile good.glsl -o ./good.glsl", "-o ./good.glsl: is the file of functions"},
                       {"compile good.glsl -o folder/a.vkfn", "-o folder/a.vkfn: |there is no folder"},
                       {"compile good.glsl -o a.vkfn --array bias", "--array bias: |NAME=TYPE"},
                       {"compile good.glsl -o a.vkfn --array bias=f64", "--array bias=f64: |bf16"},
@@ -98,5 +99,7 @@ TEST_CASE("run takes functions from a file of GLSL and from a compiled one", "[f
     CHECK_THAT(refusal("--functions causal.vkfn --function-array seen=q.npy"), ContainsSubstring("another type"));
     CHECK_THAT(refusal("--function-array seen"), ContainsSubstring("must be NAME=FILE.npy"));
     CHECK_THAT(refusal(array), ContainsSubstring("needs --functions"));
+    CHECK_THAT(place.run(inputs + "-o ./seen.npy --functions causal.vkfn" + array).err,
+               ContainsSubstring("-o ./seen.npy: is the input file of --function-array"));
     CHECK(place.files().size() == 10);
 }

@@ -73,6 +73,7 @@ TEST_CASE("run computes, verifies and writes every kind of problem", "[program][
         {usual + " --window 4,2 --softcap 5 --scale 0.3", ElementType::f32, whole},
         {usual + " --causal --row-positions 40,2 --key-positions 3 --alibi --lse lse.npy", ElementType::f32, whole},
         {usual + " --window 9,4 --row-offsets lengths.npy --key-positions 0,3", ElementType::f32, whole},
+        {usual + " --causal --row-offsets lengths.npy", ElementType::f32, whole},
         {usual + " --window -1,2 --alignment top-left --bias bias.npy --mask mask.npy", ElementType::f32, whole},
         {usual + " --mask last.npy --mask-keys last --lengths lengths.npy --split-keys 8", ElementType::f32, whole},
         {usual + " --documents documents.npy --window 9,-1 --first-keys 3 --bias bias.npy --bias-factors heads.npy",

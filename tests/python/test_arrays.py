@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which arrays calls take: layouts, views, other libraries, device arrays."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,33 @@ class Foreign:
 
     def __dlpack_device__(self):
         return self._array.__dlpack_device__()
+
+
+class Copying(Foreign):
+    """Exports a copy that lives as long as its export."""
+
+    def __dlpack__(self, **options):
+        return self._array.copy().__dlpack__(**options)
+
+
+def test_an_export_lives_as_long_as_it_is_read(rng):
+    arrays = [rng.standard_normal(1 << 16, np.float32) for _ in range(4)]
+    views = [_core.from_dlpack(Copying(x))[0] for x in arrays]
+    others = [x * 2 for x in arrays]  # takes memory that was given back
+    assert all(np.array_equal(view, x) for view, x in zip(views, arrays)) and len(others) == 4
+
+
+def test_results_for_jax_go_through_jax_numpy(rng, monkeypatch):
+    class FakeJax:
+        @staticmethod
+        def from_dlpack(array):
+            return "jax", np.from_dlpack(array)
+
+    q, k, v = tensors(rng)
+    like = type("ArrayImpl", (Foreign,), {"__module__": "jaxlib._jax"})
+    monkeypatch.setitem(sys.modules, "jax.numpy", FakeJax)
+    library, o = vkflash.attention(*(like(x) for x in (q, k, v)))
+    assert library == "jax" and np.array_equal(o, vkflash.attention(q, k, v))
 
 
 def test_rows_first_is_the_same(rng):

@@ -110,6 +110,19 @@ def test_refuses_options(options, sentence):
         vkflash.Cache(1, 1, 8, 64, **options)
 
 
+@pytest.mark.parametrize("page_size", [None, 2])
+def test_a_refused_step_appends_nothing(rng, page_size):
+    q, k, v = rows(rng, 1)
+    cache = vkflash.Cache(2, 2, 8, 64, page_size=page_size)
+    other = vkflash.Cache(2, 2, 8, 64, page_size=page_size)
+    for one in (cache, other):
+        one.decode(q, k, v)
+    with pytest.raises(vkflash.Error, match="path"):
+        cache.decode(q, 2 * k, 2 * v, path="scaler")
+    assert np.array_equal(cache.lengths, other.lengths)
+    assert np.array_equal(np.asarray(cache.decode(q, k, v)), np.asarray(other.decode(q, k, v)))
+
+
 def test_refuses_other_shapes(rng):
     q, k, v = rows(rng, 1)
     cache = vkflash.Cache(2, 2, 8, 64)

@@ -147,6 +147,26 @@ TEST_CASE("PyTorch's times are converted with their shapes", "[bench]") {
     CHECK(file.results[8].seconds() == Approx(33.3e-6));
 }
 
+TEST_CASE("calls with narrower values, or with chosen keys, are not compared with others", "[bench]") {
+    std::vector<Comparison> files(1);
+    files[0].results.push_back({PeerShape{1, 8, 8, 64, 64, 128, false, "f16"}, "flash", "a.json", 10});
+    auto problem = vkf::make<VkfProblem>();
+    problem.batch = 1;
+    problem.queryHeads = problem.kvHeads = 8;
+    problem.queryRows = problem.keys = 64;
+    problem.headDim = problem.valueDim = 128;
+    problem.q = problem.k = problem.v = problem.o = vkf::dense(VKF_TYPE_F16);
+    CHECK(peersOf(peerShapeOf(problem), files).size() == 1);
+    CHECK(countedOperations(peerShapeOf(problem)) == 4.0 * 8 * 64 * 64 * 128);
+    problem.valueDim = 64;
+    CHECK(peersOf(peerShapeOf(problem), files).empty());
+    CHECK(countedOperations(peerShapeOf(problem)) == 2.0 * 8 * 64 * 64 * (128 + 64));
+    problem.valueDim = 0; // as headDim
+    CHECK(peersOf(peerShapeOf(problem), files).size() == 1);
+    problem.chosenKeys.count = 16;
+    CHECK(peersOf(peerShapeOf(problem), files).empty());
+}
+
 TEST_CASE("ggml's times are converted with grouped heads, and other computations are left out", "[bench]") {
     const Converter converter;
     const Comparison file =

@@ -28,18 +28,21 @@ std::string utcDate() {
     return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
+// Names of files and flags need not be UTF-8.
+std::string textOf(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 // One result a line: files stay short, and a result that changes is one line of a diff.
 std::string reportText(const Json& document) {
     std::string text = "{";
     for (const auto& [name, value] : document.items()) {
-        text += fmt::format("{}\n  {}: ", text.size() > 1 ? "," : "", Json(name).dump());
+        text += fmt::format("{}\n  {}: ", text.size() > 1 ? "," : "", textOf(name));
         if (!value.is_array() || value.empty()) {
-            text += value.dump();
+            text += textOf(value);
             continue;
         }
         const char* separator = "[";
         for (const Json& element : value) {
-            text += fmt::format("{}\n    {}", separator, element.dump());
+            text += fmt::format("{}\n    {}", separator, textOf(element));
             separator = ",";
         }
         text += "\n  ]";

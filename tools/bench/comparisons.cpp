@@ -74,13 +74,16 @@ PeerShape peerShapeOf(const VkfProblem& problem) {
     shape.queryRows = problem.queryRows;
     shape.keys = problem.keys;
     shape.headDim = problem.headDim;
+    shape.valueDim = problem.valueDim != problem.headDim ? problem.valueDim : 0;
+    shape.chosenKeys = problem.chosenKeys.count;
     shape.causal = has(problem, VKF_USE_CAUSAL);
     shape.type = vkfTypeName(problem.k.type);
     return shape;
 }
 
 double countedOperations(const PeerShape& shape) {
-    return 4.0 * shape.batch * shape.queryHeads * shape.queryRows * shape.keys * shape.headDim *
+    const double valueDim = shape.valueDim != 0 ? shape.valueDim : shape.headDim;
+    return 2.0 * shape.batch * shape.queryHeads * shape.queryRows * shape.keys * (shape.headDim + valueDim) *
            (shape.causal ? 0.5 : 1.0) * (shape.backward ? 2.5 : 1.0);
 }
 

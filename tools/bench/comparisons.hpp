@@ -24,13 +24,15 @@ struct PeerShape {
     bool causal = false;
     std::string type = "f16"; // type of k and v
     bool backward = false;    // the backward pass alone
+    uint32_t valueDim = 0;    // 0 = headDim, as in files of others
+    uint32_t chosenKeys = 0;  // of a row; 0 = it sees all
 
     bool operator==(const PeerShape&) const = default;
 };
 
 PeerShape peerShapeOf(const VkfProblem& problem);
 
-// 4 B H N K D operations, half of them if causal. 2.5 times as many for the backward pass.
+// 2 B H N K (D + Dv) operations, half of them if causal. 2.5 times as many for the backward pass.
 double countedOperations(const PeerShape& shape);
 
 // A result of another implementation.

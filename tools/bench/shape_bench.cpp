@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/error.hpp"
+#include "cli/files.hpp"
 #include "measure/problem_measure.hpp"
 
 namespace vkf::tools {
@@ -14,8 +16,14 @@ namespace vkf::tools {
 namespace {
 
 // Checks the flags before the device is opened.
-const ReportOptions& checked(const TimingOptions& timing, const ReportOptions& report) {
+const ReportOptions& checked(const TimingOptions& timing, const std::vector<std::string>& compare,
+                             const DeviceFlags& flags, const ReportOptions& report) {
     checkReport(report);
+    for (const std::string& file : compare)
+        if (!report.json.empty() && sameFile(report.json, file))
+            failInput("--json {}: is the file of --compare", report.json);
+    if (!report.json.empty() && !flags.tuning.empty() && sameFile(report.json, flags.tuning))
+        failInput("--json {}: is the file of --tuning", report.json);
     checkTiming(timing.maxRuns, timing.seconds);
     return report;
 }
@@ -25,7 +33,8 @@ const ReportOptions& checked(const TimingOptions& timing, const ReportOptions& r
 ShapeBench::ShapeBench(std::string name, std::vector<VkfProblem> problems, const TimingOptions& timing,
                        const std::vector<std::string>& compare, const DeviceFlags& flags, const ReportOptions& report)
     : name_(std::move(name)), problems_(std::move(problems)), comparisons_(loadComparisons(compare)), flags_(flags),
-      report_(checked(timing, report)), device_(openDevice(flags)), clock_(device_), progress_("bench " + name_) {}
+      report_(checked(timing, compare, flags, report)), device_(openDevice(flags)), clock_(device_),
+      progress_("bench " + name_) {}
 
 void ShapeBench::run(Json head) {
     head_ = std::move(head);

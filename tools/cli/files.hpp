@@ -11,6 +11,9 @@ namespace vkf::tools {
 // The content of a file. `name` stands for the file in messages: "--tuning tiles.txt". Throws ProgramError.
 std::string readText(const std::string& name, const std::string& file);
 
+// Whether two names are of one file, which need not exist.
+bool sameFile(const std::string& a, const std::string& b);
+
 // Call it before the work. Throws ProgramError if the file could not be written.
 void checkOutputFile(const char* flag, const std::string& file);
 

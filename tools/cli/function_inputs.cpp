@@ -49,6 +49,15 @@ FunctionArrayFile loadNamed(const std::string& text) {
 
 } // namespace
 
+std::vector<FlagFile> filesGiven(const FunctionFiles& files) {
+    std::vector<FlagFile> given;
+    if (!files.functions.empty())
+        given.push_back({"--functions", files.functions});
+    for (const std::string& text : files.arrays)
+        given.push_back({"--function-array", text.substr(text.find('=') + 1)});
+    return given;
+}
+
 FunctionInputs::FunctionInputs(const FunctionFiles& files) {
     std::transform(files.arrays.begin(), files.arrays.end(), std::back_inserter(arrays_), loadNamed);
     if (files.functions.empty()) {

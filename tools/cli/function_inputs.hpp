@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/inputs.hpp"
 #include "tensors/tensor_file.hpp"
 #include "vkflash/functions.h"
 #include "vkflash/host.hpp"
@@ -26,6 +27,9 @@ struct FunctionFiles {
 };
 
 void addFunctionOptions(CLI::App& command, FunctionFiles& files);
+
+// The files that are given, for checkOutputs.
+std::vector<FlagFile> filesGiven(const FunctionFiles& files);
 
 // " --functions FILE", for messages. Empty if the flag is not given.
 std::string flagText(const FunctionFiles& files);

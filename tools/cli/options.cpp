@@ -171,7 +171,8 @@ void applyMathOptions(const MathOptions& options, VkfProblem& problem) {
     if (options.firstKeys != 0 && options.window.empty())
         failInput("--first-keys {}: needs a --window", options.firstKeys);
     problem.window.firstKeys = options.firstKeys;
-    enable(problem, VKF_USE_POSITIONS, !options.rowPositions.empty() || !options.keyPositions.empty());
+    if (!options.rowPositions.empty() || !options.keyPositions.empty())
+        enable(problem, VKF_USE_POSITIONS); // --row-offsets enables them too
     if (!options.rowPositions.empty())
         parsePositions("--row-positions", options.rowPositions, problem.positions.firstRow,
                        problem.positions.rowStride);

@@ -12,14 +12,6 @@ namespace vkf::tools {
 
 namespace {
 
-bool sameFile(const std::string& nameA, const std::string& nameB) {
-    std::error_code error;
-    namespace fs = std::filesystem;
-    const fs::path a = pathOf(nameA);
-    const fs::path b = pathOf(nameB);
-    return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) || fs::equivalent(a, b, error);
-}
-
 void checkOutput(const Output& output, std::span<const FlagFile> inputs) {
     const std::optional<FileFormat> format = formatOf(pathOf(output.path));
     if (!format)

@@ -205,6 +205,8 @@ std::array<Output, gradientFlags.size()> makeOutputs(const BackwardOptions& opti
     std::vector<FlagFile> read = filesGiven(options.inputs);
     for (const FlagFile& file : filesGiven(options.backwardInputs))
         read.push_back(file);
+    for (const FlagFile& file : filesGiven(options.functions))
+        read.push_back(file);
     checkOutputs(outputs, read);
     const std::array<const Tensor*, gradientFlags.size()> like = {
         &inputs.q, &inputs.k, &inputs.v, inputs.bias ? &*inputs.bias : nullptr, inputs.numbersOf(VKF_ARRAY_SINKS)};

@@ -105,6 +105,8 @@ void compileFunctions(const CompileOptions& options) {
     functions::Source source{readText(options.file, options.file), options.file, {}};
     std::transform(options.arrays.begin(), options.arrays.end(), std::back_inserter(source.arrays), parseArray);
     const std::vector<std::string> kernels = kernelsOfPaths(options.paths);
+    if (sameFile(options.output, options.file))
+        failInput("-o {}: is the file of functions", options.output);
     checkOutputFile("-o", options.output);
     const std::vector<std::byte> bytes = compileAll(source, kernels);
     writeOutputFile("-o", options.output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});

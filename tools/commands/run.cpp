@@ -157,7 +157,10 @@ void run(const RunOptions& options) {
                                       {"--lse", "lse", options.outputs.lse, {}},
                                       {"--probabilities", "probabilities", options.outputs.probabilities, {}}}};
     auto& [o, lse, probabilities] = outputs;
-    checkOutputs(outputs, filesGiven(options.inputs));
+    std::vector<FlagFile> read = filesGiven(options.inputs);
+    for (const FlagFile& file : filesGiven(options.functions))
+        read.push_back(file);
+    checkOutputs(outputs, read);
     allocate(o, outputShape(inputs)); // the call writes o in any case
     if (has(problem, VKF_USE_LSE))
         allocate(lse, lseShape(inputs));

@@ -85,10 +85,9 @@ std::vector<std::string> layoutLines(host::Device& device) {
     return lines;
 }
 
-// Tunes the problems and returns the entries. Prints and leaves out a problem that the device cannot run.
-std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions& options,
-                                 const std::vector<VkfProblem>& problems) {
-    std::vector<std::string> entries;
+// Tunes the problems and adds their entries. Prints and leaves out a problem that the device cannot run.
+void tuneAll(host::Device& device, const TuneCommandOptions& options, const std::vector<VkfProblem>& problems,
+             std::vector<std::string>& entries) {
     size_t done = 0;
     size_t leftOut = 0;
     Progress progress("tune");
@@ -117,7 +116,11 @@ std::vector<std::string> tuneAll(host::Device& device, const TuneCommandOptions&
         }
         ++done;
     }
-    return entries;
+}
+
+void writeTuning(const TuneCommandOptions& options, const host::Device& device, const std::vector<std::string>& lines) {
+    writeOutputFile("-o", options.output, tuningText(device.summary(), lines));
+    fmt::print("wrote   {}\n", options.output);
 }
 
 void tune(const TuneCommandOptions& options) {
@@ -128,7 +131,14 @@ void tune(const TuneCommandOptions& options) {
     fmt::print("device  {}, {}\n{}\n", device.summary().name, device.summary().driver,
                options.backward ? "" : "tiles   rows x keys / invocations x splits\n");
     printTuneHeading(options.backward);
-    const std::vector<std::string> entries = tuneAll(device, options, problems);
+    std::vector<std::string> entries;
+    try {
+        tuneAll(device, options, problems, entries);
+    } catch (const std::exception&) {
+        if (!options.output.empty() && !entries.empty())
+            writeTuning(options, device, entries); // what was measured before
+        throw;
+    }
     if (options.device.validation)
         checkValidation(device);
     if (options.backward)
@@ -142,8 +152,7 @@ void tune(const TuneCommandOptions& options) {
     if (options.output.empty())
         return;
     lines.insert(lines.end(), entries.begin(), entries.end());
-    writeOutputFile("-o", options.output, tuningText(device.summary(), lines));
-    fmt::print("wrote   {}\n", options.output);
+    writeTuning(options, device, lines);
 }
 
 } // namespace

@@ -16,9 +16,11 @@ constexpr nb::dlpack::dtype bf16{static_cast<uint8_t>(nb::dlpack::dtype_code::Bf
 // NumPy has no bf16 of its own. Its bits are in this type.
 constexpr nb::dlpack::dtype bits16{static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 16, 1};
 
+using CpuArray = nb::ndarray<nb::ro, nb::device::cpu>;
+
 // An array of NumPy on the memory of `source`, and whether its elements are the bits of bf16.
-nb::tuple fromDlpack(nb::object source) {
-    nb::ndarray<nb::ro, nb::device::cpu> from;
+nb::tuple fromDlpack(const nb::object& source) {
+    CpuArray from;
     if (!nb::try_cast(source, from)) {
         refuse("the array is not in the memory of the CPU, or does not support DLPack");
     }
@@ -29,7 +31,9 @@ nb::tuple fromDlpack(nb::object source) {
         shape[i] = from.shape(i);
         strides[i] = from.stride(i);
     }
-    nb::ndarray<nb::numpy, nb::ro> to(from.data(), from.ndim(), shape.data(), source, strides.data(),
+    // What `source` exports may be a copy, which lives as long as its export.
+    const nb::capsule owner(new CpuArray(from), [](void* array) noexcept { delete static_cast<CpuArray*>(array); });
+    nb::ndarray<nb::numpy, nb::ro> to(from.data(), from.ndim(), shape.data(), owner, strides.data(),
                                       isBf16 ? bits16 : from.dtype(), nb::device::cpu::value, 0);
     return nb::make_tuple(to, isBf16);
 }

@@ -124,9 +124,17 @@ class Cache:
         return planned_call(plan, inputs, shape, terms).run(self.device, arrays, return_lse, q)
 
     def decode(self, q: Any, k: Any, v: Any, *, layout: str = "bhnd", **options: Any) -> Any:
-        """Appends k and v, and attends with q: append() and attend() in one call. Returns o as attend() does."""
+        """Appends k and v, and attends with q: append() and attend() in one call. Returns o as attend() does.
+
+        The lengths stay as they were if either raises."""
+        lengths = self._host_lengths
         rotated = self.append(k, v, q if self._rotary else None, layout=layout)
-        result = self.attend(q if rotated is None else rotated, layout=layout, **options)
+        try:
+            result = self.attend(q if rotated is None else rotated, layout=layout, **options)
+        except Exception:
+            self._host_lengths = lengths
+            self._lengths.update(lengths)
+            raise
         if rotated is None:
             return result
         if isinstance(result, tuple):

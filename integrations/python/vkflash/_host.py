@@ -103,6 +103,7 @@ def give_back(array: np.ndarray, number: int, like: Any) -> Any:
             return array.view(Bf16Bits)
         return array.view(like.dtype if like.dtype.name == "bfloat16" else bfloat16())
     result = bf16_to_dlpack(array) if number == BF16 else array
-    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    package = type(like).__module__.partition(".")[0]
+    library = sys.modules.get("jax.numpy" if package == "jaxlib" else package)
     convert = getattr(library, "from_dlpack", None)
     return convert(result) if convert else result
