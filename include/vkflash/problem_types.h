@@ -178,7 +178,8 @@ typedef enum VkfUseBits VKF_INT32_ENUM {
     VKF_USE_ROTARY_POSITIONS = 1 << 27,
     /* Input kvScales, fp32: factors of k and v of fp8 types. First k.scales numbers of k, then v.scales numbers of v.
      * Parameter fields: `scales` of k and v (VkfTensor), of which one at least is not 0. Each number must be positive
-     * and from 2^-100 to 2^100, else the rows of its head are unspecified.
+     * and from 2^-100 to 2^100, and of k also at least 2^-126 if multiplied by `scale`, else the rows of its head are
+     * unspecified.
      *
      * With two KV heads, k.scales = 2 and v.scales = 1, the numbers 3 4 5 multiply k of head 0 by 3, k of head 1 by 4,
      * and v of both heads by 5. Kernels multiply scores and o: they do not round the scaled elements. Appends divide

@@ -78,6 +78,7 @@ VkfTensor tensorOf(const ggml_tensor& tensor, Order order, const char* name) {
     here.rowStride = stride(tensor, order.rows, name);
     here.headStride = stride(tensor, order.heads, name);
     here.batchStride = stride(tensor, 3, name);
+    require(here.rowStride != 0 || tensor.ne[order.rows] <= 1, name, "has rows that share one");
     if (here.rowStride == 0) { // one row; three zeros would mean a dense tensor
         here.rowStride = static_cast<uint64_t>(tensor.ne[0]);
     }

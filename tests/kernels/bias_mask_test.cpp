@@ -175,6 +175,33 @@ TEST_CASE("biases that are masks go with masks, windows, lengths and other terms
     checkInTiles(documents, data);
 }
 
+// Blocks are smaller than tiles, and nearly every tile has one that is visible.
+TEST_CASE("biases that are numbers everywhere go with block masks", "[bias_mask]") {
+    for (const uint32_t number : {4U, 0U}) {
+        const Variation& variation = vkf::test::variations[number];
+        vkf::host::Device& device = vkf::test::deviceOf(variation);
+        if (vkf::test::leavesOut(device, variation.path)) {
+            continue;
+        }
+        VkfProblem problem = problemOf({1, 45, 45, 203, 304, 40, 0, VKF_TYPE_F16}); // many heads have large tiles
+        problem.blockMask.blockSize = 16;
+        vkf::enable(problem, VKF_USE_BLOCK_MASK);
+        setBias(problem, VKF_TYPE_F16); // rows are read in words
+        const auto hasMap = [&] {
+            VkfProblem made = problem;
+            apply(variation, made);
+            return vkf::host::Plan(device, made).info().tileMapBytes != 0;
+        };
+        while (!hasMap()) { // a GPU makes maps only of long biases
+            problem.queryRows *= 2;
+            problem.keys *= 2;
+            setBias(problem, VKF_TYPE_F16);
+            REQUIRE(problem.keys < 10000);
+        }
+        checkOn(variation, problem, vkf::test::makeInputs(problem, {.blockDensity = 0.8}));
+    }
+}
+
 // Kernels skip no tile of rows with such a bias. So nothing but the first keys says which tiles are full.
 TEST_CASE("biases that are numbers everywhere go with first keys", "[bias_mask]") {
     const Variation& variation = vkf::test::variations[4];

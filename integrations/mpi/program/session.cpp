@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "session.hpp"
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,8 +16,23 @@ namespace {
 
 std::unique_ptr<Ranks> openedRanks; // outlives the errors of a command
 int standardErrors = -1;            // a copy of stderr
+bool isAlone = false;               // this rank ends by an error, and the others do not
 
 bool haveFailed() { return openedRanks && openedRanks->hasFailed(); }
+
+// Whether the other ranks come here too, as after an error that all have. Otherwise they wait for this rank.
+bool othersCome() {
+    constexpr std::chrono::seconds patience(5);
+    const auto end = std::chrono::steady_clock::now() + patience;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    int all = 0;
+    while (MPI_Test(&request, &all, MPI_STATUS_IGNORE) == MPI_SUCCESS && all == 0 &&
+           std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return all != 0;
+}
 
 void silence(int stream) {
     if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
@@ -116,8 +133,14 @@ tools::Action overRanks(std::function<void()> command) {
         try {
             command();
         } catch (...) {
-            if (haveFailed() && standardErrors >= 0) {
+            isAlone = !haveFailed() && !othersCome();
+            if ((haveFailed() || isAlone) && standardErrors >= 0) {
                 dup2(standardErrors, STDERR_FILENO);
+            }
+            if (isAlone) {
+                int rank = 0;
+                MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                fmt::print(stderr, "vkflash_mpi: rank {}: an error of this rank alone ends all ranks\n", rank);
             }
             throw;
         }
@@ -125,7 +148,7 @@ tools::Action overRanks(std::function<void()> command) {
 }
 
 bool closeRanks() {
-    if (haveFailed()) {
+    if (haveFailed() || isAlone) {
         static_cast<void>(openedRanks.release()); // its device may never finish
         return true;
     }

@@ -61,6 +61,7 @@ public:
         engine->connect(split.transport);
     }
 
+    State& state() const { return *state_; }
     const Communicator& ranks() const { return state_->ranks; }
 
 private:
@@ -93,6 +94,8 @@ void Attention::upload(const PartInputs& inputs) {
 
 RunReport Attention::run(const Progress& progress) { return impl_->engine->run(progress); }
 
-void Attention::download(const PartOutputs& outputs) { impl_->engine->download(outputs); }
+void Attention::download(const PartOutputs& outputs) {
+    impl_->state().guarded([&] { impl_->engine->download(outputs); });
+}
 
 } // namespace vkf::mpi

@@ -63,6 +63,7 @@ public:
         engine->connect(split.transport);
     }
 
+    State& state() const { return *state_; }
     const Communicator& ranks() const { return state_->ranks; }
 
 private:
@@ -95,6 +96,8 @@ void Backward::upload(const PartInputs& inputs, const PartGradientInputs& gradie
 
 RunReport Backward::run(const Progress& progress) { return impl_->engine->run(progress); }
 
-void Backward::download(const PartGradients& outputs) { impl_->engine->download(outputs); }
+void Backward::download(const PartGradients& outputs) {
+    impl_->state().guarded([&] { impl_->engine->download(outputs); });
+}
 
 } // namespace vkf::mpi

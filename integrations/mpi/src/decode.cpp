@@ -242,12 +242,10 @@ RunReport Decode::Impl::run() {
 }
 
 void Decode::Impl::download(void* o, float* lse) {
-    if (o != nullptr) {
+    state_->guarded([&] {
         staging_.download(o, resultO_, {0, resultO_.bytes()});
-    }
-    if (lse != nullptr) {
         staging_.download(lse, resultLse_, {0, resultLse_.bytes()});
-    }
+    });
 }
 
 Decode::Decode(Ranks& ranks, const VkfProblem& problem, Deal deal)

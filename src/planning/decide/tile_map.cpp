@@ -59,9 +59,9 @@ bool isOfAll(const VkfProblem& p, bool bias) {
 
 // The classes of rows, in the order of their phases. The last phases begin while workgroups of the first still compute.
 // Where the bias is a mask, their workgroups end at once, on multiprocessors that have nothing else to do. Path scalar,
-// and a kernel with per-key masks, need the map in every class.
+// and a kernel with per-key masks or a block mask, need the map in every class.
 std::vector<uint32_t> rowClasses(const CheckedProblem& problem, VkfPath path) {
-    if (path == VKF_PATH_COOPMAT && !problem.hasPerKeyMasks()) {
+    if (path == VKF_PATH_COOPMAT && !problem.hasPerKeyMasks() && !has(problem.fields, VKF_USE_BLOCK_MASK)) {
         return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED, VKF_ROWS_DENSE};
     }
     return {VKF_ROWS_BIAS_MASK, VKF_ROWS_BIASED};

@@ -240,6 +240,7 @@ struct PartGradientInputs {
     const float* lse = nullptr; // output of the forward call
     const void* dout = nullptr; // gradient of o, in the type of VkfBackwardProblem::dout
 };
+// Null = not wanted.
 struct PartGradients {
     void* dq = nullptr;
     void* dk = nullptr;

@@ -29,6 +29,7 @@ ExchangeHeads::ExchangeHeads(State& state, const VkfProblem& whole, const Length
     enable(problem_, VKF_USE_LSE);
     // The standard slopes depend on the number of all heads.
     enable(problem_, VKF_USE_ALIBI_SLOPES, has(whole, VKF_USE_ALIBI));
+    readsSlopes_ = has(whole, VKF_USE_ALIBI_SLOPES);
     Layout layout;
     const auto place = [&layout](bool used, uint64_t numbers) {
         return used ? layout.add(numbers * sizeof(int32_t)) : Range{};
@@ -46,10 +47,13 @@ ExchangeHeads::ExchangeHeads(State& state, const VkfProblem& whole, const Length
 }
 
 void ExchangeHeads::upload(Staging& staging, const float* slopes) {
+    if (readsSlopes_ && slopes == nullptr) {
+        throw host::Error(VKF_ERROR_INVALID_ARGUMENT, "an input that the call uses is null");
+    }
     std::vector<float> own;
     const uint32_t first = rank_ * problem_.queryHeads;
     for (uint32_t head = first; head < first + problem_.queryHeads; ++head) {
-        own.push_back(slopes != nullptr ? slopes[head] : standardSlope(head, allHeads_));
+        own.push_back(readsSlopes_ ? slopes[head] : standardSlope(head, allHeads_));
     }
     staging.upload(arrays_, slopes_, own.data());
 }

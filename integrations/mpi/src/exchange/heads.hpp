@@ -14,7 +14,7 @@ public:
 
     // The call of this rank: its heads of the whole sequence.
     const VkfProblem& problem() const { return problem_; }
-    // Slopes of all heads; null = the standard ones.
+    // Slopes of all heads, where the call has slopes of its own.
     void upload(Staging& staging, const float* slopes);
     // Binds the arrays.
     void bind(VkfBindings& bindings) const;
@@ -22,6 +22,7 @@ public:
 private:
     uint32_t rank_;
     uint32_t allHeads_;
+    bool readsSlopes_ = false; // else the standard slopes
     VkfProblem problem_;
     Memory arrays_;
     Range keyLengths_, cuSeqlensQ_, cuSeqlensK_, slopes_;

@@ -139,6 +139,9 @@ void Communicator::together(const std::function<void()>& work) const {
     } catch (const std::bad_alloc&) {
         text = "out of host memory";
         code = VKF_ERROR_OUT_OF_HOST_MEMORY;
+    } catch (const std::exception& error) {
+        text = error.what();
+        code = VKF_ERROR_VULKAN;
     }
     const std::vector<int64_t> codes = gathered(code);
     const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t each) { return each != VKF_SUCCESS; });
@@ -171,6 +174,9 @@ void Communicator::guarded(const std::function<void()>& work) {
                           std::string(error.what()).starts_with("rank ") ? error.what() : onRank(rank_, error.what()));
     } catch (const std::bad_alloc&) {
         announce("out of host memory");
+        throw;
+    } catch (...) {
+        announce("an exception of the caller's"); // of a callback
         throw;
     }
 }

@@ -37,8 +37,8 @@ public:
     bool allHave(bool condition) const;
     MPI_Comm handle() const { return tensors_; }
 
-    // Calls `work` on each rank. If it throws a host::Error on one rank, every rank throws the error of the first such
-    // rank, with its number. Collective.
+    // Calls `work` on each rank. If it throws on one rank, every rank throws a host::Error of the first such rank, with
+    // its number. Collective.
     void together(const std::function<void()>& work) const;
     // Throws the same host::Error on every rank if a value differs between ranks. Collective.
     void agree(const Agreement& values) const;

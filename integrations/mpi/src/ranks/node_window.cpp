@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ranks/node_window.hpp"
 
+#include <exception>
 #include <numeric>
 
 #if defined(__linux__)
@@ -25,7 +26,8 @@ uint64_t sharedBytesLeft() {
 
 NodeWindow::~NodeWindow() {
     memories_.clear();
-    if (!ranks_.hasFailed()) {
+    // The ranks meet in release(). Where an error ends the caller, the other ranks may not come.
+    if (std::uncaught_exceptions() == 0 && !ranks_.hasFailed()) {
         release();
     }
 }
@@ -55,7 +57,10 @@ bool NodeWindow::allocate(const std::vector<uint64_t>& bytes) {
     const int result = MPI_Win_allocate_shared(static_cast<MPI_Aint>(size), 1, info, ranks_.handle(),
                                                static_cast<void*>(&own), &window_);
     MPI_Info_free(&info);
-    checkMpi(result, "MPI_Win_allocate_shared");
+    if (!ranks_.allHave(result == MPI_SUCCESS)) {
+        window_ = MPI_WIN_NULL; // cannot be freed, because not all ranks have one
+        return false;
+    }
     if (!ranks_.allHave(importAll(bytes))) {
         release();
         return false;

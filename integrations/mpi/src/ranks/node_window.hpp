@@ -13,7 +13,7 @@ public:
     NodeWindow(const Communicator& ranks, const Gpu& gpu) : ranks_(ranks), gpu_(gpu) {}
     NodeWindow(const NodeWindow&) = delete;
     NodeWindow& operator=(const NodeWindow&) = delete;
-    // Collective, unless a rank has failed.
+    // Collective, unless a rank has failed or an exception is under way.
     ~NodeWindow();
 
     // Allocates `bytes[r]` bytes for rank r. Returns false on all ranks, and holds nothing, if that is not possible:

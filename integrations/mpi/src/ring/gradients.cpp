@@ -33,7 +33,8 @@ void RingGradients::connect() {
     if (ranks == 1) {
         return;
     }
-    isShared_ = blocks_.isShared() && window_.allocate(std::vector<uint64_t>(ranks, homeAt() + most_));
+    isShared_ =
+        blocks_.isShared() && window_.allocate(std::vector<uint64_t>(ranks, std::max<uint64_t>(homeAt() + most_, 1)));
     state_.ranks.together([&] {
         if (isShared_) {
             return;

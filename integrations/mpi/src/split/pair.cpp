@@ -190,7 +190,8 @@ std::vector<int32_t> lengthsIn(const Chunk& keys, const int32_t* lengths, uint32
     std::vector<int32_t> inside(batch);
     for (uint32_t i = 0; i < batch; ++i) {
         const SequenceRange& range = keys.ranges[keys.ranges.size() == 1 ? 0 : i];
-        inside[i] = std::clamp(lengths[i] - static_cast<int32_t>(range.first), 0, static_cast<int32_t>(range.count));
+        inside[i] = static_cast<int32_t>(
+            std::clamp<int64_t>(int64_t{lengths[i]} - range.first, 0, static_cast<int64_t>(range.count)));
     }
     return inside;
 }
