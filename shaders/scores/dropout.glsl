@@ -39,9 +39,9 @@ uvec2 generatorKey(const uvec2 seed, const uint batch, const uint head, const ui
     return counter.xy;
 }
 
-// A row past the last one has the generator key or mask of the last row. A sequence without keys counts as having one.
+// A row past the last one has the generator key or mask of the last row.
 RowDropout rowDropout(const Item item, const uint head, const uint row) {
-    RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), max(item.keys, 1u) - 1);
+    RowDropout dropout = RowDropout(uvec2(0), BroadcastRow(uvec2(0), 0), item.keys - 1);
     if (HAS_DROPOUT) {
         CallTable table = CallTableAt(optionalInputs()).table;
         uint existing = min(row, SEQUENCE_ROWS(item) - 1);
@@ -56,7 +56,8 @@ RowDropout rowDropout(const Item item, const uint head, const uint row) {
     return dropout;
 }
 
-// Whether the probability of the key enters o. Past the last key the result has no meaning.
+// Whether the probability of the key enters o. The sequence must have keys. Past the last key the result has no
+// meaning.
 bool staysIn(const RowDropout dropout, const uint key) {
     if (HAS_DROPOUT_MASK) {
         const uint bits = DROPOUT == VKF_DROPOUT_BYTES ? 0xffu : 1u;

@@ -183,7 +183,7 @@ void writeRow(const Item item, const uint row, const uvec2 row_address, const iv
             bvec4 seen = areVisible(visible, key);
             if (key < keys.y) {
                 vec4 p = power(s_row[i] - unit) * exp2(P_EXPONENT);
-                if (HAS_DROPOUT) {
+                if (HAS_DROPOUT && item.keys != 0) { // staysIn needs a key
                     p = mix(vec4(0.0), p, stayIn(key));
                 }
                 storeP(row_address, key, mix(vec4(P_DROPPED), p, seen));
