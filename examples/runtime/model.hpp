@@ -113,8 +113,7 @@ inline VkfProblem attentionProblem(uint32_t rows) {
     problem.o = vkf::rowsFirst(VKF_TYPE_F32, rows, heads, headDim);
     // By default, matrix units round an fp32 q to 16 bits. Here the CPU checks the logits, so products stay in fp32.
     problem.precision = VKF_PRECISION_FP32;
-    problem.use |= VKF_USE_CAUSAL;
-    problem.use |= VKF_USE_KEY_LENGTHS | VKF_USE_BLOCK_TABLE;
+    problem.use = VKF_USE_CAUSAL | VKF_USE_KEY_LENGTHS | VKF_USE_BLOCK_TABLE;
     problem.paging = paging();
     return problem;
 }

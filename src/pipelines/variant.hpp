@@ -21,8 +21,8 @@ namespace vkf {
 // Specialization constants by id. traitsOf(kernel).constants says which header has the ids of a kernel.
 using Constants = std::array<uint32_t, std::max({VKF_ID_COUNT, VKF_MERGE_ID_COUNT, VKF_APPEND_ID_COUNT})>;
 
-// The functions of the caller's own that a kernel is compiled with. Functions with one key are the same, whatever the
-// key; none are another thing.
+// The functions of the caller's own that a kernel is compiled with. Functions with one key are the same. A kernel
+// without functions differs from all that have some, even with key 0.
 struct KernelFunctions {
     VkfFunctions functions = nullptr; // null = none
     uint64_t key = 0;

@@ -53,8 +53,8 @@ inline bool hasTerms(const Constants& constants) {
 
 // Whether the kernel of a variant copies k and v by tensor maps, which each launch gives it. They pay where copies are
 // the limit (lab/log-0.4.md, "Tensor maps for path wgmma with D = 256"). They reach no keys in pages, and no strides
-// from 2^40 bytes on. A map ends with the tensor, so each sequence must end there too: what lies behind a shorter one
-// may be infinity and NaN, and adding the values of a row that they could hide is slow.
+// from 2^40 bytes on. A map ends with the tensor, so each sequence must end there too: what follows a shorter one may
+// hold infinity and NaN, for which the kernel has a slow branch.
 inline bool usesTensorMaps(const Variant& variant) {
     constexpr uint32_t strideBits = 40;
     const Constants& c = variant.constants;

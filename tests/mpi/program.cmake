@@ -77,6 +77,11 @@ expect_no_file(".none*")
 expect(1 "the ranks differ: rank 0 has scale=0, rank 1 has scale=0.5" ${LAUNCHER}
   -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy : -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy --scale 0.5)
 
+# A rank fails before it meets the others.
+expect(1 "rank 1: an error of this rank alone" ${LAUNCHER} -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy :
+  -n 1 ${PREFIX} "${PROGRAM}" run ${inputs} -o none.npy --tuning absent.txt)
+expect_no_file("none.npy")
+
 # A rank loses its device, or its process is killed: while it gets its tensors, and while blocks travel. The others end
 # within ten seconds besides the time of the call, name the rank, and leave no file.
 if(FAULTY)

@@ -127,6 +127,8 @@ Variant variantOf(uint32_t number) {
     return variant;
 }
 
+const std::vector<uint32_t> smallModule{vkf::spirvMagic, 0x10600, 0, 1, 0, vkf::headOf(vkf::opLabel, 2), 0};
+
 // VkfGetKernel. `user` is a vector of words.
 VkfResult kernelWithFunctions(void* user, const char*, const uint32_t** words, size_t* wordCount, VkfMessage*) {
     const auto& all = *static_cast<const std::vector<uint32_t>*>(user);
@@ -205,7 +207,7 @@ TEST_CASE("a kernel with functions is another one than the kernel without them, 
     vkf::Pipelines pipelines(fixture.functions, VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr);
     VkfFunctions_T functions;
     functions.getKernel = kernelWithFunctions;
-    std::vector<uint32_t> words{vkf::spirvMagic, 0x10600, 0, 1, 0, vkf::headOf(vkf::opLabel, 2), 0};
+    std::vector<uint32_t> words = smallModule;
     functions.user = &words;
     Variant variant = variantOf(1);
     VkPipeline without = VK_NULL_HANDLE;
@@ -221,8 +223,9 @@ TEST_CASE("a driver gets no words of functions that are not a SPIR-V module", "[
     Fixture fixture;
     VkfFunctions_T functions;
     functions.getKernel = kernelWithFunctions;
-    const std::vector<uint32_t> good{vkf::spirvMagic, 0x10600, 0, 1, 0, vkf::headOf(vkf::opLabel, 2), 0};
-    std::vector<std::vector<uint32_t>> bad{{}, {vkf::spirvMagic, 0x10600, 0, 1}, good, good, good, good};
+    std::vector<std::vector<uint32_t>> bad(6, smallModule);
+    bad[0].clear();
+    bad[1].resize(vkf::spirvHeaderWords - 1);
     bad[2][0] ^= 1;
     bad[3][3] = vkf::maxSpirvIds + 1;
     bad[4][5] = vkf::headOf(vkf::opLabel, 0); // the next instruction would be this one

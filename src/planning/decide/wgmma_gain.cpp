@@ -50,7 +50,7 @@ double minNarrowKeys(const Chip::Wgmma& chip, const LaunchSize& size) {
     return size.masked ? chip.minNarrowMaskedKeys : chip.minNarrowKeys;
 }
 
-// In few workgroups.
+// The fewest packed rows for which a launch of few workgroups is faster.
 uint64_t minFewNarrowRows(const Chip::Wgmma& chip, const LaunchSize& size) {
     return size.visibleKeys >= chip.manyKeys ? chip.minNarrowRowsOfManyKeys : chip.minNarrowRows;
 }
